@@ -1,0 +1,64 @@
+"""What can be raised.
+
+::
+
+    SitemapReaderError
+    ├── UsageError           the call cannot be carried out as written; also a ValueError
+    ├── FetchError           one request got no answer; raised by Fetchers, never out of a stream
+    └── ReadError            at the end of a run, with its outcomes
+        ├── NothingFound     there is no sitemap
+        ├── NothingReadable  there are sitemaps, and none gave a URL because of errors
+        └── PartialRead      only from raise_for_partial(): something is missing
+
+Bad data and bad networks are values, not exceptions: see problems.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .records import Outcome
+
+
+class SitemapReaderError(Exception):
+    """Base class of everything this package raises on purpose."""
+
+
+class UsageError(SitemapReaderError, ValueError):
+    """An argument that cannot be carried out: the message says which and what would do."""
+
+
+class FetchError(SitemapReaderError):
+    """A request that got no answer, or an answer that broke off.
+
+    `code` is the Problem code it becomes (F04 for networks, F13 for refused addresses);
+    `transient` says whether another try may help.
+    """
+
+    def __init__(self, message: str, *, code: str = "F04", transient: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.transient = transient
+
+
+class ReadError(SitemapReaderError):
+    """The end of a run that lacks something; `outcomes` has one Outcome for each document."""
+
+    def __init__(self, message: str, outcomes: Sequence[Outcome] = ()) -> None:
+        super().__init__(message)
+        self.outcomes = tuple(outcomes)
+
+
+class NothingFound(ReadError):
+    """No sitemap was found, and nothing went wrong on the way."""
+
+
+class NothingReadable(ReadError):
+    """No URL could be read, and errors are the reason."""
+
+
+class PartialRead(ReadError):
+    """Something may be missing: at least one document is incomplete."""

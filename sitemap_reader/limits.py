@@ -1,0 +1,53 @@
+"""Every cap in one value. What a cap cuts off is reported as S16 with the name of the field to raise.
+
+Protocol limits are only reported (S03, F08); the limits in Limits are enforced.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+# sitemaps.org protocol, "Sitemap file location": 50,000 URLs and 50 MiB (52,428,800 bytes) unpacked.
+PROTOCOL_MAX_ENTRIES = 50_000
+PROTOCOL_MAX_BYTES = 50 * MIB
+# The schema's type of <loc> ends at 2,048 characters.
+PROTOCOL_MAX_LOC_CHARACTERS = 2_048
+
+
+@attrs.frozen
+class Limits:
+    """Safety limits; each name ends in its unit or says what it counts."""
+
+    # one document
+    max_decoded_bytes: int = 200 * MIB
+    max_entries: int = 1_000_000
+    max_entry_bytes: int = 4 * MIB
+    max_token_bytes: int = MIB  # one XML token, one line, the text of one element
+    max_xml_depth: int = 64
+    max_attributes: int = 256
+    max_gzip_layers: int = 2
+    max_gzip_members: int = 10_000
+    max_fallback_bytes: int = 2 * MIB  # what feedparser is given
+    fallback_seconds: float = 10.0
+
+    # one site
+    max_index_depth: int = 5
+    max_documents: int = 100_000
+    max_site_bytes: int = 10 * GIB  # decoded, all documents together
+    max_robots_bytes: int = 500 * KIB  # RFC 9309 2.5
+    max_robots_redirects: int = 5  # RFC 9309 2.3.1.2
+    max_redirects: int = 10
+    max_crawl_delay_seconds: float = 300.0
+
+    # one request
+    connect_seconds: float = 10.0
+    read_seconds: float = 30.0  # silence between two bytes
+    document_seconds: float = 300.0  # network time of one document
+    min_bytes_per_second: int = KIB  # measured once min_rate_after_seconds have passed
+    min_rate_after_seconds: float = 30.0
+    max_wait_seconds: float = 60.0  # the longest Retry-After that is waited for
+    tries: int = 3

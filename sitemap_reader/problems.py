@@ -1,0 +1,134 @@
+"""Problems are values: what is wrong, where, and the raw text. CATALOGUE gives each code its severity and title.
+
+Codes are permanent. docs/problems.md explains each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal
+
+import attrs
+
+Severity = Literal["error", "warning", "info"]
+
+MAX_RAW_CHARACTERS = 500
+SAMPLES_PER_CODE = 5
+
+
+@attrs.frozen
+class Rule:
+    """A code's usual severity, and what it means in a few words."""
+
+    severity: Severity
+    title: str
+
+
+CATALOGUE: dict[str, Rule] = {
+    # Fetch
+    "F01": Rule("error", "the answer is not 2xx"),
+    "F02": Rule("error", "forbidden by robots.txt"),
+    "F03": Rule("info", "redirected"),
+    "F04": Rule("error", "no answer: DNS, TLS, connection, timeout, or given up"),
+    "F05": Rule("error", "an HTML page where a sitemap should be"),
+    "F06": Rule("warning", "wrong Content-Type"),
+    "F07": Rule("error", "corrupt or truncated gzip"),
+    "F08": Rule("warning", "over 50 MiB decoded"),
+    "F09": Rule("warning", "robots.txt names no sitemap"),
+    "F11": Rule("error", "empty body"),
+    "F12": Rule("warning", "malformed, keyless or relative Sitemap line"),
+    "F13": Rule("error", "refused address"),
+    "F14": Rule("warning", "robots.txt unreachable, 429 or 5xx"),
+    "F15": Rule("info", "Crawl-delay over the limit"),
+    # Structure
+    "S01": Rule("error", "not well-formed XML"),  # a warning where it was mended without loss
+    "S02": Rule("warning", "wrong or missing namespace"),
+    "S03": Rule("warning", "over 50,000 entries"),
+    "S04": Rule("warning", "index within an index"),
+    "S05": Rule("warning", "index cycle"),
+    "S07": Rule("warning", "not UTF-8, or bytes that are invalid in the charset"),
+    "S08": Rule("warning", "bytes before the XML declaration"),
+    "S09": Rule("error", "DTD with an internal subset"),
+    "S10": Rule("warning", "repeated or unknown tag"),
+    "S11": Rule("error", "entry without a location"),
+    "S12": Rule("warning", "child listed twice"),
+    "S13": Rule("warning", "child above the index's directory"),
+    "S14": Rule("error", "index nested too deeply"),
+    "S15": Rule("error", "not a sitemap"),
+    "S16": Rule("error", "a safety limit was reached"),
+    # URLs
+    "U01": Rule("error", "not an absolute URL"),
+    "U02": Rule("error", "not http or https"),
+    "U03": Rule("warning", "2,048 characters or more"),
+    "U04": Rule("warning", "host, scheme or port differs, without proof"),
+    "U05": Rule("warning", "above the sitemap's directory"),
+    "U08": Rule("warning", "fragment dropped"),
+    "U10": Rule("warning", "characters that had to be escaped"),
+    "U14": Rule("error", "credentials or private address"),
+    "U15": Rule("error", "unusable URL"),
+    # Dates, hints
+    "D01": Rule("error", "unreadable date"),
+    "D06": Rule("warning", "date without zone or not in W3C form"),
+    "H01": Rule("warning", "unknown changefreq"),
+    "H02": Rule("warning", "priority outside 0 to 1"),
+    # hreflang, video
+    "L06": Rule("error", "relative href"),
+    "V05": Rule("warning", "unreadable or out-of-range value"),
+}
+
+
+@attrs.frozen
+class Problem:
+    """One fault in one place; `raw` is the text at fault, cut at 500 characters.
+
+    >>> print(report("D01", 'lastmod "Mon" is no date', sitemap="https://e.com/blog.xml", line=31))
+    D01 https://e.com/blog.xml:31: lastmod "Mon" is no date
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    sitemap: str | None = None
+    line: int | None = None
+    field: str | None = None
+    raw: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.place}: {self.message}"
+
+    @property
+    def place(self) -> str:
+        """`document:line`, as far as known."""
+        document = self.sitemap or "-"
+        return document if self.line is None else f"{document}:{self.line}"
+
+
+def report(
+    code: str,
+    message: str,
+    *,
+    sitemap: str | None = None,
+    line: int | None = None,
+    field: str | None = None,
+    raw: str | None = None,
+    severity: Severity | None = None,
+) -> Problem:
+    """A Problem with the severity that the catalogue gives its code, unless another is given."""
+    if raw is not None:
+        raw = raw[:MAX_RAW_CHARACTERS]
+    return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw)
+
+
+class Tally:
+    """Exact counts by code, and the first few problems of each as samples."""
+
+    __slots__ = ("counts", "samples")
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.samples: list[Problem] = []
+
+    def add(self, problem: Problem) -> None:
+        self.counts[problem.code] += 1
+        if self.counts[problem.code] <= SAMPLES_PER_CODE:
+            self.samples.append(problem)
