@@ -1,0 +1,134 @@
+"""Reads a site's sitemaps as a crawler should. What is named here is public; what is not may change.
+
+Names load on first use, so that parsing a document does not import a network library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .crawl.feedchild import feedparser_fallback
+    from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
+    from .crawl.replay import ReplayFetcher
+    from .errors import (
+        FetchError,
+        NothingFound,
+        NothingReadable,
+        PartialRead,
+        ReadError,
+        SitemapReaderError,
+        UsageError,
+    )
+    from .ledger import Progress, Summary
+    from .limits import Limits
+    from .problems import CATALOGUE, Problem
+    from .read.document import Document, SitemapParser, iter_parse, parse
+    from .reader import SitemapReader, discover, urls
+    from .records import (
+        Alternate,
+        Candidate,
+        Extra,
+        Image,
+        News,
+        Outcome,
+        SitemapRef,
+        UrlRecord,
+        Video,
+        json_form,
+        json_line,
+    )
+    from .streams import AsyncUrlStream, UrlStream
+
+# Module -> the public names that live there.
+_HOMES = {
+    "crawl.feedchild": ("feedparser_fallback",),
+    "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
+    "crawl.replay": ("ReplayFetcher",),
+    "errors": (
+        "FetchError",
+        "NothingFound",
+        "NothingReadable",
+        "PartialRead",
+        "ReadError",
+        "SitemapReaderError",
+        "UsageError",
+    ),
+    "ledger": ("Progress", "Summary"),
+    "limits": ("Limits",),
+    "problems": ("CATALOGUE", "Problem"),
+    "read.document": ("Document", "SitemapParser", "iter_parse", "parse"),
+    "reader": ("SitemapReader", "discover", "urls"),
+    "records": (
+        "Alternate",
+        "Candidate",
+        "Extra",
+        "Image",
+        "News",
+        "Outcome",
+        "SitemapRef",
+        "UrlRecord",
+        "Video",
+        "json_form",
+        "json_line",
+    ),
+    "streams": ("AsyncUrlStream", "UrlStream"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CATALOGUE",
+    "AiohttpFetcher",
+    "Alternate",
+    "AsyncUrlStream",
+    "Candidate",
+    "Document",
+    "Extra",
+    "FetchError",
+    "Fetcher",
+    "Image",
+    "Limits",
+    "News",
+    "NothingFound",
+    "NothingReadable",
+    "Outcome",
+    "PartialRead",
+    "Problem",
+    "Progress",
+    "ReadError",
+    "ReplayFetcher",
+    "Response",
+    "SitemapParser",
+    "SitemapReader",
+    "SitemapReaderError",
+    "SitemapRef",
+    "Summary",
+    "UrlRecord",
+    "UrlStream",
+    "UsageError",
+    "Video",
+    "__version__",
+    "discover",
+    "feedparser_fallback",
+    "guarded_connector",
+    "iter_parse",
+    "json_form",
+    "json_line",
+    "parse",
+    "urls",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,280 @@
+"""The Fetcher protocol and its aiohttp implementation.
+
+A URL and headers go in; a Response, or a FetchError that says what happened and to which host, comes out.
+One request: never follows a redirect, tries again, unpacks a body, keeps a cookie or sends credentials of a URL.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+
+from ..errors import FetchError, UsageError
+from ..limits import Limits
+from .address import literal_address, refusal
+from .failures import REFUSED_ERRNO, Asked, cut, describe, refused, translated
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from types import TracebackType
+    from typing import Self
+
+    import aiohttp
+
+_ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
+_PORT = re.compile(r":\d+$")
+_UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
+
+
+@attrs.define
+class Response:
+    """The head of an answer, and its body as it comes over the wire.
+
+    `headers` has lower-case names, repeated ones joined by ", ". `chunks` yields bytes that are still packed,
+    and raises FetchError where the body breaks off. `url` is the one that was asked for.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+    url: str
+
+
+class Fetcher(Protocol):
+    """What a crawl needs of a network. Raises FetchError where there is no answer."""
+
+    def fetch(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Response]:
+        """One GET. Leaving the block early gives the connection up."""
+        ...  # pragma: no cover
+
+
+class AiohttpFetcher:
+    """Fetches over HTTP with aiohttp. Use it as an async context manager, or `await close()`.
+
+    `headers` are sent with every request, to every host. With a `proxy` only addresses written in URLs can be
+    checked: names are resolved by the proxy. An own `session` stays open, and needs guarded_connector() or
+    `allow_private`; its user agent and headers give way to the ones given here.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        limits: Limits = Limits(),  # noqa: B008  frozen
+        allow_private: bool = False,
+        proxy: str | None = None,
+        session: aiohttp.ClientSession | None = None,
+    ) -> None:
+        if session is not None and not allow_private and not _is_guarded(session):
+            raise UsageError(
+                "session: its connector checks no addresses; build it with "
+                "ClientSession(connector=guarded_connector()), or pass allow_private=True"
+            )
+        self._headers = {"Accept-Encoding": "gzip", "User-Agent": user_agent, **dict(headers)}
+        self._limits = limits
+        self._allow_private = allow_private
+        self._proxy = proxy
+        self._session = session
+        self._owns_session = session is None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the session, unless it was passed in. A later fetch opens a new one."""
+        if self._owns_session and self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """One GET request. The body is read as `response.chunks` is asked for it."""
+        asked = _asked(url, self._limits)
+        self._check_literal(asked)
+        answer = await self._ask(asked, headers)
+        try:
+            chunks = _Chunks(answer, asked)
+            yield Response(answer.status, _plain_headers(answer), chunks, url)
+        finally:
+            answer.release()  # closes the connection where the body was not read to its end
+
+    async def _ask(self, asked: Asked, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+        import aiohttp
+        from multidict import CIMultiDict
+        from yarl import URL
+
+        seconds = aiohttp.ClientTimeout(
+            total=None, connect=self._limits.connect_seconds, sock_read=self._limits.read_seconds
+        )
+        session = self._session or self._open_session()
+        sent = CIMultiDict(self._headers)
+        sent.update(headers)
+        try:
+            return await session.get(
+                URL(asked.url, encoded=True),
+                headers=sent,
+                allow_redirects=False,
+                auto_decompress=False,
+                timeout=seconds,
+                proxy=self._proxy,
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as exc:
+            raise translated(exc, asked) from exc
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        # Through a proxy every connect goes to the proxy itself, whose address the user chose.
+        connector = guarded_connector(allow_private=self._allow_private or self._proxy is not None)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            middlewares=(_once,),
+        )
+        return self._session
+
+    def _check_literal(self, asked: Asked) -> None:
+        """Addresses written in the URL: here for the sake of proxies; the connector checks them as well."""
+        if self._allow_private:
+            return
+        address = "127.0.0.1" if _is_localhost(asked.host) else literal_address(asked.host)
+        reason = refusal(address) if address else None
+        if address and reason:
+            raise refused(asked, describe(address, reason))
+
+
+def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.TCPConnector:
+    """An aiohttp connector that checks every IP address at connect, literals included.
+
+    `kwargs` are aiohttp.TCPConnector's; the number of connections is unlimited unless `limit` says otherwise.
+    Needs a running event loop.
+    """
+    import aiohttp
+
+    class GuardedConnector(aiohttp.TCPConnector):
+        checks_addresses = True
+
+    make_socket = kwargs.pop("socket_factory", None) or _plain_socket
+
+    def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+        address = str(info[4][0])
+        reason = None if allow_private else refusal(address)
+        if reason:
+            raise OSError(REFUSED_ERRNO, describe(address, reason))
+        return make_socket(info)
+
+    return GuardedConnector(**{"limit": 0, **kwargs}, socket_factory=checked_socket)
+
+
+def usable_url(url: str) -> re.Match[str]:
+    """The parts of an http or https URL: `scheme`, `host` (with its port, without userinfo) and `rest`.
+
+    FetchError U02 for other schemes.
+    """
+    match = _ADDRESS.match(url)
+    if match is None or match["scheme"].lower() not in ("http", "https"):
+        raise FetchError(f"{cut(url)}: only http and https are fetched", code="U02", transient=False)
+    if match["host"] is None:
+        raise FetchError(f"{cut(url)!r} is no usable URL: it has no host", transient=False)
+    return match
+
+
+# --- parts of a fetch -------------------------------------------------------------------------------------------
+
+
+def _asked(url: str, limits: Limits) -> Asked:
+    parts = usable_url(url)
+    scheme, authority, rest = parts["scheme"].lower(), parts["host"], parts["rest"]
+    # Spaces and line ends would reach the request line as they are.
+    if not f"{authority}{rest}".isascii() or _UNSENDABLE.search(url):
+        raise FetchError(f"{cut(url)!r} is no usable URL", transient=False)
+    port = _PORT.search(authority)
+    place = authority if port else f"{authority}:{443 if scheme == 'https' else 80}"
+    host = _PORT.sub("", authority).strip("[]")
+    return Asked(f"{scheme}://{authority}{rest}", host, place, limits.connect_seconds, limits.read_seconds)
+
+
+class _Chunks:
+    """The body, as it arrives; counts it, so that a break can say where it was."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, asked: Asked) -> None:
+        self._answer = answer
+        self._target = asked
+        self._received = 0
+
+    def __aiter__(self) -> _Chunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        import aiohttp
+
+        try:
+            chunk = await self._answer.content.readany()
+        except (aiohttp.ClientError, OSError, ValueError) as exc:
+            raise translated(exc, self._target, self._received) from exc
+        if not chunk:
+            raise StopAsyncIteration
+        self._received += len(chunk)
+        return chunk
+
+
+async def _once(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """A middleware that keeps aiohttp from asking again when the server hangs up: tries are counted elsewhere."""
+    import aiohttp
+
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as exc:
+        raise translated(exc, _asked(str(request.url), Limits())) from exc
+
+
+def _is_guarded(session: aiohttp.ClientSession) -> bool:
+    return bool(getattr(session.connector, "checks_addresses", False))
+
+
+def _is_localhost(host: str) -> bool:
+    # RFC 6761 6.3: the name and all below it are loopback, whatever a resolver says.
+    return f".{host.lower().rstrip('.')}".endswith(".localhost")
+
+
+def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+    family, kind, protocol = info[:3]
+    return socket.socket(family, kind, protocol)
+
+
+def _plain_headers(answer: aiohttp.ClientResponse) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in answer.headers.items():
+        key, text = name.lower(), _text(value)
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    return headers
+
+
+def _text(value: str) -> str:
+    """A header value without lone surrogates: aiohttp puts them where bytes are not UTF-8."""
+    if value.isascii():
+        return value
+    raw = value.encode("utf-8", "surrogateescape")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")  # RFC 9110 5.5: what such octets historically were

@@ -1,0 +1,130 @@
+"""The body of one answer: wire bytes in, items out, to the frontier what it must know.
+
+Cuts what arrives into pieces small enough for every other document to have its turn, and watches the network's
+rate. Never decides whether to try again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..errors import FetchError
+from ..read.document import FEED_BYTES, SitemapParser
+from ..read.sniff import SITEMAP_FORMATS
+from ..records import Outcome, SitemapRef, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from ..limits import Limits
+    from ..records import Item
+    from ..walk.visit import Visit
+    from ..walk.window import Window
+
+Batch = list["Item"]
+
+
+class Reading:
+    """read() the chunks, then end() for the outcome. `given` counts the entries that are out.
+
+    `found(ref)` hears of each child at once; `put(batch)` takes the rest, and may make this wait.
+    """
+
+    def __init__(
+        self,
+        visit: Visit,
+        parser: SitemapParser,
+        *,
+        window: Window,
+        found: Callable[[SitemapRef], object],
+        put: Callable[[Batch], Awaitable[None]],
+        peek: bool,
+    ) -> None:
+        self.given = 0
+        self._visit = visit
+        self._parser = parser
+        self._window = window
+        self._found = found
+        self._put = put
+        self._peek = peek and not visit.is_robots
+        self._held: Batch = []  # of a guess that has not proved right yet
+        self._undue = 0
+
+    @property
+    def robots_text(self) -> str:
+        """The body of a robots.txt."""
+        return self._parser.robots_text
+
+    async def read(self, chunks: AsyncIterator[bytes]) -> None:
+        """Feeds until the bytes end or the parser needs no more."""
+        parser = self._parser
+        async for chunk in chunks:
+            for start in range(0, len(chunk), FEED_BYTES):
+                await self._give(parser.feed(chunk[start : start + FEED_BYTES]))
+                await asyncio.sleep(0)
+                if parser.stopped or self._seen_enough:
+                    return
+
+    async def end(self) -> Outcome:
+        """The last items, then what became of the document. A feed fallback takes its time off the loop."""
+        if not self._seen_enough:
+            await self._give(await asyncio.to_thread(self._parser.close))
+        outcome = self._parser.outcome
+        if self._undue:
+            outcome.dropped["date"] = self._undue
+            outcome.kept -= self._undue
+        return outcome
+
+    @property
+    def _seen_enough(self) -> bool:
+        return self._peek and self._parser.format is not None
+
+    async def _give(self, items: list[Item]) -> None:
+        batch = [item for item in items if self._wanted(item)]
+        if self._visit.is_guess:
+            self._held += batch
+            if self._parser.format not in SITEMAP_FORMATS:
+                return
+            batch, self._held = self._held, []
+        if batch:
+            await self._put(batch)
+
+    def _wanted(self, item: Item) -> bool:
+        """Whether an item goes out; children are told to the frontier on the way."""
+        if isinstance(item, SitemapRef):
+            self.given += 1
+            self._found(item)
+            return True
+        if not isinstance(item, UrlRecord):
+            return True
+        self.given += 1
+        if self._window.takes(item):
+            return not self._peek
+        self._undue += 1
+        return False
+
+
+async def timed(
+    chunks: AsyncIterator[bytes], limits: Limits, clock: Callable[[], float], count: Callable[[int], None]
+) -> AsyncIterator[bytes]:
+    """The chunks, while the network keeps the minimum rate and the time for a document lasts.
+
+    Only waiting for the network counts, not the time that the consumer takes.
+    """
+    seconds, wire_bytes = 0.0, 0
+    iterator = aiter(chunks)
+    while True:
+        asked = clock()
+        try:
+            chunk = await anext(iterator)
+        except StopAsyncIteration:
+            return
+        seconds += clock() - asked
+        wire_bytes += len(chunk)
+        count(len(chunk))
+        if seconds > limits.document_seconds:
+            raise FetchError(f"not done after {limits.document_seconds:,.0f} s; raise document_seconds to go on")
+        if seconds > limits.min_rate_after_seconds and wire_bytes < seconds * limits.min_bytes_per_second:
+            raise FetchError(f"slower than {limits.min_bytes_per_second:,} bytes a second (min_bytes_per_second)")
+        yield chunk

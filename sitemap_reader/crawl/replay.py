@@ -1,0 +1,289 @@
+"""A folder in place of the network, and the recorder that writes one.
+
+A URL goes in, the Response that was recorded for it comes out. Layout: `<scheme>/<host[:port]>/<path?query, quoted>`,
+a `.headers` file beside a body where there is more to say than "200", and `site.toml` with the seeds at the top.
+Never reads or writes outside the folder, whatever the URL says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import tomllib
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+import attrs
+
+from ..errors import FetchError, UsageError
+from ..problems import CATALOGUE
+from .fetch import Response, usable_url
+from .places import detour, headers_path
+from .places import replay_path as replay_path
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+    from .fetch import Fetcher
+
+CHUNK_BYTES = 64 * 1024
+SEEDS_FILE = "site.toml"
+ERROR_HEADER = "replay-error"
+RECORDED_HEADERS = (
+    "content-type",
+    "content-encoding",
+    "location",
+    "etag",
+    "last-modified",
+    "retry-after",
+)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+def read_seeds(folder: Path) -> list[str]:
+    """The seeds in the folder's site.toml. UsageError where there are none."""
+    path = folder / SEEDS_FILE
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder} is no replay: it has no {SEEDS_FILE}; --record DIR writes one"
+        ) from None
+    except (OSError, ValueError) as exc:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        raise UsageError(f"{path} cannot be read: {exc}") from exc
+    seeds = table.get("seeds")
+    if not isinstance(seeds, list) or not seeds or not all(isinstance(each, str) for each in seeds):
+        raise UsageError(f'{path}: no seeds; write seeds = ["https://shop.example/"]')
+    return seeds
+
+
+@attrs.frozen
+class _Head:
+    """What a `.headers` file says."""
+
+    status: int | None = None
+    headers: dict[str, str] = attrs.field(factory=dict)
+    error: FetchError | None = None
+
+
+class ReplayFetcher:
+    """A Fetcher over a folder. What is not there is a 404."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """The recorded answer; request `headers` make no difference."""
+        body = replay_path(self._folder, url)
+        if not _is_recorded(body):
+            body = detour(self._folder, url)
+        if not _is_recorded(body):
+            yield Response(404, {}, _FileChunks(None), url)
+            return
+        head = _read_head(headers_path(body))
+        has_body = body.is_file()
+        if head.error and head.status is None and not has_body:
+            raise head.error
+        chunks = _FileChunks(_opened(body) if has_body else None, head.error)
+        try:
+            yield Response(200 if head.status is None else head.status, head.headers, chunks, url)
+        finally:
+            chunks.close()
+
+
+def _is_recorded(body: Path) -> bool:
+    return body.is_file() or headers_path(body).is_file()
+
+
+class _FileChunks:
+    """A file in chunks, then the error that ended the recording, if one did."""
+
+    def __init__(self, file: BinaryIO | None, error: FetchError | None = None) -> None:
+        self._file = file
+        self._error = error
+
+    def __aiter__(self) -> _FileChunks:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = self._file.read(CHUNK_BYTES) if self._file else b""
+        if chunk:
+            return chunk
+        if self._error:
+            raise self._error
+        raise StopAsyncIteration
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+
+
+def _opened(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+def _read_head(path: Path) -> _Head:
+    fields: dict[str, str] = {}
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise _unreadable(path, number, line)
+        fields[name.strip().lower()] = value.strip()
+    status, error = fields.pop("status", None), fields.pop(ERROR_HEADER, None)
+    if status is not None and not re.fullmatch(r"[0-9]{1,3}", status):
+        raise _unreadable(path, 1, f"status: {status}")
+    return _Head(None if status is None else int(status), fields, _error(error))
+
+
+def _unreadable(path: Path, line: int, text: str) -> FetchError:
+    return FetchError(f"{path}:{line}: {text[:80]!r} is no header line (name: value)", transient=False)
+
+
+def _error(text: str | None) -> FetchError | None:
+    """`[code] message`; another try would only read the same file, so it is never transient."""
+    if text is None:
+        return None
+    code, _, rest = text.partition(" ")
+    if code in CATALOGUE:
+        return FetchError(rest, code=code, transient=False)
+    return FetchError(text, transient=False)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A Fetcher that passes on what another one fetches, and writes it to a folder that ReplayFetcher reads.
+
+    `seeds` go to site.toml; without any, the root of the first URL that is asked for. Of several answers for
+    one URL the last stays. Raises OSError where the folder cannot be written.
+    """
+
+    def __init__(self, fetcher: Fetcher, folder: Path, seeds: Sequence[str] = ()) -> None:
+        self._fetcher = fetcher
+        self._folder = folder
+        self._seeds = tuple(seeds)
+        self._has_written_seeds = False
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """The other fetcher's answer; its body is written as it is read, and takes its place at the end."""
+        self._write_seeds(url)
+        tee: _Tee | None = None
+        try:
+            async with self._fetcher.fetch(url, headers) as response:
+                tee = _Tee(response, self._folder)
+                try:
+                    yield attrs.evolve(response, chunks=tee)
+                finally:
+                    _store(self._place(url), tee.close(), tee.head_lines())
+        except FetchError as error:
+            if tee is None:
+                _store(self._place(url), None, [_error_line(error)])
+            raise
+
+    def _place(self, url: str) -> Path:
+        """Where the answer goes; what an earlier one left in the other place is removed."""
+        path, other = replay_path(self._folder, url), detour(self._folder, url)
+        if path.is_dir() or any(each.is_file() for each in path.parents):
+            path, other = other, path
+        for old in (other, headers_path(other)):
+            if old != path and old.is_file():
+                old.unlink()
+        return path
+
+    def _write_seeds(self, url: str) -> None:
+        parts = usable_url(url)
+        if self._has_written_seeds:
+            return
+        seeds = self._seeds or (f"{parts['scheme']}://{parts['host']}/",)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        # A JSON string is a TOML basic string, unless surrogates are escaped in it.
+        lines = "".join(f"  {json.dumps(each, ensure_ascii=False)},\n" for each in seeds)
+        (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\n", "utf-8")
+        self._has_written_seeds = True
+
+
+class _Tee:
+    """A body on its way to the reader, copied to a temporary file."""
+
+    def __init__(self, response: Response, folder: Path) -> None:
+        self._response = response
+        self._temporary = folder / f".part-{secrets.token_hex(8)}"
+        self._file: BinaryIO | None = None
+        self._bytes = 0
+        self._ended = False
+        self._error: FetchError | None = None
+
+    def __aiter__(self) -> _Tee:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await anext(self._response.chunks)
+        except StopAsyncIteration:
+            self._ended = True
+            raise
+        except FetchError as error:
+            self._error = error
+            raise
+        self._write(chunk)
+        return chunk
+
+    def _write(self, chunk: bytes) -> None:
+        if self._file is None:
+            self._file = self._temporary.open("wb")
+        self._file.write(chunk)
+        self._bytes += len(chunk)
+
+    def close(self) -> Path | None:
+        """The finished temporary file, or None where there was no byte."""
+        if self._file is None:
+            return None
+        self._file.close()
+        return self._temporary
+
+    def head_lines(self) -> list[str]:
+        response, error = self._response, self._error
+        if error is None and not self._ended and 200 <= response.status < 300:
+            # The bodies of other answers are rarely read; of these, what follows is unknown.
+            error = FetchError(f"the recording ends here: no more was read after {self._bytes:,} bytes")
+        status = [f"status: {response.status}"] if response.status != 200 or error else []
+        headers = [_line(name, response.headers[name]) for name in RECORDED_HEADERS if name in response.headers]
+        return [*status, *headers, *([_error_line(error)] if error else [])]
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name}: " + re.sub(r"[\r\n]+", " ", value)
+
+
+def _error_line(error: FetchError) -> str:
+    code = "" if error.code == "F04" else f"{error.code} "
+    return _line(ERROR_HEADER, f"{code}{error}")
+
+
+def _store(place: Path, body: Path | None, head_lines: list[str]) -> None:
+    """Puts both files in place, and removes what an earlier answer left and this one lacks."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if head_lines:
+        temporary = place.with_name(f".part-{secrets.token_hex(8)}")
+        temporary.write_text("".join(f"{line}\n" for line in head_lines), "utf-8", "replace")
+        temporary.replace(headers_path(place))
+    else:
+        headers_path(place).unlink(missing_ok=True)
+    if body:
+        body.replace(place)
+    elif head_lines:
+        place.unlink(missing_ok=True)
+    else:
+        place.write_bytes(b"")

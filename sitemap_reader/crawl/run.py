@@ -1,0 +1,154 @@
+"""Drives a frontier with a fetcher on asyncio: seeds in, batches of items out.
+
+A batch holds UrlRecords, SitemapRefs, Problems and Outcomes; those of one document keep its order. Nothing is held
+back but what flow control needs: a consumer that waits makes the network wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..errors import FetchError
+from ..read.document import SitemapParser
+from ..walk.visit import Failed, Finished, Head, Visit
+from .reading import Batch, Reading, timed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from ..read.document import FeedFallback
+    from ..walk.frontier import Frontier
+    from ..walk.visit import Answer
+    from .fetch import Fetcher, Response
+
+# How many batches may wait for the consumer.
+_WAITING_BATCHES = 8
+
+
+class Run:
+    """One walk, from its seeds to its end. `batches()` may be iterated once.
+
+    `peek` reads no further than is needed to know what a document is, and gives no records.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        fetcher: Fetcher,
+        *,
+        feed_fallback: FeedFallback | None = None,
+        peek: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.frontier = frontier
+        self.bytes_wire = 0
+        self._fetcher = fetcher
+        self._fallback = feed_fallback
+        self._peek = peek
+        self._clock = clock
+        self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
+        self._news = asyncio.Event()
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        """What the walk gives, as it comes. Leaving early cancels every request."""
+        driver = asyncio.create_task(self._drive())
+        try:
+            while (batch := await self._out.get()) is not None:
+                if batch:
+                    yield batch
+            await driver
+        finally:
+            driver.cancel()
+            await asyncio.gather(driver, return_exceptions=True)
+
+    async def _drive(self) -> None:
+        """The walk; then, unless nobody listens any more, the mark that it is over."""
+        try:
+            await self._walk()
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            await self._out.put(None)
+            raise
+        await self._out.put(None)
+
+    async def _walk(self) -> None:
+        """Starts what the frontier permits until it is done; a failure of ours ends it all."""
+        frontier = self.frontier
+        async with asyncio.TaskGroup() as tasks:
+            while not frontier.done:
+                self._news.clear()
+                now = self._clock()
+                for visit in frontier.next_requests(now):
+                    tasks.create_task(self._visit(visit))
+                await self._out.put([*frontier.take()])
+                if not frontier.done:
+                    await self._await_news(frontier.wait(now))
+        await self._out.put([*frontier.take()])
+
+    async def _await_news(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return  # the time to look again has come
+
+    def _tell(self, visit: Visit, answer: Answer) -> bool:
+        self._news.set()
+        return self.frontier.receive(visit, answer, self._clock(), datetime.now(UTC))
+
+    async def _visit(self, visit: Visit) -> None:
+        """One request: its head to the frontier, its body through a Reading, its end to the frontier."""
+        started = self._clock()
+        reading: Reading | None = None
+        answer: Failed | Finished
+        try:
+            async with self._fetcher.fetch(visit.url, visit.headers) as response:
+                if not self._tell(visit, Head(response.status, response.headers)):
+                    return
+                reading = self._reading(visit, response)
+                limits = self.frontier.plan.limits
+                await reading.read(timed(response.chunks, limits, self._clock, self._count))
+            answer = Finished(await reading.end(), reading.robots_text)
+        except FetchError as error:
+            answer = await self._broken_off(visit, reading, error)
+        if answer.outcome:
+            answer.outcome.seconds = round(self._clock() - started, 3)
+        self._tell(visit, answer)
+
+    def _reading(self, visit: Visit, response: Response) -> Reading:
+        plan = self.frontier.plan
+        parser = SitemapParser(
+            url=visit.asked,
+            final_url=visit.url,
+            content_type=None if visit.is_robots else response.headers.get("content-type"),
+            scope=plan.scope,
+            authorities=self.frontier.authorities(visit),
+            limits=plan.limits,
+            feed_fallback=self._fallback,
+        )
+        return Reading(
+            visit,
+            parser,
+            window=plan.window,
+            found=partial(self._tell, visit),
+            put=self._out.put,
+            peek=self._peek,
+        )
+
+    def _count(self, wire_bytes: int) -> None:
+        self.bytes_wire += wire_bytes
+
+    async def _broken_off(self, visit: Visit, reading: Reading | None, error: FetchError) -> Failed:
+        """What had arrived still counts, unless it is going to be asked for again."""
+        given = reading.given if reading else 0
+        failed = Failed(error.code, str(error), error.transient, given)
+        if reading is None or self.frontier.tries_again(visit, failed):
+            return failed
+        outcome = await reading.end()
+        outcome.complete = False
+        return Failed(error.code, str(error), False, given, outcome)

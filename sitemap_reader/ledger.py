@@ -1,0 +1,196 @@
+"""What a run has brought so far: counts, problems, outcomes, and what they come to.
+
+In: the batches of a run. Out: the URL records to pass on; progress and a Summary at any time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .errors import NothingFound, NothingReadable, ReadError
+from .problems import SAMPLES_PER_CODE, Problem
+from .read.sniff import SITEMAP_FORMATS, Format
+from .records import Outcome, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .records import Item
+
+
+@attrs.define
+class Progress:
+    """How far a run is. Documents are sitemaps; those known may still become more."""
+
+    documents_done: int = 0
+    documents_known: int = 0
+    urls: int = 0
+    bytes_wire: int = 0
+
+
+class Problems:
+    """Exact counts by code, and the first five problems of each code in each document as samples."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.samples: list[Problem] = []
+        self._in_document: Counter[tuple[str, str | None]] = Counter()
+
+    def add(self, problem: Problem) -> bool:
+        """Counts it; True if it is one of the samples."""
+        key = problem.code, problem.sitemap
+        self.counts[problem.code] += 1
+        self._in_document[key] += 1
+        sampled = self._in_document[key] <= SAMPLES_PER_CODE
+        if sampled:
+            self.samples.append(problem)
+        return sampled
+
+    def unsampled(self) -> list[tuple[str, str | None, int]]:
+        """(code, document, count) of those that have more problems than samples."""
+        return [
+            (code, document, count - SAMPLES_PER_CODE)
+            for (code, document), count in self._in_document.items()
+            if count > SAMPLES_PER_CODE
+        ]
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+
+@attrs.frozen
+class Summary:
+    """A run in numbers. `str()` is the line that the command line ends with."""
+
+    urls: int
+    sitemaps_read: int
+    sitemaps: int
+    dropped: dict[str, int]  # out of scope: reason -> count
+    undue: int  # outside the dates that were asked for
+    pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
+    problems: int
+    unread: int  # sitemaps that gave nothing because of an error
+    incomplete: int  # sitemaps that gave a part
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Nothing that was asked for is missing."""
+        return not self.unread and not self.incomplete
+
+    def __str__(self) -> str:
+        parts = [f"{_count(self.urls, 'URL')} from {self._sitemaps()}"]
+        if self.dropped:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.dropped.items()))
+            parts.append(f"{sum(self.dropped.values()):,} dropped ({reasons}; --scope any keeps it)")
+        if self.undue:
+            parts.append(f"{self.undue:,} outside the dates")
+        parts += [f"{_count(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
+        if self.problems:
+            parts.append(_count(self.problems, "problem"))
+        return "; ".join([*parts, f"{self.seconds:.1f} s"])
+
+    def partial_line(self) -> str | None:
+        """What is missing; None if nothing is."""
+        parts = []
+        if self.unread:
+            parts.append(f"{_count(self.unread, 'sitemap')} could not be read")
+        if self.incomplete:
+            parts.append(f"{_count(self.incomplete, 'sitemap')} could be read in part only")
+        return f"partial: {', '.join(parts)}" if parts else None
+
+    def _sitemaps(self) -> str:
+        if self.sitemaps_read == self.sitemaps:
+            return _count(self.sitemaps, "sitemap")
+        return f"{self.sitemaps_read:,} of {_count(self.sitemaps, 'sitemap')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+class Ledger:
+    """Takes batches; keeps one Outcome a document and samples of the problems, never the records."""
+
+    def __init__(
+        self,
+        on_outcome: Callable[[Outcome], None] | None = None,
+        on_item: Callable[[Item], None] | None = None,
+    ) -> None:
+        self.problems = Problems()
+        self.outcomes: list[Outcome] = []
+        self.progress = Progress()
+        self.pruned: Counter[str] = Counter()
+        self.seconds = 0.0
+        self._on_outcome = on_outcome
+        self._on_item = on_item
+
+    def take(self, batch: list[Item]) -> list[UrlRecord]:
+        """The URL records of a batch; everything else is entered."""
+        records: list[UrlRecord] = []
+        for item in batch:
+            if isinstance(item, UrlRecord):
+                records.append(item)
+                continue
+            if isinstance(item, Problem):
+                self.problems.add(item)
+            elif isinstance(item, Outcome):
+                self._enter(item)
+            if self._on_item:
+                self._on_item(item)
+        return records
+
+    def _enter(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        if self._on_outcome:
+            self._on_outcome(outcome)
+
+    @property
+    def complete(self) -> bool:
+        """No document lacks anything."""
+        return all(outcome.complete for outcome in self.outcomes)
+
+    def summary(self) -> Summary:
+        """The numbers as they stand."""
+        sitemaps = [outcome for outcome in self.outcomes if outcome.format != Format.ROBOTS]
+        read = [outcome for outcome in sitemaps if outcome.format in SITEMAP_FORMATS]
+        dropped: Counter[str] = Counter()
+        for outcome in sitemaps:
+            dropped.update(outcome.dropped)
+        undue = dropped.pop("date", 0)
+        unread = sum(not outcome.complete and not _gave(outcome) for outcome in self.outcomes)
+        return Summary(
+            urls=self.progress.urls,
+            sitemaps_read=len(read),
+            sitemaps=len(sitemaps),
+            dropped=dict(dropped),
+            undue=undue,
+            pruned=dict(self.pruned),
+            problems=len(self.problems),
+            unread=unread,
+            incomplete=sum(not outcome.complete for outcome in self.outcomes) - unread,
+            seconds=self.seconds,
+        )
+
+    def verdict(self, target: str) -> ReadError | None:
+        """What to raise at the end: nothing, if there was a URL or a sitemap."""
+        if any(outcome.kept or outcome.dropped for outcome in self.outcomes):
+            return None
+        failed = [outcome for outcome in self.outcomes if not outcome.complete]
+        if failed:
+            first = next((str(sample) for outcome in failed for sample in outcome.samples), "no reason is known")
+            return NothingReadable(f"no URL could be read of {target}: {first}", self.outcomes)
+        if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
+            return NothingFound(
+                f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
+                "if you know where it is, give its URL",
+                self.outcomes,
+            )
+        return None
+
+
+def _gave(outcome: Outcome) -> bool:
+    return outcome.entries > 0

@@ -1,0 +1,143 @@
+"""The bytes of a document in, bounded UTF-8 chunks out: gzip layers, byte caps, charset.
+
+Output, faults and counters are the same however the input was cut into chunks.
+Nothing here raises for what the data is: what is wrong with it stands in `faults`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from ..limits import PROTOCOL_MAX_BYTES
+from . import charset
+from .gunzip import STEP_BYTES, Fault, Gunzip
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..limits import Limits
+
+__all__ = ["Decoder", "Fault"]
+
+
+class Decoder:
+    """Decodes one document, chunk by chunk.
+
+    What `feed` and `close` give is to be iterated to its end. `bytes_wire` counts what was fed, `bytes_decoded` what
+    was left of it after gzip (before the charset), `gzip_layers` the layers that were opened.
+
+    >>> from sitemap_reader.limits import Limits
+    >>> decoder = Decoder(Limits(), "iso-8859-1")
+    >>> b"".join([*decoder.feed(b"caf\\xe9"), *decoder.close()]).decode()
+    'café'
+    >>> [fault.code for fault in decoder.faults], decoder.complete
+    (['S07'], True)
+    """
+
+    def __init__(self, limits: Limits, charset: str | None = None) -> None:
+        """`charset` is the one that the HTTP Content-Type names, if any."""
+        self.bytes_wire = 0
+        self.bytes_decoded = 0
+        self.faults: list[Fault] = []
+        last = limits.max_gzip_layers
+        self._layers = [Gunzip(limits, self.faults, refuse=depth == last) for depth in range(last + 1)]
+        self._text = _Text(self.faults, charset)
+        self._hash = hashlib.sha256()
+
+    @property
+    def complete(self) -> bool:
+        """False where something may be missing: cut, capped, corrupt."""
+        return not any(fault.lossy for fault in self.faults)
+
+    @property
+    def stopped(self) -> bool:
+        """True where nothing more will come of further input."""
+        return any(layer.stopped for layer in self._layers)
+
+    @property
+    def gzip_layers(self) -> int:
+        return sum(layer.opened for layer in self._layers)
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the decoded bytes so far: after gzip, before the charset."""
+        return self._hash.hexdigest()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """UTF-8 chunks made of at most 64 KiB of decoded bytes each."""
+        self.bytes_wire += len(data)
+        if not self.stopped:
+            yield from self._decode((data,), self._layers)
+
+    def close(self) -> Iterator[bytes]:
+        """The rest; what is known only now joins the faults."""
+        # A layer that stopped makes it of no interest how those around it would have ended.
+        stopped = [depth for depth, layer in enumerate(self._layers) if layer.stopped]
+        first = stopped[-1] if stopped else 0
+        cut = False
+        for depth, layer in enumerate(self._layers[first:], first + 1):
+            yield from self._decode(layer.close(cut=cut), self._layers[depth:])
+            cut = cut or layer.cut
+        yield from self._text.close(whole=self.complete)
+        if self.bytes_decoded > PROTOCOL_MAX_BYTES:
+            message = f"{self.bytes_decoded:,} bytes decoded, the protocol ends at {PROTOCOL_MAX_BYTES:,}"
+            self.faults.append(Fault("F08", message))
+
+    def _decode(self, chunks: Iterable[bytes], layers: list[Gunzip]) -> Iterator[bytes]:
+        for layer in layers:
+            chunks = layer.feed(chunks)
+        for chunk in chunks:
+            self.bytes_decoded += len(chunk)
+            self._hash.update(chunk)
+            yield from self._text.feed(chunk)
+
+
+class _Text:
+    """The charset stage: waits for enough to tell the charset, then transcodes."""
+
+    def __init__(self, faults: list[Fault], http_charset: str | None) -> None:
+        self._faults = faults
+        self._http_charset = http_charset
+        self._head = b""
+        self._codec = ""
+        self._transcoder: charset.Transcoder | None = None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._transcoder is None:
+            data = self._head = self._head + data
+            if len(data) < charset.HEAD_BYTES:
+                return
+            yield from self._start()
+        else:
+            yield from self._transcode(self._transcoder, data)
+
+    def close(self, *, whole: bool) -> Iterator[bytes]:
+        """The rest. Where the document is not whole, a character that was cut in two is left out."""
+        if self._transcoder is None:
+            yield from self._start()
+        if self._transcoder is None:
+            return
+        rest = self._transcoder.close() if whole else b""
+        if rest:
+            yield rest
+        if self._transcoder.invalid:
+            units, stand_in = ("code units", "U+FFFD") if self._codec in charset.WIDE else ("bytes", "windows-1252")
+            message = f"invalid in {self._codec}, read as {stand_in}: {self._transcoder.invalid:,} {units}"
+            self._faults.append(Fault("S07", message))
+
+    def _start(self) -> Iterator[bytes]:
+        found = charset.detect(self._head[: charset.HEAD_BYTES], self._http_charset)
+        self._codec = found.codec
+        self._transcoder = charset.transcoder(found.codec)
+        if found.note:
+            self._faults.append(Fault("S07", found.note, raw=found.raw))
+        data, self._head = self._head[found.skip :], b""
+        return self._transcode(self._transcoder, data)
+
+    def _transcode(self, transcoder: charset.Transcoder, data: bytes) -> Iterator[bytes]:
+        for start in range(0, len(data), STEP_BYTES):
+            # The usual chunk is short enough, and slicing all of a bytes object copies nothing.
+            out = transcoder.feed(data[start : start + STEP_BYTES])
+            if out:
+                yield out

@@ -1,0 +1,463 @@
+"""The way through: bytes -> decode -> sniff -> parse -> normalise -> records, as a stream.
+
+In: the bytes of one document, cut anyhow. Out: UrlRecords, SitemapRefs and Problems in document order, then one
+Outcome. What comes out does not depend on how the bytes are cut. Never opens or fetches anything.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import IO, TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+import attrs
+
+from ..errors import SitemapReaderError, UsageError
+from ..limits import PROTOCOL_MAX_ENTRIES, Limits
+from ..problems import Problem, Tally, report
+from ..records import Outcome, SitemapRef, UrlRecord
+from . import feed, urlset
+from .decode import Decoder
+from .markup import Markup
+from .normalise import Normaliser, RawEntry
+from .robots import RobotsReader
+from .scope import MODES, Mode, Scope, host_authorities
+from .sniff import CONTENT_TYPES, ROOTS, Format, Verdict, sniff
+from .text import TextList
+from .tree import Element, Stop, Vocabulary, over_limit
+from .urls import clean_url, directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ..records import Item
+
+# What is fed at once: bounds what one call can give out, whatever the compression.
+FEED_BYTES = 16 * 1024
+
+
+class FallbackLinks(Protocol):
+    """What a feed fallback found: (link, date as written), and the links that it would have corrupted."""
+
+    @property
+    def links(self) -> Sequence[tuple[str, str | None]]: ...
+    @property
+    def dropped(self) -> Sequence[str]: ...
+
+
+class FeedFallback(Protocol):
+    """Reads what the streaming parser gets nothing from; may raise SitemapReaderError."""
+
+    def __call__(self, body: bytes, url: str | None, /) -> FallbackLinks: ...
+
+
+class _Reader(Protocol):
+    """A format's parser: UTF-8 chunks in, raw entries and problems out."""
+
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def stopped(self) -> bool: ...
+    def feed(self, data: bytes) -> Iterable[RawEntry | Problem]: ...
+    def close(self) -> Iterable[RawEntry | Problem]: ...
+
+
+# Format -> (names of the document for a root namespace, entry -> raw entries)
+_Dialect = tuple["Callable[[str], Vocabulary]", "Callable[[Element], Iterator[RawEntry]]"]
+_DIALECTS: dict[Format, _Dialect] = {
+    Format.URLSET: (urlset.vocabulary, urlset.raw_entries),
+    Format.INDEX: (urlset.vocabulary, urlset.raw_entries),
+    Format.RSS: (feed.rss_vocabulary, feed.rss_entries),
+    Format.ATOM: (feed.atom_vocabulary, feed.atom_entries),
+}
+
+
+class _MarkupReader:
+    """XML of any dialect: its root element says which."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.format: Format | None = None
+        self._markup = Markup(limits, self._open_root)
+        self._opening: list[Problem] = []
+        self._raw_entries: Callable[[Element], Iterator[RawEntry]] = urlset.raw_entries
+
+    @property
+    def complete(self) -> bool:
+        return self._markup.complete
+
+    @property
+    def stopped(self) -> bool:
+        return self._markup.stopped
+
+    def feed(self, data: bytes) -> Iterator[RawEntry | Problem]:
+        return self._given(self._markup.feed(data))
+
+    def close(self) -> Iterator[RawEntry | Problem]:
+        return self._given(self._markup.close())
+
+    def _given(self, items: list[Element | Problem]) -> Iterator[RawEntry | Problem]:
+        yield from self._opening
+        self._opening = []
+        for item in items:
+            if isinstance(item, Problem):
+                yield item
+            else:
+                yield from self._raw_entries(item)
+
+    def _open_root(self, namespace: str, name: str) -> Vocabulary:
+        if name.lower() == "html":
+            self.format = Format.HTML
+            raise Stop(_html())
+        self.format = ROOTS.get(name)
+        if self.format is None:
+            raise Stop(report("S15", f"the root element is <{name[:80]}>: not a sitemap"))
+        if self.format in (Format.URLSET, Format.INDEX):
+            problem = urlset.judge_namespace(namespace)
+            self._opening = [problem] if problem else []
+        vocabulary, self._raw_entries = _DIALECTS[self.format]
+        return vocabulary(namespace)
+
+
+def _html() -> Problem:
+    return report("F05", "an HTML page where a sitemap should be")
+
+
+# What the first bytes rule out -> the problem to report.
+_REFUSALS: dict[str, Callable[[], Problem]] = {
+    "html": _html,
+    "empty": lambda: report("F11", "the body is empty"),
+    "unknown": lambda: report("S15", "neither XML nor a list of URLs: not a sitemap"),
+}
+
+
+class SitemapParser:
+    """One document as a stream: feed() bytes, close(), then look at `outcome`.
+
+    `url` is what was asked for, `final_url` where redirects led (relative URLs and the directory rule go by it).
+    `content_type` is the HTTP header. `scope` (protocol, host, domain, any) drops what the document may not speak
+    for; `authorities` are URL prefixes that it may, besides its own directory. A url that ends in /robots.txt
+    has its Sitemap lines read.
+
+    >>> parser = SitemapParser(url="https://example.com/list.txt")
+    >>> [item.loc for item in parser.feed(b"https://example.com/a" + chr(10).encode()) + parser.close()]
+    ['https://example.com/a']
+    >>> parser.outcome.format, parser.outcome.complete
+    ('text', True)
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str | None = None,
+        final_url: str | None = None,
+        content_type: str | None = None,
+        scope: Mode = "any",
+        authorities: Sequence[str] = (),
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        feed_fallback: FeedFallback | None = None,
+    ) -> None:
+        if scope not in MODES:
+            raise UsageError(f"scope must be one of {', '.join(MODES)}, not {scope!r}")
+        self._url = url
+        self._base = _clean_base(final_url or url)
+        self._media_type, charset = _content_type(content_type)
+        self._limits = limits
+        self._fallback = feed_fallback
+        self._decoder = Decoder(limits, charset)
+        self._head: bytes | None = b""  # what sniffing has not judged yet
+        self._body = bytearray()  # what the fallback may have to read
+        self._reader: _Reader | None = None
+        self._format: Format | None = None
+        self._problem_held: Problem | None = None
+        self._over = False
+        self._tally = Tally()
+        self._complete = True
+        self._closed = False
+        self._robots: RobotsReader | None = None
+        if url and self._base and urlsplit(url).path == "/robots.txt":
+            self._robots = self._reader = RobotsReader(limits, self._base)
+            self._head, self._format = None, Format.ROBOTS
+            authorities = authorities or host_authorities(self._base)
+        own = (directory(self._base),) if self._base else ()
+        self._normaliser = Normaliser(
+            sitemap=url,
+            base=self._base,
+            scope=Scope(scope, (*authorities, *own)),
+            authorities=tuple(authorities),
+        )
+
+    def feed(self, data: bytes) -> list[Item]:
+        """The items that `data` completes. Large data gives many at once: iter_parse() cuts it small."""
+        items: list[Item] = []
+        for chunk in self._decoder.feed(data):
+            items += self._read(chunk)
+        return items
+
+    def close(self) -> list[Item]:
+        """The rest of the items; says what is missing. Without an entry, asks the feed fallback."""
+        if self._closed:
+            return []
+        self._closed = True
+        items: list[Item] = []
+        for chunk in self._decoder.close():
+            items += self._read(chunk)
+        items += self._end()
+        return items
+
+    @property
+    def stopped(self) -> bool:
+        """True where feeding more is of no use: a limit was reached, or this is no sitemap."""
+        reader = self._reader
+        return self._over or self._decoder.stopped or (reader is not None and reader.stopped)
+
+    @property
+    def format(self) -> Format | None:
+        """What the document is, as soon as that is known."""
+        if self._format is None and isinstance(self._reader, _MarkupReader):
+            self._format = self._reader.format
+        return self._format
+
+    @property
+    def robots_text(self) -> str:
+        """The text of a robots.txt, for those who want its rules too."""
+        return self._robots.text if self._robots else ""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the document, so far."""
+        normaliser = self._normaliser
+        return Outcome(
+            url=self._url,
+            final_url=self._base,
+            format=self.format,
+            bytes_wire=self._decoder.bytes_wire,
+            bytes_decoded=self._decoder.bytes_decoded,
+            entries=normaliser.entries,
+            kept=normaliser.kept,
+            dropped=dict(normaliser.dropped),
+            complete=self._complete,
+            sha256=self._decoder.sha256,
+            problems=dict(self._tally.counts),
+            samples=tuple(self._tally.samples),
+        )
+
+    # --- the way ---
+
+    def _read(self, chunk: bytes) -> Iterator[Item]:
+        """A chunk of decoded bytes: first to the sniffer, then to the reader that it chose."""
+        if self._fallback and not self._normaliser.entries and len(self._body) <= self._limits.max_fallback_bytes:
+            self._body += chunk
+        if self._head is not None:
+            self._head += chunk
+            verdict = sniff(self._head, final=False)
+            if verdict is None:
+                return
+            yield from self._open(verdict)
+        elif self._reader and not self.stopped:
+            yield from self._clean(self._reader.feed(chunk))
+
+    def _open(self, verdict: Verdict) -> Iterator[Item]:
+        """The reader that the first bytes call for, and what it makes of them."""
+        head, self._head = (self._head or b"")[verdict.skip_bytes :], None
+        if verdict.skip_bytes:
+            yield self._noted(report("S08", f"{verdict.skip_bytes:,} bytes stand before the document", line=1))
+        if verdict.kind in _REFUSALS:
+            self._format = Format.HTML if verdict.kind == "html" else None
+            self._over, self._complete = True, False
+            yield self._noted(_REFUSALS[verdict.kind]())
+            return
+        reader: _Reader
+        if verdict.kind == "text":
+            self._format, reader = Format.TEXT, TextList(self._limits)
+        else:
+            reader = _MarkupReader(self._limits)
+        self._reader = reader
+        yield from self._clean(reader.feed(head))
+
+    def _clean(self, raws: Iterable[RawEntry | Problem]) -> Iterator[Item]:
+        limit = self._limits.max_entries
+        for raw in raws:
+            if isinstance(raw, Problem):
+                if raw.code == "S15" and self._fallback:
+                    self._problem_held = raw
+                else:
+                    yield self._noted(raw)
+                continue
+            if self._normaliser.entries >= limit:
+                self._over, self._complete = True, False
+                yield self._noted(over_limit("max_entries", limit, "entries", raw.line))
+                return
+            for item in self._normaliser.clean(raw):
+                if isinstance(item, Problem):
+                    self._tally.add(item)
+                yield item
+
+    def _noted(self, problem: Problem) -> Problem:
+        problem = attrs.evolve(problem, sitemap=self._url)
+        self._tally.add(problem)
+        return problem
+
+    # --- the end ---
+
+    def _end(self) -> Iterator[Item]:
+        if self._head is not None:
+            verdict = sniff(self._head, final=True)
+            yield from self._open(verdict or Verdict("unknown"))
+        if self._reader:
+            if not self._over:
+                yield from self._clean(self._reader.close())
+            self._complete = self._complete and self._reader.complete
+        self._complete = self._complete and self._decoder.complete
+        yield from self._ask_fallback()
+        for fault in self._decoder.faults:
+            yield self._noted(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity))
+        for problem in self._closing_problems():
+            yield self._noted(problem)
+
+    def _ask_fallback(self) -> Iterator[Item]:
+        """feedparser, or whatever was passed in, for what looks like a feed and gave nothing."""
+        held, self._problem_held = self._problem_held, None
+        wanted = held is not None or (self.format in (Format.RSS, Format.ATOM) and not self._complete)
+        if self._fallback and wanted and not self._normaliser.entries:
+            yield from self._clean(self._fallback_entries(self._fallback))
+        if held and self._normaliser.entries:
+            self._format = Format.RSS
+        elif held:
+            yield self._noted(held)
+
+    def _fallback_entries(self, fallback: FeedFallback) -> Iterator[RawEntry | Problem]:
+        if len(self._body) > self._limits.max_fallback_bytes:
+            return
+        try:
+            # The bytes are UTF-8 by now, whatever the declaration says.
+            found = fallback(_DECLARATION.sub(b"", bytes(self._body)), self._base)
+        except SitemapReaderError as error:
+            yield report("S01", f"feedparser cannot read it either: {error}")
+            return
+        for link in found.dropped:
+            yield report("S01", "a link with a bare & was dropped: feedparser may have altered it", raw=link)
+        for link, date in found.links:
+            yield RawEntry("url", link, lastmod=date, date_dialect="rss")
+
+    def _closing_problems(self) -> Iterator[Problem]:
+        entries = self._normaliser.entries
+        if entries > PROTOCOL_MAX_ENTRIES:
+            yield report("S03", f"{entries:,} entries; the protocol allows {PROTOCOL_MAX_ENTRIES:,}")
+        allowed = CONTENT_TYPES.get(self.format) if self.format else None
+        if allowed and self._media_type and self._media_type not in allowed:
+            message = f"the Content-Type is {self._media_type}, the document is {self.format}"
+            yield report("F06", message, raw=self._media_type)
+
+
+_DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
+
+
+def _content_type(header: str | None) -> tuple[str | None, str | None]:
+    """(media type in lower case, charset) of a Content-Type header."""
+    if not header:
+        return None, None
+    charset = _CHARSET.search(header)
+    return header.partition(";")[0].strip().lower() or None, charset.group(1) if charset else None
+
+
+def _clean_base(url: str | None) -> str | None:
+    if url is None:
+        return None
+    loc = clean_url(url)
+    if loc.url is None:
+        raise UsageError(f"url {url!r} is no absolute http or https URL: {loc.notes[-1][1]}")
+    return loc.url
+
+
+def iter_parse(
+    chunks: Iterable[bytes],
+    *,
+    url: str | None = None,
+    content_type: str | None = None,
+    scope: Mode = "any",
+    authorities: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    feed_fallback: FeedFallback | None = None,
+) -> Iterator[Item]:
+    """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
+
+    Memory stays flat whatever the document's size. The options are those of SitemapParser.
+    """
+    parser = SitemapParser(
+        url=url,
+        content_type=content_type,
+        scope=scope,
+        authorities=authorities,
+        limits=limits,
+        feed_fallback=feed_fallback,
+    )
+    for chunk in chunks:
+        for start in range(0, len(chunk), FEED_BYTES):
+            if parser.stopped:
+                break
+            yield from parser.feed(chunk[start : start + FEED_BYTES])
+        if parser.stopped:
+            break
+    yield from parser.close()
+    yield parser.outcome
+
+
+@attrs.frozen
+class Document:
+    """A document read whole: `urls` and `children` in document order, every problem, and the outcome."""
+
+    format: str | None
+    urls: list[UrlRecord]
+    children: list[SitemapRef]
+    problems: list[Problem]
+    outcome: Outcome
+
+
+def parse(
+    body: bytes | str | IO[bytes],
+    *,
+    url: str | None = None,
+    content_type: str | None = None,
+    scope: Mode = "any",
+    authorities: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    feed_fallback: FeedFallback | None = None,
+) -> Document:
+    """Reads one document into lists. `body` is bytes, text or a binary file, never a path.
+
+    Bad data never raises: see `problems`, and `outcome.complete`. The options are those of SitemapParser.
+
+    >>> doc = parse("<urlset><url><loc>https://example.com/?a=1&amp;region=us</loc></url></urlset>")
+    >>> doc.urls[0].loc, doc.format, [problem.code for problem in doc.problems]
+    ('https://example.com/?a=1&region=us', 'urlset', ['S02'])
+    """
+    found: dict[type, list[Item]] = {UrlRecord: [], SitemapRef: [], Problem: [], Outcome: []}
+    for item in iter_parse(
+        _chunks(body),
+        url=url,
+        content_type=content_type,
+        scope=scope,
+        authorities=authorities,
+        limits=limits,
+        feed_fallback=feed_fallback,
+    ):
+        found[type(item)].append(item)
+    outcome: Outcome = found[Outcome][0]  # type: ignore[assignment]
+    return Document(outcome.format, found[UrlRecord], found[SitemapRef], found[Problem], outcome)  # type: ignore[arg-type]
+
+
+def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
+    if isinstance(body, str):
+        # The BOM outranks whatever encoding the text's own declaration names.
+        body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")
+    if isinstance(body, bytes | bytearray | memoryview):
+        yield bytes(body)
+        return
+    if not hasattr(body, "read"):
+        raise UsageError(f"body must be bytes, str or a binary file, not {type(body).__name__}")
+    while chunk := body.read(FEED_BYTES):
+        if not isinstance(chunk, bytes):
+            raise UsageError("the file must be opened in binary mode")
+        yield chunk

@@ -1,0 +1,168 @@
+"""A raw entry -> a clean record and its problems, or none and the reason.
+
+In: RawEntry, text as the document has it. Out: Problems, then the UrlRecord or SitemapRef they belong to.
+Nothing is guessed: a value that cannot be read is None, with a Problem that keeps the raw text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from ..problems import Problem, report
+from ..records import SitemapRef, UrlRecord
+from .dates import parse_date
+from .extensions import Reading, read_extensions
+from .urls import clean_url, directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..records import Precision
+    from .scope import Scope
+    from .tree import Element
+
+CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+# xsd:decimal, as the schema says; a comma or an exponent is no number.
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+
+# Why a URL is out of scope -> the code and what to say.
+_DROPS = {
+    "host": ("U04", "is on another host than the sitemap may speak for"),
+    "scheme": ("U04", "has another scheme than the sitemap may speak for"),
+    "port": ("U04", "has another port than the sitemap may speak for"),
+    "path": ("U05", "is above the sitemap's directory"),
+}
+
+
+@attrs.define
+class RawEntry:
+    """What one entry of a document says, unread.
+
+    `bases` are xml:base values, outermost first. `absolute_only`: a relative loc is not resolved.
+    `extensions` are the elements of other known namespaces; `problems` is what the parser noticed.
+    """
+
+    kind: Literal["url", "sitemap"]
+    loc: str | None
+    line: int | None = None
+    lastmod: str | None = None
+    changefreq: str | None = None
+    priority: str | None = None
+    extensions: list[Element] = attrs.field(factory=list)
+    problems: list[Problem] = attrs.field(factory=list)
+    bases: tuple[str, ...] = ()
+    absolute_only: bool = False
+    date_dialect: Literal["w3c", "rss"] = "w3c"
+
+
+class Normaliser:
+    """Cleans the entries of one document.
+
+    `sitemap` is the URL it was asked for under, `base` the one it came from, `scope` what it may speak for,
+    `authorities` what its children inherit. `entries`, `kept` and `dropped` count.
+    """
+
+    def __init__(
+        self, *, sitemap: str | None, base: str | None, scope: Scope, authorities: tuple[str, ...] = ()
+    ) -> None:
+        self.entries = 0
+        self.kept = 0
+        self.dropped: Counter[str] = Counter()
+        self._sitemap = sitemap
+        self._base = base
+        self._scope = scope
+        own = (directory(base),) if base else ()
+        self._authorities = tuple(dict.fromkeys((*authorities, *own)))
+
+    def clean(self, raw: RawEntry) -> Iterator[UrlRecord | SitemapRef | Problem]:
+        """The entry's problems in the order of its fields, then its record, if it has one."""
+        self.entries += 1
+        problems = list(raw.problems)
+
+        def note(code: str, message: str, field: str | None = None, text: str | None = None) -> None:
+            problems.append(report(code, message, line=raw.line, field=field, raw=text))
+
+        base = self._resolved_base(raw)
+        loc = self._loc(raw, base, note)
+        record = None if loc is None else self._record(raw, loc, base, note)
+        located = tuple(attrs.evolve(problem, sitemap=self._sitemap) for problem in problems)
+        yield from located
+        if record is not None:
+            record.problems = located
+            self.kept += 1
+            yield record
+
+    def _resolved_base(self, raw: RawEntry) -> str | None:
+        base = self._base
+        for each in raw.bases:
+            base = clean_url(each, base).url or base
+        return base
+
+    def _loc(self, raw: RawEntry, base: str | None, note: Any) -> str | None:
+        """The URL of the entry; None, noted, where there is none or where it is out of scope."""
+        text = raw.loc
+        if not text:
+            note("S11", f"a <{raw.kind}> without a location", "loc")
+            return None
+        loc = clean_url(text, None if raw.absolute_only else base)
+        for code, message in loc.notes:
+            note(code, message, "loc", text)
+        if loc.url is None or raw.kind == "sitemap":
+            return loc.url
+        reason = self._scope.reason(loc.url)
+        if reason is None:
+            return loc.url
+        self.dropped[reason] += 1
+        code, message = _DROPS[reason]
+        note(code, f"{loc.url} {message}: dropped", "loc", text)
+        return None
+
+    def _record(self, raw: RawEntry, loc: str, base: str | None, note: Any) -> UrlRecord | SitemapRef:
+        lastmod, precision = _lastmod(raw, note)
+        if raw.kind == "sitemap":
+            return SitemapRef(loc, lastmod, precision, self._sitemap, raw.line, (), self._authorities)
+        changefreq, priority = _changefreq(raw.changefreq, note), _priority(raw.priority, note)
+        record = UrlRecord(loc, lastmod, precision, changefreq, priority)
+        record.sitemap = self._sitemap
+        record.line = raw.line
+        if raw.extensions:
+            reading = Reading(base, note, raw.date_dialect)
+            for field, value in read_extensions(raw.extensions, reading).items():
+                setattr(record, field, value)
+        return record
+
+
+def _lastmod(raw: RawEntry, note: Any) -> tuple[Any, Precision | None]:
+    text = raw.lastmod
+    if not text:
+        return None, None
+    date = parse_date(text, raw.date_dialect)
+    if date is None:
+        note("D01", f'lastmod "{text[:80]}" is no date', "lastmod", text)
+        return None, None
+    if date.repair:
+        note("D06", f'lastmod "{text[:80]}": {date.repair}', "lastmod", text)
+    return date.moment, date.precision
+
+
+def _changefreq(text: str | None, note: Any) -> str | None:
+    if not text:
+        return None
+    value = text.lower()
+    if value in CHANGEFREQS:
+        return value
+    note("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
+    return None
+
+
+def _priority(text: str | None, note: Any) -> float | None:
+    if not text:
+        return None
+    if _DECIMAL.fullmatch(text) and 0 <= (value := float(text)) <= 1:
+        return value
+    note("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
+    return None

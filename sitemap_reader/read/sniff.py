@@ -1,0 +1,108 @@
+"""The first bytes of a document -> what it is.
+
+In: UTF-8 bytes from the start. Out: a Verdict, or None while more bytes are needed.
+The verdict depends only on the first WINDOW_BYTES, so that it is the same however the bytes are cut.
+Which kind of XML it is, the root element says: see ROOTS.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Literal
+
+import attrs
+
+WINDOW_BYTES = 4096
+FIRST_LINES = 20
+
+
+class Format(StrEnum):
+    """What a document turned out to be; the value stands in Outcome.format."""
+
+    URLSET = "urlset"
+    INDEX = "sitemapindex"
+    TEXT = "text"
+    RSS = "rss"
+    ATOM = "atom"
+    ROBOTS = "robots"
+    HTML = "html"
+
+
+SITEMAP_FORMATS = frozenset({Format.URLSET, Format.INDEX, Format.TEXT, Format.RSS, Format.ATOM})
+
+# Local name of the root element -> format. RSS 1.0 is RDF.
+ROOTS: dict[str, Format] = {
+    "urlset": Format.URLSET,
+    "sitemapindex": Format.INDEX,
+    "rss": Format.RSS,
+    "RDF": Format.RSS,
+    "feed": Format.ATOM,
+}
+
+_XML_TYPES = frozenset(
+    {"application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml"}
+)
+_PACKED_TYPES = frozenset(
+    {"application/gzip", "application/x-gzip", "application/octet-stream", "binary/octet-stream"}
+)
+# What a server may call each format without being wrong (F06).
+CONTENT_TYPES: dict[Format, frozenset[str]] = {
+    Format.URLSET: _XML_TYPES | _PACKED_TYPES,
+    Format.INDEX: _XML_TYPES | _PACKED_TYPES,
+    Format.RSS: _XML_TYPES | _PACKED_TYPES,
+    Format.ATOM: _XML_TYPES | _PACKED_TYPES,
+    Format.TEXT: frozenset({"text/plain", "text/csv", "text/uri-list"}) | _PACKED_TYPES,
+}
+
+Kind = Literal["xml", "text", "html", "empty", "unknown"]
+
+
+@attrs.frozen
+class Verdict:
+    """`kind`, and how many bytes stand before the document proper."""
+
+    kind: Kind
+    skip_bytes: int = 0
+
+
+_DECLARATION = re.compile(rb"<\?xml[\s?]")
+_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
+_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
+_URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
+
+
+def sniff(data: bytes, *, final: bool) -> Verdict | None:
+    """What `data`, the beginning of a document, is; None asks for more. `final`: there is no more."""
+    if _DECLARATION.match(data):
+        return Verdict("xml")
+    if len(data) < WINDOW_BYTES and not final:
+        return None
+    return _judge(data[:WINDOW_BYTES], complete=final and len(data) <= WINDOW_BYTES)
+
+
+def _judge(window: bytes, *, complete: bool) -> Verdict:
+    stripped = window.lstrip()
+    if not stripped:
+        # A document may begin with more blanks than the window holds: XML allows them, text skips them.
+        return Verdict("empty" if complete else "xml")
+    declaration = _DECLARATION.search(window)
+    if declaration:
+        return Verdict("xml", declaration.start())
+    if _HTML.match(window):
+        return Verdict("html")
+    if stripped.startswith(b"<"):
+        return Verdict("xml")
+    return _judge_text(window)
+
+
+def _judge_text(window: bytes) -> Verdict:
+    """Without a tag at the start: a list of URLs, XML behind some junk, or nothing of ours."""
+    first_lines = b"\n".join(window.splitlines()[:FIRST_LINES])
+    url = _URL_LINE.search(first_lines)
+    root = _ROOT.search(window)
+    if url and not (root and root.start() < url.start()):
+        return Verdict("text")
+    if root:
+        return Verdict("xml", root.start())
+    return Verdict("unknown")

@@ -1,0 +1,58 @@
+"""One URL per line: UTF-8 chunks -> raw entries.
+
+Any newline; blank lines are skipped. Lines are never resolved: what has no scheme is no URL here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .normalise import RawEntry
+from .tree import over_limit
+
+if TYPE_CHECKING:
+    from ..limits import Limits
+    from ..problems import Problem
+
+_NEWLINE = re.compile(rb"\r\n|\n|\r")
+
+
+class TextList:
+    """feed() and close() give the lines that are complete; a line over max_token_bytes stops it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.complete = True
+        self.stopped = False
+        self._limit = limits.max_token_bytes
+        self._held = b""
+        self._line = 0
+
+    def feed(self, data: bytes) -> list[RawEntry | Problem]:
+        data = self._held + data
+        # A CR at the very end may be half of a CRLF: it waits.
+        ready = data[:-1] if data.endswith(b"\r") else data
+        lines = _NEWLINE.split(ready)
+        rest = lines.pop() + data[len(ready) :]
+        return self._given(lines, rest)
+
+    def close(self) -> list[RawEntry | Problem]:
+        return self._given([self._held.rstrip(b"\r")], b"")
+
+    def _given(self, lines: list[bytes], rest: bytes) -> list[RawEntry | Problem]:
+        given: list[RawEntry | Problem] = []
+        for line in lines:
+            self._line += 1
+            if len(line) > self._limit:
+                return [*given, self._stop(self._line)]
+            text = line.decode("utf-8", "replace").strip()
+            if text:
+                given.append(RawEntry("url", text, self._line, absolute_only=True))
+        self._held = rest
+        if len(rest) > self._limit:
+            given.append(self._stop(self._line + 1))
+        return given
+
+    def _stop(self, line: int) -> Problem:
+        self.stopped, self.complete, self._held = True, False, b""
+        return over_limit("max_token_bytes", self._limit, "bytes in one line", line)

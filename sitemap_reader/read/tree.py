@@ -1,0 +1,198 @@
+"""expat's events in, entries out as small trees, whatever the vocabulary.
+
+An entry (`url`, `sitemap`, `item`, `entry`) comes out at its end tag, never before, so it is always whole.
+What stands outside entries is only counted, so that a restart knows in which elements it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..problems import Problem, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from xml.parsers.expat import XMLParserType
+
+    from ..limits import Limits
+
+XML_BASE = "http://www.w3.org/XML/1998/namespace}base"
+# Names are the stranger's: remember no more of them than a real document has.
+_MAX_NAMES = 10_000
+
+
+class Element:
+    """An element of an entry. `tag` is the vocabulary's name for it, or `namespace}name` where that has none.
+
+    `attributes` alternates names and values, as expat gives them; `text` is all text inside, its children's too.
+    On the entry itself: `line`, `bases` (the ancestors' xml:base, outermost first), `problems` (what was mended).
+    """
+
+    __slots__ = ("attributes", "bases", "children", "line", "mark", "problems", "tag", "text")
+
+    def __init__(self, tag: str, attributes: list[str], mark: int = 0, text: str = "") -> None:
+        self.tag = tag
+        self.attributes = attributes
+        self.mark = mark  # how much text had been read when it began
+        self.text = text
+        self.children: list[Element] = []
+        self.line: int | None = None
+        self.bases: tuple[str, ...] = ()
+        self.problems: tuple[Problem, ...] = ()
+
+    def get(self, name: str) -> str | None:
+        """The value of an attribute, None where there is none."""
+        return _attribute(self.attributes, name)
+
+
+def _attribute(attributes: list[str], name: str) -> str | None:
+    for index in range(0, len(attributes), 2):
+        if attributes[index] == name:
+            return attributes[index + 1]
+    return None
+
+
+class Vocabulary(dict[str, str]):
+    """expat's `namespace}name` -> a document's own tag, worked out once for each distinct name.
+
+    The root's namespace and none are core: plain `name`. Known namespaces give `prefix:name`, whatever prefix
+    the document uses ("" makes them core). Everything else stays as it is, so is never taken for a core element.
+    """
+
+    def __init__(self, namespaces: Mapping[str, str], root_namespace: str, entries: frozenset[str]) -> None:
+        super().__init__()
+        self._namespaces = namespaces
+        self._root_namespace = root_namespace
+        self.entries = entries
+
+    def __missing__(self, name: str) -> str:
+        namespace, _, local = name.rpartition("}")
+        prefix = "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
+        tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
+        if len(self) < _MAX_NAMES:
+            self[name] = tag
+        return tag
+
+
+class Stop(Exception):
+    """Raised in a handler: the document cannot go on, for this reason."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
+    """The S16 of a limit: says what there was too much of, and which field to raise."""
+    return report("S16", f"more than {limit:,} {what}: reading stops here; raise {name} to go on", line=line)
+
+
+@attrs.define
+class Ancestor:
+    """An open element outside entries: its start tag as written, and its xml:base."""
+
+    written: bytes
+    base: str | None
+
+
+class Builder:
+    """Collects `out` (Elements and Problems) from the events of the expat parsers it is attached to.
+
+    `last_event` is where, in the parser's count of bytes, the last tag outside entries or the last entry's
+    end tag began; None while there was none since it was attached.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        open_root: Callable[[str, str], Vocabulary],
+        written_at: Callable[[int], bytes],
+        mends_of: Callable[[int, int], tuple[Problem, ...]],
+    ) -> None:
+        self.out: list[Element | Problem] = []
+        self.last_event: int | None = None
+        self.root_seen = False
+        self._limits = limits
+        self._open_root = open_root
+        self._written_at = written_at
+        self._mends_of = mends_of
+        self._vocabulary = Vocabulary({}, "", frozenset())
+        self._ancestors: list[Ancestor] = []
+        self._root: Ancestor | None = None
+
+    def head(self) -> bytes:
+        """The start tags of the open elements outside entries; of the root, where all have ended."""
+        if not self._ancestors and self._root:
+            self._ancestors.append(self._root)
+        return b"".join(ancestor.written for ancestor in self._ancestors)
+
+    def attach(self, parser: XMLParserType, start_index: int, line_offset: int) -> None:
+        """Hears `parser`, which stands at `start_index` inside head(); `line_offset` is added to its lines."""
+        limits, ancestors = self._limits, self._ancestors
+        max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
+        max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
+        stack: list[Element] = []  # the open elements of an entry
+        text: list[str] = []  # what was read since the entry began
+        vocabulary = self._vocabulary
+        settled = start_index
+        self.last_event = None
+
+        def line() -> int:
+            return parser.CurrentLineNumber + line_offset
+
+        def start(name: str, attributes: list[str]) -> None:
+            if len(attributes) > max_attributes:
+                raise Stop(over_limit("max_attributes", max_attributes // 2, "attributes in one element", line()))
+            if len(stack) + len(ancestors) >= max_depth:
+                raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
+            tag = vocabulary[name]
+            if stack:
+                element = Element(tag, attributes, len(text))
+                stack[-1].children.append(element)
+                stack.append(element)
+            elif tag in vocabulary.entries:
+                entry = Element(tag, attributes)
+                entry.line = line()
+                text.clear()
+                stack.append(entry)
+            else:
+                open_ancestor(name, attributes)
+
+        def open_ancestor(name: str, attributes: list[str]) -> None:
+            nonlocal vocabulary
+            settle()
+            ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
+            ancestors.append(ancestor)
+            if not self.root_seen:
+                namespace, _, local = name.rpartition("}")
+                self._root, self.root_seen = ancestor, True
+                vocabulary = self._vocabulary = self._open_root(namespace, local)
+
+        def end(name: str) -> None:
+            if not stack:
+                ancestors.pop()
+                settle()
+                return
+            element = stack.pop()
+            element.text = content = "".join(text[element.mark :])
+            if len(content) > max_text:
+                raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
+            if not stack:
+                settle()
+                element.problems = self._mends_of(settled, element.line or 0)
+                element.bases = tuple(a.base for a in ancestors if a.base is not None)
+                self.out.append(element)
+
+        def settle() -> None:
+            nonlocal settled
+            index = parser.CurrentByteIndex
+            if index - settled > max_entry:
+                raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in one entry", line()))
+            settled = self.last_event = index
+            text.clear()
+
+        parser.StartElementHandler = start
+        parser.EndElementHandler = end
+        parser.CharacterDataHandler = text.append

@@ -1,0 +1,320 @@
+"""URLs made absolute, canonical and comparable.
+
+In: the text of a loc, and the URL it is relative to. Out: a Loc with the canonical URL and what had to be noted,
+or without a URL and the reason. Never raises for bad text, and never drops a character of what names a page:
+what is illegal is escaped, what cannot be a page's URL is refused.
+
+A URL that came from here is called clean; the functions on parts (`origin`, `host`, ...) take clean URLs only.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import attrs
+
+from ..limits import PROTOCOL_MAX_LOC_CHARACTERS
+
+if TYPE_CHECKING:
+    from publicsuffixlist import PublicSuffixList
+
+Note = tuple[str, str]
+
+# XML white space and Unicode's White_Space; str.strip() alone would take the separators U+001C to U+001F too.
+WHITE_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
+DEFAULT_PORTS = {"http": 80, "https": 443}
+MAX_PORT = 65_535
+MAX_HOST_CHARACTERS = 253  # RFC 1035 2.3.4, as text
+
+
+@attrs.frozen
+class Loc:
+    """A clean URL, or None where the text is unusable: then the last note says why.
+
+    `notes` are (problem code, message) pairs.
+    """
+
+    url: str | None
+    notes: tuple[Note, ...] = ()
+
+
+def clean_url(raw: str, base: str | None = None) -> Loc:
+    """The canonical form of a URL, resolved against `base`, the URL of the document it stands in.
+
+    Done in silence: white space around it, case of scheme and host, IDN to punycode, default port, empty path,
+    dot segments, non-ASCII characters. Noted: U01 relative, U03 long, U08 fragment, U10 escaped characters,
+    U14 credentials. Refused: U01 relative without a base, U02 another scheme, U15 what no page can have.
+
+    >>> clean_url("HTTPS://Example.COM:443/a/../caf\u00e9")
+    Loc(url='https://example.com/caf%C3%A9', notes=())
+    >>> clean_url("/a", "https://example.com/sitemap.xml")
+    Loc(url='https://example.com/a', notes=(('U01', 'relative URL, resolved against the document'),))
+    >>> clean_url("mailto:info@example.com")
+    Loc(url=None, notes=(('U02', 'scheme "mailto" is neither http nor https'),))
+    """
+    if is_clean(raw):
+        return Loc(raw)
+    notes: list[Note] = []
+    try:
+        url = _clean(raw.strip(WHITE_SPACE), base, notes)
+    except _Refused as refused:
+        return Loc(None, (*notes, refused.note))
+    return Loc(url, tuple(dict.fromkeys(notes)))
+
+
+def is_clean(raw: str) -> bool:
+    """True only for URLs that clean_url returns as they are, without a note; False says nothing."""
+    return (
+        len(raw) < PROTOCOL_MAX_LOC_CHARACTERS
+        and "/." not in raw  # perhaps a dot segment
+        and ".." not in raw  # perhaps an empty label
+        and _CANONICAL.fullmatch(raw) is not None
+    )
+
+
+# What needs nothing done; all else goes the long way, which gives the same for these (a test says so).
+_CANONICAL = re.compile(
+    r"""
+    https?://
+    [a-z0-9_-] [a-z0-9_.-]{0,62}                            # 63 in all, so no label is too long
+    (?: : (?! 80/ | 443/ ) (?: [1-9]\d{0,3} | [1-5]\d{4} ) )?   # neither a default nor too large
+    / [A-Za-z0-9\-._~!$&'()*+,;=:@/]* (?: %[0-9A-Fa-f]{2} [A-Za-z0-9\-._~!$&'()*+,;=:@/]* )*
+    (?: \? [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* (?: %[0-9A-Fa-f]{2} [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* )* )?
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+# --- the long way ----------------------------------------------------------------------------------------
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.note = (code, message)
+
+
+_HTTP = re.compile(
+    r"""
+    (?P<scheme> https? ) ://
+    (?P<authority> [^/?#]* ) (?P<path> [^?#]* ) (?P<query> \?[^#]* )? (?P<fragment> \#.* )?
+    """,
+    re.VERBOSE | re.ASCII | re.IGNORECASE | re.DOTALL,
+)
+# `http:/x`, `http:x` and `https//x` would otherwise be another scheme, or a path on the document's own site.
+_MANGLED = re.compile(r"https?(?:\s*:|\s*[;.,]?//)", re.ASCII | re.IGNORECASE)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
+
+
+def _clean(text: str, base: str | None, notes: list[Note]) -> str:
+    if len(text) >= PROTOCOL_MAX_LOC_CHARACTERS:
+        notes.append(("U03", f"{len(text):,} characters, the protocol ends at 2,047"))
+    match = _HTTP.fullmatch(text)
+    if match is None:
+        match = _HTTP.fullmatch(_resolve(text, base))
+        notes.append(("U01", "relative URL, resolved against the document"))
+    if match is None:
+        raise _Refused("U15", "no URL")
+    scheme, authority, path, query, fragment = match.groups("")
+    if fragment:
+        notes.append(("U08", "fragment dropped"))
+    scheme = scheme.lower()
+    site = _authority(scheme, authority, notes)
+    return f"{scheme}://{site}{_escaped(_without_dots(path or '/') + query, notes)}"
+
+
+def _resolve(text: str, base: str | None) -> str:
+    """RFC 3986 5.2.2, for a text that is no http(s) URL itself; dot segments are left in."""
+    if not text:
+        raise _Refused("U15", "empty URL")
+    if _MANGLED.match(text):
+        raise _Refused("U15", 'the scheme is not followed by "://"')
+    scheme = _SCHEME.match(text)
+    if scheme is not None:
+        raise _Refused("U02", f'scheme "{scheme[1][:20]}" is neither http nor https')
+    url = clean_url(base).url if base else None
+    if url is None:
+        raise _Refused("U01", "relative URL, and nothing to resolve it against")
+    # Not with the base's userinfo: a password would be copied into what the document never said.
+    if text.startswith("//"):
+        return url.partition("//")[0] + text
+    if text.startswith("/"):
+        return origin(url) + text
+    if text.startswith("?"):
+        return without_userinfo(url).partition("?")[0] + text
+    if text.startswith("#"):
+        return without_userinfo(url) + text
+    return directory(url) + text
+
+
+def _without_dots(path: str) -> str:
+    """RFC 3986 5.2.4; only literal dots, as existing escapes are left alone."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+# ASCII that RFC 3986 allows nowhere in path and query (square brackets only around IPv6), half a surrogate pair,
+# and a % that escapes nothing.
+_ILLEGAL = re.compile(r'[\x00-\x20"<>\[\\\]^`{|}\x7f\ud800-\udfff]|%(?![0-9A-Fa-f]{2})')
+_ESCAPED: Note = ("U10", "characters that had to be escaped")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def _escaped(text: str, notes: list[Note]) -> str:
+    escaped, count = _ILLEGAL.subn(_percent, text)
+    if count:
+        notes.append(_ESCAPED)
+    return escaped if escaped.isascii() else _NON_ASCII.sub(_percent, escaped)
+
+
+def _percent(match: re.Match[str]) -> str:
+    # A lone surrogate has no UTF-8 form: U+FFFD, as the URL standard has it.
+    text = "\ufffd" if "\ud800" <= match[0] <= "\udfff" else match[0]
+    return "%" + text.encode().hex("%").upper()
+
+
+# --- scheme, host and port ----------------------------------------------------------------------------------
+
+_HOST_AND_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::(\d*))?", re.ASCII)
+# Underscores are seen in the wild. Other characters that RFC 3986 allows in a name cannot be looked up.
+_HOST = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?", re.ASCII)
+
+
+def _authority(scheme: str, authority: str, notes: list[Note]) -> str:
+    if "\\" in authority:  # browsers end the host there, RFC 3986 does not: two readers, two hosts
+        raise _Refused("U15", "backslash in the host")
+    userinfo, _, place = authority.rpartition("@")
+    parts = _HOST_AND_PORT.fullmatch(place)
+    if parts is None:
+        raise _Refused("U15", "malformed host or port")
+    site = _host(parts[1]) + _port(scheme, parts[2] or "")
+    if userinfo in ("", ":"):
+        return site
+    notes.append(("U14", "credentials in the URL"))
+    return f"{_escaped_userinfo(userinfo, notes)}@{site}"
+
+
+def _escaped_userinfo(userinfo: str, notes: list[Note]) -> str:
+    # The host stands behind the last @, so an earlier one belongs to the password.
+    if "@" in userinfo:
+        notes.append(_ESCAPED)
+    return _escaped(userinfo, notes).replace("@", "%40")
+
+
+def _port(scheme: str, digits: str) -> str:
+    if not digits:
+        return ""
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(MAX_PORT)) or int(significant) > MAX_PORT:
+        raise _Refused("U15", f"port over {MAX_PORT}")
+    return "" if int(significant) == DEFAULT_PORTS[scheme] else f":{significant}"
+
+
+def _host(written: str) -> str:
+    if written.startswith("["):
+        return _ipv6(written)
+    host = written.lower() if written.isascii() and "%" not in written else _ascii_host(written)
+    if len(host.removesuffix(".")) > MAX_HOST_CHARACTERS or _HOST.fullmatch(host) is None:
+        raise _Refused("U15", "unusable host" if host else "no host")
+    return host
+
+
+def _ipv6(literal: str) -> str:
+    address = literal[1:-1].lower()
+    try:
+        ipaddress.IPv6Address(address)
+    except ValueError as exc:
+        raise _Refused("U15", "invalid IPv6 address") from exc
+    if "%" in address:  # RFC 6874 zones mean something on one machine only
+        raise _Refused("U15", "IPv6 address with a zone")
+    return f"[{address}]"
+
+
+@lru_cache(maxsize=1024)  # a site's URLs share their host
+def _ascii_host(written: str) -> str:
+    """UTS 46 to punycode, label by label: ASCII labels stay, `_` and all. Escapes are UTF-8 (RFC 3986 3.2.2)."""
+    import idna
+
+    if len(written) > 12 * MAX_HOST_CHARACTERS:  # four escaped bytes a character; what is longer only costs time
+        raise _Refused("U15", "unusable host")
+    try:
+        name = unquote(written, errors="strict")
+        if len(name) > MAX_HOST_CHARACTERS:
+            raise _Refused("U15", "unusable host")
+        labels = idna.uts46_remap(name, std3_rules=False).split(".")
+        return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels)
+    except UnicodeError as exc:  # idna.IDNAError is one
+        raise _Refused("U15", "host is no internationalised name") from exc
+
+
+# --- parts of clean URLs -------------------------------------------------------------------------------------
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port, userinfo left out: `https://example.com`, `http://example.com:8080`."""
+    end = url.index("/", 8)
+    if "@" in url[:end]:
+        return f"{url.partition('//')[0]}//{url[:end].rpartition('@')[2]}"
+    return url[:end]
+
+
+def directory(url: str) -> str:
+    """The origin and the path up to its last `/`; the query is ignored.
+
+    >>> directory("https://example.com/shop/sitemap.php?page=/2")
+    'https://example.com/shop/'
+    """
+    path = url[url.index("/", 8) :].partition("?")[0]
+    return origin(url) + path[: path.rindex("/") + 1]
+
+
+def host(url: str) -> str:
+    """The host without port and userinfo; an IPv6 literal keeps its brackets."""
+    place = origin(url).partition("//")[2]
+    return place[: place.index("]") + 1] if place.startswith("[") else place.partition(":")[0]
+
+
+def without_userinfo(url: str) -> str:
+    """The URL as it may be requested and compared."""
+    end = url.index("/", 8)
+    return origin(url) + url[end:] if "@" in url[:end] else url
+
+
+@lru_cache(maxsize=4096)
+def registrable_domain(host: str) -> str:
+    """The public suffix of a host and one label more; IP addresses, single labels and suffixes are themselves.
+
+    The list of suffixes is the Public Suffix List's, with its private section: a.github.io and b.github.io are
+    not of one hand. A trailing dot is left out.
+
+    >>> registrable_domain("shop.example.co.uk")
+    'example.co.uk'
+    """
+    name = host.removesuffix(".")
+    if name.startswith("[") or name.rpartition(".")[2].isdigit():  # no top-level domain is a number
+        return name
+    return _public_suffixes().privatesuffix(name) or name
+
+
+@lru_cache(maxsize=1)
+def _public_suffixes() -> PublicSuffixList:
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()

@@ -1,0 +1,91 @@
+"""`<urlset>` and `<sitemapindex>`: entries of the tree -> raw entries.
+
+Each entry is read for what it is, also a `<url>` inside an index. Source of the rules: sitemaps.org 0.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ..problems import report
+from .extensions import NAMESPACES as EXTENSIONS
+from .normalise import RawEntry
+from .tree import Element, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..problems import Problem
+
+_SITEMAPS_ORG = [
+    f"{scheme}://{host}/schemas/sitemap/0.9{slash}"
+    for scheme in ("http", "https")
+    for host in ("www.sitemaps.org", "sitemaps.org")
+    for slash in ("", "/")
+]
+_GOOGLE = [
+    f"{scheme}://www.google.com/schemas/sitemap/{version}{slash}"
+    for scheme in ("http", "https")
+    for version in ("0.84", "0.9", "0.90")
+    for slash in ("", "/")
+]
+CORE_NAMESPACES = frozenset(_SITEMAPS_ORG + _GOOGLE)
+_NAMESPACES = {**EXTENSIONS, **dict.fromkeys(CORE_NAMESPACES, "")}
+_ENTRIES = frozenset({"url", "sitemap"})
+_FIELDS = frozenset({"lastmod", "changefreq", "priority"})
+
+
+def vocabulary(namespace: str) -> Vocabulary:
+    """The names of a document whose root is in `namespace`."""
+    return Vocabulary(_NAMESPACES, namespace, _ENTRIES)
+
+
+def judge_namespace(namespace: str) -> Problem | None:
+    """S02 where the root's namespace is none of the protocol's."""
+    if namespace in CORE_NAMESPACES:
+        return None
+    what = f'the namespace "{namespace[:200]}" is none of the protocol\'s' if namespace else "the root has no namespace"
+    return report("S02", f"{what}: read all the same", raw=namespace)
+
+
+def raw_entries(entry: Element) -> Iterator[RawEntry]:
+    """One raw entry for each `<loc>`; without any, one that lacks it."""
+    kind: Literal["url", "sitemap"] = "sitemap" if entry.tag == "sitemap" else "url"
+    locs: list[str] = []
+    fields: dict[str, str] = {}
+    extensions: list[Element] = []
+    problems = list(entry.problems)
+    for child in entry.children:
+        tag = child.tag
+        if tag == "loc":
+            locs.append(child.text.strip())
+        elif tag in _FIELDS and tag not in fields:
+            fields[tag] = child.text.strip()
+        elif ":" in tag or "}" in tag:
+            extensions.append(child)
+        else:
+            problems.append(_odd_tag(entry, child, repeated=tag in fields))
+    if not locs:
+        locs.append(_bare_location(entry, problems))
+    for number, loc in enumerate(locs):
+        raw = RawEntry(kind, loc or None, entry.line, problems=problems, extensions=extensions)
+        raw.lastmod = fields.get("lastmod")
+        raw.changefreq = fields.get("changefreq")
+        raw.priority = fields.get("priority")
+        if number:
+            raw.problems = [*problems, report("S10", f"location {number + 1} of one <{kind}>", line=entry.line, raw=loc)]
+        yield raw
+
+
+def _odd_tag(entry: Element, child: Element, *, repeated: bool) -> Problem:
+    what = "is repeated: the first counts" if repeated else "is unknown"
+    return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=child.text.strip())
+
+
+def _bare_location(entry: Element, problems: list[Problem]) -> str:
+    """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
+    text = entry.text.strip()
+    if entry.tag != "sitemap" or entry.children or not text.lower().startswith(("http://", "https://")):
+        return ""
+    problems.append(report("S11", "a <sitemap> without <loc>: its text is taken", line=entry.line, raw=text))
+    return text

@@ -1,0 +1,196 @@
+"""SitemapReader, and the functions that do the same without a loop: a target in, a stream of URL records out.
+
+Nothing here configures logging or keeps global state.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+
+from .crawl.feedchild import feedparser_fallback
+from .crawl.fetch import AiohttpFetcher
+from .crawl.replay import Recorder
+from .crawl.run import Run
+from .errors import UsageError
+from .ledger import Ledger
+from .limits import Limits
+from .read.scope import MODES
+from .streams import AsyncUrlStream, UrlStream, call
+from .targets import Target, find_target
+from .version import __version__
+from .walk.frontier import Frontier, Plan
+from .walk.window import make_window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+
+    import aiohttp
+
+    from .crawl.fetch import Fetcher
+    from .read.document import FeedFallback
+    from .read.scope import Mode
+    from .records import Candidate, Item, Outcome, SitemapRef
+    from .walk.discovery import Probe
+    from .walk.window import Moment, Undated
+
+USER_AGENT = f"sitemap-reader/{__version__}"
+PROBES = ("auto", "always", "never")
+
+
+class SitemapReader:
+    """Reads sites. One reader may read several, one after the other or at once; it owns their connections.
+
+    `scope` is protocol, host, domain or any. `probe` says when well-known paths are tried: auto (where robots.txt
+    names no sitemap), always, never. `headers` go with every request. `allow_private` permits private, loopback
+    and link-local addresses. `obey_robots=False` fetches what robots.txt forbids. `record` is a folder that every
+    answer is written to, to be read again as a target. An own `session` needs guarded_connector(); an own
+    `fetcher` replaces the network altogether. UsageError for values that cannot be.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str = USER_AGENT,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        scope: Mode = "protocol",
+        probe: Probe = "auto",
+        obey_robots: bool = True,
+        allow_private: bool = False,
+        proxy: str | None = None,
+        concurrency: int = 16,
+        per_host: int = 4,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        session: aiohttp.ClientSession | None = None,
+        fetcher: Fetcher | None = None,
+        feed_fallback: FeedFallback | None = feedparser_fallback,
+        record: str | Path | None = None,
+    ) -> None:
+        _one_of("scope", scope, MODES)
+        _one_of("probe", probe, PROBES)
+        _at_least_one(concurrency=concurrency, per_host=per_host, tries=limits.tries)
+        self._plan = Plan(
+            scope=scope,
+            probe=probe,
+            obey_robots=obey_robots,
+            user_agent=user_agent,
+            concurrency=concurrency,
+            per_host=per_host,
+            limits=limits,
+        )
+        self._network = AiohttpFetcher(
+            user_agent=user_agent,
+            headers=headers,
+            limits=limits,
+            allow_private=allow_private,
+            proxy=proxy,
+            session=session,
+        )
+        self._fetcher: Fetcher = fetcher or self._network
+        self._fallback = feed_fallback
+        self._record = Path(record) if record is not None else None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections; a session of your own stays open."""
+        await self._network.close()
+
+    def urls(
+        self,
+        target: str | Path,
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        undated: Undated = "keep",
+        follow: Callable[[SitemapRef], bool] | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
+        on_item: Callable[[Item], None] | None = None,
+    ) -> AsyncUrlStream:
+        """Every URL of a site, a document or a replay folder, as it is read.
+
+        `since` and `until` are dates, datetimes, ages (timedelta, "7d") or text; a lastmod matches if the period
+        that it states overlaps; `undated` URLs are kept or dropped. `since` also leaves out the sitemaps that
+        their index calls older. `follow(ref)` decides on each child of an index. `on_outcome` hears of each
+        document as it ends, `on_item` of everything that is not a URL.
+        """
+        window = make_window(since, until, undated, datetime.now(UTC))
+        found = find_target(target)
+        run = self._run(found, window=window, follow=follow)
+        return AsyncUrlStream(found.name, run, Ledger(on_outcome, on_item))
+
+    async def discover(self, target: str | Path) -> list[Candidate]:
+        """Where the target's sitemaps are, and why that is known; reads no more of each than its beginning.
+
+        What robots.txt names or the target itself is always listed; well-known paths only if they hold a sitemap.
+        """
+        run = self._run(find_target(target), peek=True, descend=False)
+        async for _ in run.batches():
+            pass
+        return [candidate for site in run.frontier.sites for candidate in site.candidates]
+
+    def _run(self, target: Target, *, peek: bool = False, **changes: Any) -> Run:
+        plan = attrs.evolve(self._plan, **changes)
+        fetcher = target.replay or self._fetcher
+        if self._record is not None:
+            fetcher = Recorder(fetcher, self._record, [seed.target for seed in target.seeds])
+        return Run(Frontier(target.seeds, plan), fetcher, feed_fallback=self._fallback, peek=peek)
+
+
+def _one_of(name: str, value: str, allowed: Iterable[str]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+
+
+def _at_least_one(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise UsageError(f"{name} must be 1 or more, not {number}")
+
+
+def urls(
+    target: str | Path,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    undated: Undated = "keep",
+    follow: Callable[[SitemapRef], bool] | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
+    on_item: Callable[[Item], None] | None = None,
+    **options: Any,
+) -> UrlStream:
+    """SitemapReader.urls() without a loop of one's own, also inside a running one; `options` are SitemapReader's.
+
+    Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread.
+    """
+    reader = SitemapReader(**options)
+    stream = reader.urls(
+        target,
+        since=since,
+        until=until,
+        undated=undated,
+        follow=follow,
+        on_outcome=on_outcome,
+        on_item=on_item,
+    )
+    return UrlStream(stream, reader.close)
+
+
+def discover(target: str | Path, **options: Any) -> list[Candidate]:
+    """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's."""
+
+    async def ask() -> list[Candidate]:
+        async with SitemapReader(**options) as reader:
+            return await reader.discover(target)
+
+    return call(ask)

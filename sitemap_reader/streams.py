@@ -1,0 +1,253 @@
+"""The streams of URL records: async, and the same for callers without a loop or inside a running one.
+
+In: a Run. Out: its records one by one; beside them progress, problems, outcomes and a summary. Both end by raising
+where there was nothing at all, and both stop every request when they are left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from .errors import PartialRead
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+    from types import TracebackType
+
+    from .crawl.reading import Batch
+    from .crawl.run import Run
+    from .ledger import Ledger, Problems, Progress, Summary
+    from .records import Outcome, UrlRecord
+
+Result = TypeVar("Result")
+
+# Batches that may wait between the reading thread and its consumer.
+_WAITING_BATCHES = 8
+
+
+class _Told:
+    """What both streams tell beside the records."""
+
+    def __init__(self, target: str, run: Run, ledger: Ledger) -> None:
+        self._target = target
+        self._run = run
+        self._ledger = ledger
+        self._started: float | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is."""
+        progress, frontier = self._ledger.progress, self._run.frontier
+        progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
+        progress.bytes_wire = self._run.bytes_wire
+        return progress
+
+    @property
+    def problems(self) -> Problems:
+        """Exact counts by code, and samples: five a code and document."""
+        return self._ledger.problems
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """One for each document that has come to its end."""
+        return self._ledger.outcomes
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing in what was read so far."""
+        return self._ledger.complete
+
+    @property
+    def summary(self) -> Summary:
+        """The numbers so far; str() makes them a line."""
+        self._ledger.pruned = self._run.frontier.pruned
+        return self._ledger.summary()
+
+    def raise_for_partial(self) -> None:
+        """Raises PartialRead, with the outcomes, if anything is missing."""
+        missing = self.summary.partial_line()
+        if missing:
+            raise PartialRead(f"{self._target}: {missing}", self.outcomes)
+
+    def _take(self, batch: Batch) -> list[UrlRecord]:
+        now = time.monotonic()
+        self._started = self._started or now
+        self._ledger.seconds = now - self._started
+        return self._ledger.take(batch)
+
+    def _counted(self, records: list[UrlRecord]) -> Iterator[UrlRecord]:
+        for record in records:
+            self._ledger.progress.urls += 1
+            yield record
+
+    def _raise_verdict(self) -> None:
+        verdict = self._ledger.verdict(self._target)
+        if verdict is not None:
+            raise verdict
+
+
+class AsyncUrlStream(_Told):
+    """UrlRecords by `async for`; leaving its block cancels what is still on its way.
+
+    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    """
+
+    def __init__(self, target: str, run: Run, ledger: Ledger) -> None:
+        super().__init__(target, run, ledger)
+        self._records = self._read()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> AsyncIterator[UrlRecord]:
+        return self._records
+
+    async def close(self) -> None:
+        """Cancels every request of this stream."""
+        await self._records.aclose()  # type: ignore[attr-defined]
+
+    async def _read(self) -> AsyncIterator[UrlRecord]:
+        batches = self._run.batches()
+        self._started = time.monotonic()
+        try:
+            async for batch in batches:
+                for record in self._counted(self._take(batch)):
+                    yield record
+        finally:
+            await batches.aclose()  # type: ignore[attr-defined]
+        self._raise_verdict()
+
+
+class UrlStream(_Told):
+    """UrlRecords by `for`; a context manager whose end cancels what is on its way and joins the reading thread.
+
+    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    """
+
+    def __init__(self, stream: AsyncUrlStream, close: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(stream._target, stream._run, stream._ledger)
+        self._close_reader = close
+        self._batches = _Bridge(self._pump)
+        self._records = self._read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[UrlRecord]:
+        return self._records
+
+    def close(self) -> None:
+        """Cancels every request of this stream and joins its thread."""
+        self._records.close()
+        self._batches.close()
+
+    def _read(self) -> Generator[UrlRecord, None, None]:
+        self._started = time.monotonic()
+        try:
+            for batch in self._batches:
+                yield from self._counted(self._take(batch))
+        finally:
+            self._batches.close()
+        self._raise_verdict()
+
+    async def _pump(self, put: Callable[[Batch], Awaitable[None]]) -> None:
+        batches = self._run.batches()
+        try:
+            async for batch in batches:
+                await put(batch)
+        finally:
+            await batches.aclose()  # type: ignore[attr-defined]
+            await self._close_reader()
+
+
+class _Bridge:
+    """Batches out of a loop in a thread of its own, a few at a time: what is not taken makes the loop wait."""
+
+    def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
+        self._pump = pump
+        self._queue: SimpleQueue[Batch | BaseException | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._credits: asyncio.Semaphore | None = None
+        self._closing = threading.Event()
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._thread = threading.Thread(target=self._work, name="sitemap-reader", daemon=True)
+        self._thread.start()
+        while (batch := self._queue.get()) is not None:
+            if isinstance(batch, BaseException):
+                raise batch
+            if self._loop and self._credits:
+                self._soon(self._credits.release)
+            yield batch
+
+    def close(self) -> None:
+        """Ends the loop, whatever it is doing, and waits for the thread. May be called twice."""
+        self._closing.set()
+        if self._thread is None:
+            return
+        if self._task is not None:
+            self._soon(self._task.cancel)
+        self._thread.join()
+
+    def _soon(self, function: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop has ended by itself
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(function)
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except asyncio.CancelledError:
+            self._queue.put(None)
+        except BaseException as error:  # noqa: BLE001 - raised again where the records are taken
+            self._queue.put(error)
+        else:
+            self._queue.put(None)
+
+    async def _main(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._credits = asyncio.Semaphore(_WAITING_BATCHES)
+        self._task = asyncio.current_task()
+        if not self._closing.is_set():
+            await self._pump(self._put)
+
+    async def _put(self, batch: Batch) -> None:
+        assert self._credits is not None  # noqa: S101 - for the type checker: _main() made it
+        await self._credits.acquire()
+        self._queue.put(batch)
+
+
+def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """What `ask` gives, from a loop in a thread of its own, so that a running loop does not matter."""
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(asyncio.run(ask()))
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            failures.append(error)
+
+    thread = threading.Thread(target=work, name="sitemap-reader", daemon=True)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]

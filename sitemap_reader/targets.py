@@ -1,0 +1,50 @@
+"""What a user names -> where to start and what to read it with.
+
+`example.com`, a URL, or a folder that replays a site. Anything else is a UsageError that says what would do.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .crawl.replay import ReplayFetcher, read_seeds
+from .errors import UsageError
+from .walk.discovery import Seed, parse_target
+
+if TYPE_CHECKING:
+    from .crawl.fetch import Fetcher
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
+
+
+@attrs.frozen
+class Target:
+    """`seeds` to walk from; `replay` stands in for the network where a folder was named."""
+
+    name: str
+    seeds: tuple[Seed, ...]
+    replay: Fetcher | None = None
+
+
+def find_target(target: str | Path) -> Target:
+    """Looks at the disk only for what is no URL."""
+    name = str(target)
+    if _SCHEME.match(name.strip()):
+        return Target(name, (parse_target(name),))
+    path = Path(target)
+    if path.is_dir():
+        return Target(name, tuple(parse_target(seed) for seed in read_seeds(path)), ReplayFetcher(path))
+    if path.is_file():
+        raise UsageError(f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document")
+    if isinstance(target, Path) or name.endswith("/"):
+        raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
+    if not _HOST.fullmatch(name.strip()):
+        raise UsageError(
+            f"{name!r} is neither a folder here nor a host such as example.com; write http://{name.strip()} if it is one"
+        )
+    return Target(name, (parse_target(name),))

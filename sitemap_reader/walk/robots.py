@@ -1,0 +1,108 @@
+"""What a robots.txt permits us: its text or its HTTP status in, a Rules value out, through Protego.
+
+Nothing is fetched here, and listed URLs are never judged: a hostile file makes each question slow.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Literal
+
+import attrs
+from protego import Protego
+
+# Protego splits at all that str.splitlines knows; RFC 9309 2.2 at CR and LF alone. NUL and BOM would hide a key.
+_NO_LINE_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")
+_LINE_END = re.compile("\r\n?")
+_INVISIBLE = re.compile("[\0\ufeff]")
+_AGENT_LINE = re.compile(r"^([ \t]*user[- ]?agent(?:[ \t]*:|[ \t])[ \t]*)([^\s/;,#]+).*", re.IGNORECASE | re.MULTILINE)
+_COMPATIBLE = re.compile(r"\bcompatible;\s*([^\s/;()+]+)")
+_PRODUCT = re.compile(r"[^\s/;()]+")
+# Not a token (RFC 9309 2.2.1 has letters, "_" and "-"), so it is the beginning of no agent's name.
+_SOMEBODY_ELSE = "(other)"
+
+
+@attrs.frozen
+class Rules:
+    """What one host's robots.txt lets our agent do.
+
+    `why` is the reason where everything is forbidden because there is no file to read, else None.
+    """
+
+    why: str | None = None
+    _agent: str = ""
+    _parsed: Protego | None = None
+
+    def allows(self, url: str) -> bool:
+        """True if the URL may be fetched; robots.txt itself always may (RFC 9309 2.2.2)."""
+        if self._parsed is None:
+            return self.why is None
+        return bool(self._parsed.can_fetch(url, self._agent))
+
+    @property
+    def delay_seconds(self) -> float | None:
+        """The Crawl-delay for our agent; None where there is none, or none that makes sense."""
+        delay = self._parsed.crawl_delay(self._agent) if self._parsed else None
+        return float(delay) if delay is not None and math.isfinite(delay) and delay >= 0 else None
+
+
+ALLOW_ALL = Rules()
+
+
+def disallow_all(reason: str) -> Rules:
+    """Nothing may be fetched; `reason` goes into the message of the problem."""
+    return Rules(reason)
+
+
+def parse_rules(text: str, user_agent: str) -> Rules:
+    """The rules for us in a robots.txt; `user_agent` is the whole header.
+
+    >>> rules = parse_rules("User-agent: *\\nDisallow: /private/\\nCrawl-delay: 2", "bot/1.0")
+    >>> rules.allows("https://example.com/private/x"), rules.allows("https://example.com/"), rules.delay_seconds
+    (False, True, 2.0)
+    """
+    agent = product_token(user_agent)
+    for pattern, instead in ((_INVISIBLE, ""), (_NO_LINE_ENDS, " "), (_LINE_END, "\n")):
+        text = pattern.sub(instead, text)
+    return Rules(None, agent, Protego.parse(_AGENT_LINE.sub(lambda line: _addressee(line, agent), text)))
+
+
+def product_token(user_agent: str) -> str:
+    """The name by which a robots.txt would address this agent, in lower case.
+
+    >>> product_token("sitemap-reader/0.1.0"), product_token("Mozilla/5.0 (compatible; Bot/1.0; +https://bot.example)")
+    ('sitemap-reader', 'bot')
+    """
+    # The name behind "compatible;" is a crawler's; what stands before it only wants to be served as browsers are.
+    found = _COMPATIBLE.search(user_agent)
+    product = _PRODUCT.search(user_agent)
+    name = found[1] if found else product[0] if product else ""
+    return name.lower()
+
+
+def _addressee(line: re.Match[str], agent: str) -> str:
+    # Protego takes a group for ours if its name is the beginning of ours ("site"), and misses ours with another
+    # version ("sitemap-reader/9"). RFC 9309 2.2.1 compares the tokens: so each line says ours, "*" or another's.
+    named = line[2].lower()
+    token = named if named == "*" else named.strip("*")
+    return line[1] + (token if token in {"*", agent} else _SOMEBODY_ELSE)
+
+
+# RFC 9309 2.3.1; the last number of each range, and what an answer up to it means.
+_BY_STATUS: tuple[tuple[int, Literal["read", "allow", "disallow"]], ...] = (
+    (199, "disallow"),  # no HTTP answer worth the name: as unreachable
+    (299, "read"),
+    (399, "allow"),  # 2.3.1.2: redirects that lead nowhere are "unavailable"
+    (428, "allow"),  # 2.3.1.3: unavailable
+    (429, "disallow"),  # "too many requests" asks for less, not for all
+    (499, "allow"),
+)
+
+
+def rules_for_status(status: int) -> Literal["read"] | Rules:
+    """What the status of the last answer for robots.txt means: "read" its body, or the Rules that hold without."""
+    meaning = next((meaning for last, meaning in _BY_STATUS if status <= last), "disallow")  # 2.3.1.4: unreachable
+    if meaning == "read":
+        return "read"
+    return ALLOW_ALL if meaning == "allow" else disallow_all(f"robots.txt answered {status}")

@@ -1,0 +1,64 @@
+"""Discovery of one site as a small state machine: robots.txt, then what it names, then well-known paths.
+
+In: what became of each candidate. Out: the next URL to guess, if it is time to guess.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..records import Candidate, Outcome
+from ..read.sniff import SITEMAP_FORMATS
+from .discovery import WELL_KNOWN, Probe, Seed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@attrs.define(eq=False)
+class Site:
+    """`pending` counts the candidates that are still on their way; `candidates` is what discovery reports."""
+
+    seed: Seed
+    probe: Probe
+    origin: str
+    other_origins: list[str]
+    pending: int = 0
+    found: bool = False  # a named candidate holds a sitemap
+    guessed: int = 0
+    candidates: list[Candidate] = attrs.field(factory=list)
+    first_failure: Outcome | None = None
+    _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
+    _guess_found: bool = False
+
+    @classmethod
+    def of(cls, seed: Seed, probe: Probe) -> Site:
+        first, *others = seed.origins
+        return cls(seed, probe, first, others)
+
+    def settled(self, outcome: Outcome, problem: str | None) -> None:
+        """A candidate has come to its end."""
+        self.pending -= 1
+        holds = outcome.format in SITEMAP_FORMATS
+        guess = outcome.why == "well-known"
+        if guess:
+            self._guess_found = self._guess_found or holds
+        else:
+            self.found = self.found or holds
+        if holds or not guess:
+            url = outcome.url or ""
+            self.candidates.append(Candidate(url, outcome.why, outcome.status, outcome.format, problem))
+
+    def next_guess(self) -> str | None:
+        """The next well-known URL, once all named candidates are through and unless it is not called for."""
+        if self.pending or self._guess_found or self.seed.document or self.seed.robots_only:
+            return None
+        if self.probe == "never" or (self.probe == "auto" and self.found):
+            return None
+        path = next(self._paths, None)
+        if path is None:
+            return None
+        self.guessed += 1
+        return self.origin + path

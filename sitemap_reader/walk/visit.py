@@ -1,0 +1,85 @@
+"""The values that pass between a frontier and whoever fetches for it.
+
+Out of the frontier: Visits, each one request to make now. Into it: what came of each, as one of the answers here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..problems import Problem, Tally
+from ..records import Outcome, SitemapRef, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .sites import Site
+
+
+@attrs.define(eq=False)
+class Visit:
+    """One document on its way.
+
+    `asked` is the URL as it was listed, `url` the one to request now (redirects move it), `authorities` what it
+    may speak for besides its own directory. The rest is the frontier's book-keeping.
+    """
+
+    asked: str
+    url: str
+    why: Why
+    is_robots: bool = False
+    depth: int = 0
+    authorities: tuple[str, ...] = ()
+    headers: dict[str, str] = attrs.field(factory=dict)
+    parents: list[str] = attrs.field(factory=list)
+    listed_at: str | None = None  # `document:line` of the first listing
+    site: Site | None = None  # whose discovery waits for it
+    redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
+    tries: int = 0
+    not_before: float = 0.0
+    status: int | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    missing: bool = False  # entries may be missing for a reason that the parser cannot know
+    tally: Tally = attrs.field(factory=Tally)
+    held: list[Problem] = attrs.field(factory=list)
+    children: set[str] = attrs.field(factory=set)
+    is_index: bool = False
+    outcome: Outcome | None = None
+
+    @property
+    def is_guess(self) -> bool:
+        """Tried without anybody having named it: its failure is no news."""
+        return self.why == "well-known" and not self.is_robots
+
+
+@attrs.frozen
+class Head:
+    """The status and headers (lower-case names) of an answer."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+@attrs.frozen
+class Failed:
+    """No answer, or one that broke off: `given` entries were passed on, `outcome` says what was read by then."""
+
+    code: str
+    message: str
+    transient: bool = True
+    given: int = 0
+    outcome: Outcome | None = None
+
+
+@attrs.frozen
+class Finished:
+    """The document was read to its end. `text` is the body of a robots.txt, decoded."""
+
+    outcome: Outcome
+    text: str = ""
+
+
+Answer = Head | SitemapRef | Failed | Finished

@@ -1,0 +1,86 @@
+"""Which dates are asked for: since, until, and what to do with URLs that state none.
+
+In: a date, a datetime, a timedelta or text, and the present moment. Out: a Window to judge lastmods by.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+import attrs
+
+from ..errors import UsageError
+from ..read.dates import parse_date, period_end
+
+if TYPE_CHECKING:
+    from ..records import SitemapRef, UrlRecord
+
+Undated = Literal["keep", "drop"]
+Moment = str | date | datetime | timedelta
+
+_AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@attrs.frozen
+class Window:
+    """A stated period matches if it overlaps [since, until)."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    undated: Undated = "keep"
+
+    def takes(self, record: UrlRecord | SitemapRef) -> bool:
+        """True for what overlaps; for what has no lastmod, as `undated` says."""
+        if self.since is None and self.until is None:
+            return True
+        if record.lastmod is None or record.lastmod_precision is None:
+            return self.undated == "keep"
+        if self.until is not None and record.lastmod >= self.until:
+            return False
+        return self.since is None or period_end(record.lastmod, record.lastmod_precision) > self.since
+
+    def prunes(self, ref: SitemapRef) -> bool:
+        """True for a child whose index says that it is older than all that is asked for.
+
+        Only `since` prunes: a sitemap changed after `until` may still list older pages.
+        """
+        if self.since is None or ref.lastmod is None or ref.lastmod_precision is None:
+            return False
+        return period_end(ref.lastmod, ref.lastmod_precision) <= self.since
+
+
+def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:
+    """The Window of two moments; `until` as text or date takes in the whole period that it names.
+
+    Text is a date as sitemaps write it, or an age such as `12h`, `7d`, `2w`.
+    """
+    if undated not in ("keep", "drop"):
+        raise UsageError(f"undated must be keep or drop, not {undated!r}")
+    start = None if since is None else _period("since", since, now)[0]
+    end = None if until is None else _period("until", until, now)[1]
+    if start is not None and end is not None and start >= end:
+        raise UsageError(f"since ({since}) lies behind until ({until}): no date can match")
+    return Window(start, end, undated)
+
+
+def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
+    """[start, end) of what the value names; moments are as long as nothing."""
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return moment, moment
+    if isinstance(value, date):
+        day = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return day, period_end(day, "day")
+    if isinstance(value, timedelta):
+        return now - value, now - value
+    ago = _AGO.fullmatch(value.strip())
+    if ago:
+        moment = now - timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
+        return moment, moment
+    stated = parse_date(value.strip())
+    if stated is None:
+        raise UsageError(f"{name} {value!r} is neither a date such as 2026-05-31 nor an age such as 7d")
+    return stated.moment, period_end(stated.moment, stated.precision)

@@ -1,0 +1,39 @@
+"""Fixtures that several tests share: servers on loopback, stopped when the test ends."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+from servers import NginxServer, SiteServer, nginx_program, run_nginx
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from servers import Page
+
+
+@pytest.fixture
+def nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., NginxServer]]:
+    """`serve(root, port=None)` -> NginxServer; a port can be chosen with servers.free_port()."""
+    if nginx_program() is None:
+        pytest.skip("nginx is not installed (Debian: nginx-light)")
+    with ExitStack() as running:
+
+        def serve(root: Path, port: int | None = None) -> NginxServer:
+            return running.enter_context(run_nginx(root, tmp_path_factory.mktemp("nginx") / "work", port))
+
+        yield serve
+
+
+@pytest.fixture
+def site_server() -> Iterator[Callable[[Mapping[str, Page]], SiteServer]]:
+    """`serve(pages)` -> SiteServer, started."""
+    with ExitStack() as running:
+
+        def serve(pages: Mapping[str, Page]) -> SiteServer:
+            return running.enter_context(SiteServer(pages))
+
+        yield serve

@@ -1,0 +1,598 @@
+"""Against real sockets on 127.0.0.1: raw servers that answer oddly."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import ssl
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import attrs
+import pytest
+
+from sitemap_reader.crawl.fetch import AiohttpFetcher, guarded_connector
+from sitemap_reader.errors import FetchError, UsageError
+from sitemap_reader.limits import Limits
+
+QUICK = Limits(connect_seconds=2, read_seconds=0.2)
+
+
+@attrs.define
+class Server:
+    """Sends `reply` to every request head, then closes, resets, or holds the connection until the test ends."""
+
+    reply: bytes
+    then: str = "close"  # close, reset, hold
+    port: int = 0
+    heads: list[bytes] = attrs.field(factory=list)
+    connections: int = 0
+    hung_up: asyncio.Event = attrs.field(factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/sitemap.xml"
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while head := await self._head(reader):
+                self.heads.append(head)
+                writer.write(self.reply)
+                await writer.drain()
+                if self.then == "close":
+                    break
+                if self.then == "reset":
+                    await asyncio.sleep(0.05)  # lets the reply arrive first
+                    writer.transport.abort()
+                    break
+        except ConnectionError:
+            pass
+        self.hung_up.set()
+        writer.close()
+
+    @staticmethod
+    async def _head(reader: asyncio.StreamReader) -> bytes:
+        try:
+            return await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            return b""
+
+
+@asynccontextmanager
+async def serving(reply: bytes, then: str = "close", **options):
+    server = Server(reply, then)
+    tasks: set[asyncio.Task[None]] = set()
+
+    def accept(reader, writer):
+        task = asyncio.ensure_future(server.answer(reader, writer))
+        tasks.add(task)
+
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0, **options)
+    server.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listener.close()
+        _, late = await asyncio.wait(tasks, timeout=2) if tasks else ((), ())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
+def fetcher(**options) -> AiohttpFetcher:
+    return AiohttpFetcher(**{"user_agent": "tester/1", "limits": QUICK, "allow_private": True, **options})
+
+
+async def get(url: str, headers: dict[str, str] | None = None, headers_of_all=(), **options):
+    async with fetcher(headers=headers_of_all, **options) as each, each.fetch(url, headers or {}) as response:
+        return response, b"".join([chunk async for chunk in response.chunks])
+
+
+def answered(reply: bytes, then: str = "close", headers: dict[str, str] | None = None, **options):
+    """(response, body, server) of one request to a server that sends `reply`."""
+
+    async def run():
+        async with serving(reply, then) as server:
+            response, body = await get(server.url, headers, **options)
+            return response, body, server
+
+    return asyncio.run(run())
+
+
+def failure(url: str, **options) -> FetchError:
+    with pytest.raises(FetchError) as caught:
+        asyncio.run(get(url, **options))
+    return caught.value
+
+
+def ok(body: bytes, *headers: str) -> bytes:
+    lines = ["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+# --- answers ----------------------------------------------------------------------------------------------------
+
+
+def test_body_status_and_url_arrive():
+    response, body, server = answered(ok(b"<urlset/>"))
+    assert (response.status, response.url, body) == (200, server.url, b"<urlset/>")
+
+
+def test_gzip_body_arrives_undecoded():
+    packed = gzip.compress(b"<urlset/>")
+    response, body, _ = answered(ok(packed, "Content-Encoding: gzip"))
+    assert body == packed
+    assert response.headers["content-encoding"] == "gzip"
+
+
+def test_broken_gzip_is_no_concern_of_the_fetcher():
+    assert answered(ok(b"\x1f\x8bjunk", "Content-Encoding: gzip"))[1] == b"\x1f\x8bjunk"
+
+
+def test_redirect_is_not_followed():
+    reply = b"HTTP/1.1 302 Found\r\nLocation: /other.xml\r\nContent-Length: 0\r\n\r\n"
+    response, _, server = answered(reply)
+    assert (response.status, response.headers["location"]) == (302, "/other.xml")
+    assert len(server.heads) == 1
+
+
+def test_header_names_are_lower_case_and_repeated_ones_joined():
+    response, _, _ = answered(ok(b"", "X-Robots-Tag: a", "ETag: W/\"1\"", "x-robots-tag: b"))
+    assert response.headers["x-robots-tag"] == "a, b"
+    assert response.headers["etag"] == 'W/"1"'
+
+
+def test_header_bytes_that_are_not_utf_8_become_printable_text():
+    response, _, _ = answered(ok(b"", "X-Note: caf\xe9", "Location: /\xc3\xa9"))
+    assert response.headers["x-note"] == "café"
+    assert response.headers["location"] == "/é"
+
+
+@pytest.mark.parametrize("status", ["000", "404", "503", "999"])
+def test_every_status_is_an_answer(status):
+    reply = f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()
+    assert answered(reply)[0].status == int(status)
+
+
+def test_not_modified_has_an_empty_body():
+    response, body, _ = answered(b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    assert (response.status, body) == (304, b"")
+
+
+def test_body_without_length_ends_with_the_connection():
+    assert answered(b"HTTP/1.0 200 OK\r\n\r\nabc")[1] == b"abc"
+
+
+# --- requests ---------------------------------------------------------------------------------------------------
+
+
+def header_lines(head: bytes) -> dict[str, str]:
+    pairs = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:] if line)
+    return {name.lower(): value for name, value in pairs}
+
+
+def test_request_carries_user_agent_gzip_and_own_headers():
+    _, _, server = answered(ok(b""), headers={"If-None-Match": '"1"'})
+    sent = header_lines(server.heads[0])
+    assert sent["user-agent"] == "tester/1"
+    assert sent["accept-encoding"] == "gzip"
+    assert sent["if-none-match"] == '"1"'
+    assert "cookie" not in sent
+
+
+def test_headers_of_the_fetcher_are_sent_and_those_of_the_request_win():
+    async def run():
+        async with serving(ok(b"")) as server:
+            own = [("From", "a@example.com"), ("accept", "x/y")]
+            await get(server.url, {"ACCEPT": "text/xml"}, headers_of_all=own)
+            return header_lines(server.heads[0])
+
+    sent = asyncio.run(run())
+    assert (sent["from"], sent["accept"]) == ("a@example.com", "text/xml")
+
+
+def test_userinfo_and_fragment_are_never_sent():
+    async def run():
+        async with serving(ok(b"")) as server:
+            await get(f"http://me:secret@127.0.0.1:{server.port}/a?b=@c#frag")
+            return server.heads[0]
+
+    head = asyncio.run(run())
+    assert head.startswith(b"GET /a?b=@c HTTP/1.1\r\n")
+    assert b"authorization" not in head.lower()
+    assert b"secret" not in head
+
+
+def test_escapes_of_the_url_are_sent_as_written():
+    async def run():
+        async with serving(ok(b"")) as server:
+            await get(f"http://127.0.0.1:{server.port}/%41%zz/a%2Fb?q=%7e")
+            return server.heads[0]
+
+    assert asyncio.run(run()).startswith(b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n")
+
+
+def test_cookies_are_never_sent_back():
+    async def run():
+        async with serving(ok(b"", "Set-Cookie: id=1; Path=/"), "hold") as server:
+            async with fetcher() as each:
+                for _ in range(2):
+                    async with each.fetch(server.url, {}) as response:
+                        assert [chunk async for chunk in response.chunks] == []
+            return server
+
+    server = asyncio.run(run())
+    assert len(server.heads) == 2
+    assert not any(b"\r\ncookie" in head.lower() for head in server.heads)
+
+
+def test_connection_is_kept_for_the_next_request():
+    async def run():
+        async with serving(ok(b"abc"), "hold") as server:
+            async with fetcher() as each:
+                for _ in range(3):
+                    async with each.fetch(server.url, {}) as response:
+                        assert b"".join([chunk async for chunk in response.chunks]) == b"abc"
+            return server
+
+    server = asyncio.run(run())
+    assert (server.connections, len(server.heads)) == (1, 3)
+
+
+def test_leaving_early_hangs_up():
+    async def run():
+        reply = b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\nabc"
+        async with serving(reply, "hold") as server, fetcher() as each:
+            async with each.fetch(server.url, {}) as response:
+                assert await anext(response.chunks) == b"abc"
+            await asyncio.wait_for(server.hung_up.wait(), 2)
+
+    asyncio.run(run())
+
+
+def test_fetcher_may_be_used_again_after_close():
+    async def run():
+        async with serving(ok(b"abc")) as server:
+            each = fetcher()
+            for _ in range(2):
+                async with each.fetch(server.url, {}) as response:
+                    assert response.status == 200
+                await each.close()
+
+    asyncio.run(run())
+
+
+# --- failures ---------------------------------------------------------------------------------------------------
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+LONG = HEAD + b"Content-Length: 20000\r\n\r\n" + b"x" * 12_345
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+ODD_SERVERS = [
+    # reply, then, message without the place, transient
+    (b"garbage\r\n\r\n", "close", "{}: answer is no HTTP: Bad status line", False),
+    (b"<html>old", "close", "{}: answer is no HTTP: ", False),
+    (HEAD + b"X: " + b"a" * 60_000 + b"\r\n\r\n", "close", "{}: answer is no HTTP: Got more than", False),
+    (HEAD + b"X: a\r\n" * 50_000 + b"\r\n", "close", "{}: answer is no HTTP: Too many headers", False),
+    (HEAD + b"X: a\0b\r\n\r\n", "close", "{}: answer is no HTTP: ", False),
+    (HEAD + b"Content-Length: -1\r\n\r\n", "close", "{}: answer is no HTTP: ", False),
+    (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", "close", "{}: answer is no HTTP: ", False),
+    (b"", "close", "{} closed the connection before it answered", True),
+    (b"HTTP/1.1 200", "close", "{} closed the connection before it answered", True),
+    (b"", "reset", "{}", True),
+    (b"", "hold", "{}: no byte for 0.2 s", True),
+    (HEAD, "hold", "{}: no byte for 0.2 s", True),
+    (LONG, "close", "{}: connection broke off after 12,345 bytes", True),
+    (LONG, "reset", "{}: connection broke off after 12,345 bytes", True),
+    (LONG, "hold", "{}: no byte for 0.2 s after 12,345 bytes", True),
+    (CHUNKED + b"3\r\nabc\r\n", "close", "{}: connection broke off after 3 bytes", True),
+    (CHUNKED, "close", "{}: connection broke off after 0 bytes", True),
+]
+
+
+@pytest.mark.parametrize(("reply", "then", "message", "transient"), ODD_SERVERS)
+def test_odd_server_gives_a_fetch_error(reply, then, message, transient):
+    async def run():
+        async with serving(reply, then) as server:
+            with pytest.raises(FetchError) as caught:
+                await get(server.url)
+            return caught.value, server
+
+    error, server = asyncio.run(run())
+    assert message.format(f"127.0.0.1:{server.port}") in str(error)
+    assert "\n" not in str(error)
+    assert len(str(error)) < 300
+    assert (error.code, error.transient) == ("F04", transient)
+    assert len(server.heads) == 1, "one request, however it ends"
+
+
+def test_bytes_before_a_break_are_delivered():
+    async def run():
+        received = []
+
+        async def read(chunks):
+            async for chunk in chunks:
+                received.append(chunk)
+
+        async with serving(LONG) as server, fetcher() as each, each.fetch(server.url, {}) as response:
+            with pytest.raises(FetchError):
+                await read(response.chunks)
+        return b"".join(received)
+
+    assert asyncio.run(run()) == b"x" * 12_345
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_refused_connection_names_host_and_port():
+    port = free_port()
+    error = failure(f"http://127.0.0.1:{port}/")
+    assert str(error) == f"connection refused by 127.0.0.1:{port}"
+    assert error.transient
+
+
+NAME_FAULTS = [
+    (socket.EAI_NONAME, "shop.example: no such host; check the spelling", False),
+    (socket.EAI_AGAIN, "shop.example: the name servers do not answer", True),
+]
+
+
+@pytest.mark.parametrize(("number", "message", "transient"), NAME_FAULTS)
+def test_name_that_does_not_resolve(monkeypatch, number, message, transient):
+    async def resolve(*_args, **_options):
+        raise socket.gaierror(number, "no")
+
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
+    monkeypatch.setattr("aiohttp.connector.DefaultResolver", sys.modules["aiohttp.resolver"].ThreadedResolver)
+    error = failure("http://shop.example/")
+    assert (str(error), error.code, error.transient) == (message, "F04", transient)
+
+
+UNUSABLE = [
+    "http:///x",
+    "http://127.0.0.1:99999/",
+    "http://[::1/",
+    "http://127.0.0.1/a b",
+    "http://127.0.0.1/a\r\nX: y",
+    "http://127.0.0.1/é",
+    f"http://{'a' * 70}.example/",
+    "http://..example/",
+    "http://2130706433:1/",
+]
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_unusable_url_is_a_lasting_failure(url):
+    error = failure(url)
+    assert "is no usable URL" in str(error)
+    assert (error.code, error.transient) == ("F04", False)
+
+
+@pytest.mark.parametrize("url", ["ftp://e.com/", "file:///etc/passwd", "javascript:alert(1)", "/a", "", "e.com"])
+def test_only_http_and_https_are_fetched(url):
+    error = failure(url)
+    assert (error.code, error.transient) == ("U02", False)
+    assert "only http and https" in str(error)
+
+
+# A certificate for 127.0.0.1 that ended in 2020, and the key that was made for it and for nothing else.
+EXPIRED = """\
+-----BEGIN CERTIFICATE-----
+MIIBXTCCAQOgAwIBAgIBATAKBggqhkjOPQQDAjAXMRUwEwYDVQQDDAxzaG9wLmV4
+YW1wbGUwHhcNMjAwMTAxMDAwMDAwWhcNMjAwMTAyMDAwMDAwWjAXMRUwEwYDVQQD
+DAxzaG9wLmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASBMJqCQ/Uy
+43hYQmFPmrxvP9AX6TYmiK8M0BlKFT7CT0fa6R7QslrZ/HSDagZEc44IF7UyINH/
+lZCNiy/0bG4So0AwPjAPBgNVHREECDAGhwR/AAABMAwGA1UdEwQFMAMBAf8wHQYD
+VR0OBBYEFKm+TlipsMbi7FvjYtHxIjCq9xg2MAoGCCqGSM49BAMCA0gAMEUCIHXA
+xUj7yd7A6DErraRf7iB2qpE+eOet5grdnsV4JQvhAiEAq49dCOBGrh4yzgkfFDQx
+4Z18ZvMEoE7CC/3fKV0KHqY=
+-----END CERTIFICATE-----
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvXjd0XUWdJ0MnP5L
+uRk4n92zN5da0crq+8XwzMVrg7OhRANCAASBMJqCQ/Uy43hYQmFPmrxvP9AX6TYm
+iK8M0BlKFT7CT0fa6R7QslrZ/HSDagZEc44IF7UyINH/lZCNiy/0bG4S
+-----END PRIVATE KEY-----
+"""
+
+
+@pytest.fixture
+def expired(tmp_path):
+    path = tmp_path / "expired.pem"
+    path.write_text(EXPIRED)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(path)
+    return server, ssl.create_default_context(cafile=str(path))
+
+
+def tls_failure(server_context, client_context=None) -> tuple[FetchError, int]:
+    import aiohttp
+
+    async def run():
+        async with serving(ok(b""), ssl=server_context) as server:
+            connector = guarded_connector(allow_private=True, ssl=client_context or True)
+            async with aiohttp.ClientSession(connector=connector) as session:
+                with pytest.raises(FetchError) as caught:
+                    await get(server.url.replace("http:", "https:"), session=session)
+            return caught.value, server.port
+
+    return asyncio.run(run())
+
+
+def test_expired_certificate_is_named(expired):
+    error, port = tls_failure(*expired)
+    assert str(error) == f"TLS certificate of 127.0.0.1:{port} has expired"
+    assert (error.code, error.transient) == ("F04", False)
+
+
+def test_untrusted_certificate_is_named(expired):
+    error, port = tls_failure(expired[0])
+    assert str(error) == f"TLS certificate of 127.0.0.1:{port} is self-signed"
+    assert not error.transient
+
+
+def test_tls_to_a_server_without_it():
+    async def run():
+        async with serving(b"") as server:
+            with pytest.raises(FetchError) as caught:
+                await get(server.url.replace("http:", "https:"))
+            return caught.value
+
+    # The server waits for a request head that never comes, or takes the handshake for one.
+    error = asyncio.run(run())
+    assert error.code == "F04"
+
+
+# --- addresses --------------------------------------------------------------------------------------------------
+
+PRIVATE_HOSTS = [
+    "127.0.0.1",
+    "localhost",
+    "LOCALHOST.",
+    "a.localhost",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::127.0.0.1]",
+    "[fe80::1%251]",
+    "0x7f000001",
+    "2130706433",
+    "127.1",
+    "0.0.0.0",
+    "169.254.169.254",
+    "user@127.0.0.1",
+    "example.com@127.0.0.1",
+]
+
+
+@pytest.mark.parametrize("host", PRIVATE_HOSTS)
+@pytest.mark.parametrize("proxy", [None, "http://127.0.0.1:9/"])
+def test_private_host_is_refused(host, proxy):
+    error = failure(f"http://{host}:{free_port()}/", allow_private=False, proxy=proxy)
+    assert (error.code, error.transient) == ("F13", False)
+    assert "address; --allow-private (allow_private=True) permits it" in str(error)
+
+
+def test_refusal_names_the_address():
+    error = failure("http://127.0.0.1/", allow_private=False)
+    assert str(error) == "127.0.0.1 is a loopback address; --allow-private (allow_private=True) permits it"
+
+
+def resolving_to(monkeypatch, *addresses: str) -> None:
+    async def resolve(self, host, port=0, family=socket.AF_INET):
+        common = {"hostname": host, "port": port, "proto": 0, "flags": socket.AI_NUMERICHOST}
+        families = {True: socket.AF_INET6, False: socket.AF_INET}
+        return [{**common, "host": each, "family": families[":" in each]} for each in addresses]
+
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
+    monkeypatch.setattr("aiohttp.connector.DefaultResolver", sys.modules["aiohttp.resolver"].ThreadedResolver)
+
+
+def test_name_that_resolves_to_private_addresses_is_refused_at_connect(monkeypatch):
+    async def run():
+        async with serving(ok(b"")) as server:
+            with pytest.raises(FetchError) as caught:
+                await get(f"http://shop.example:{server.port}/", allow_private=False)
+            return caught.value, server.connections
+
+    resolving_to(monkeypatch, "127.0.0.1", "::1")
+    error, connections = asyncio.run(run())
+    assert (error.code, error.transient, connections) == ("F13", False, 0)
+    assert str(error).startswith("shop.example: ")
+    assert "127.0.0.1 is a loopback address" in str(error)
+    assert "Errno" not in str(error)
+
+
+def test_literal_is_refused_by_the_connector_itself():
+    import aiohttp
+
+    async def run():
+        async with serving(ok(b"")) as server:
+            async with aiohttp.ClientSession(connector=guarded_connector()) as session:
+                with pytest.raises(aiohttp.ClientConnectorError, match="loopback"):
+                    await session.get(server.url)
+            return server.connections
+
+    assert asyncio.run(run()) == 0
+
+
+def test_proxy_on_a_private_address_is_used():
+    async def run():
+        async with serving(ok(b"proxied")) as server:
+            proxy = f"http://127.0.0.1:{server.port}"
+            _, body = await get("http://shop.example/a.xml", allow_private=False, proxy=proxy)
+            return body, server.heads[0]
+
+    body, head = asyncio.run(run())
+    assert body == b"proxied"
+    assert head.startswith(b"GET http://shop.example/a.xml HTTP/1.1\r\n")
+
+
+def test_proxy_that_is_down_is_named():
+    port = free_port()
+    error = failure("http://shop.example/", proxy=f"http://127.0.0.1:{port}")
+    assert str(error) == f"shop.example: no connection to the proxy 127.0.0.1:{port}"
+
+
+def test_own_session_needs_a_guarded_connector():
+    import aiohttp
+
+    async def run():
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(UsageError, match="guarded_connector"):
+                AiohttpFetcher(user_agent="x", session=session)
+            AiohttpFetcher(user_agent="x", session=session, allow_private=True)
+        async with aiohttp.ClientSession(connector=guarded_connector()) as session:
+            AiohttpFetcher(user_agent="x", session=session)
+
+    asyncio.run(run())
+
+
+def test_own_session_stays_open_and_its_body_packed():
+    import aiohttp
+
+    packed = gzip.compress(b"<urlset/>")
+
+    async def run():
+        async with serving(ok(packed, "Content-Encoding: gzip")) as server:
+            connector = guarded_connector(allow_private=True)
+            async with aiohttp.ClientSession(connector=connector) as session:
+                _, body = await get(server.url, session=session)
+                return body, session.closed
+
+    assert asyncio.run(run()) == (packed, False)
+
+
+def test_own_socket_factory_is_asked_after_the_check():
+    seen = []
+
+    def factory(info):
+        seen.append(info[4][0])
+        return socket.socket(*info[:3])
+
+    async def run(allow):
+        import aiohttp
+
+        async with serving(ok(b"")) as server:
+            connector = guarded_connector(allow_private=allow, socket_factory=factory)
+            async with aiohttp.ClientSession(connector=connector) as session:
+                return (await session.get(server.url)).status
+
+    with pytest.raises(OSError, match="loopback"):
+        asyncio.run(run(allow=False))
+    assert seen == []
+    assert asyncio.run(run(allow=True)) == 200
+    assert seen == ["127.0.0.1"]
+
+
+def test_importing_the_module_imports_no_network_library():
+    program = (
+        "import sys, sitemap_reader.crawl.fetch, sitemap_reader.crawl.replay, sitemap_reader.crawl.feedchild;"
+        "sys.exit(bool({'aiohttp', 'feedparser', 'yarl'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

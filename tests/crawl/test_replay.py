@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sitemap_reader.crawl.fetch import Response
+from sitemap_reader.crawl.replay import Recorder, ReplayFetcher, read_seeds, replay_path
+from sitemap_reader.errors import FetchError, UsageError
+
+URL = "https://shop.example/sitemap.xml"
+
+
+@attrs.define
+class Answer:
+    """What the fake network says: chunks of a body, then perhaps an error; or only an error."""
+
+    status: int = 200
+    headers: dict[str, str] = attrs.field(factory=dict)
+    chunks: tuple[bytes, ...] = ()
+    error: FetchError | None = None
+    is_no_answer: bool = False
+
+
+class FakeFetcher:
+    def __init__(self, answers: dict[str, Answer]) -> None:
+        self.answers = answers
+
+    @asynccontextmanager
+    async def fetch(self, url, headers):
+        answer = self.answers[url]
+        if answer.is_no_answer:
+            raise answer.error
+        yield Response(answer.status, answer.headers, self._chunks(answer), url)
+
+    @staticmethod
+    async def _chunks(answer):
+        for chunk in answer.chunks:
+            yield chunk
+        if answer.error:
+            raise answer.error
+
+
+async def read(fetcher, url, most=None):
+    """(status, headers, body, error) of one fetch; stops after `most` chunks."""
+    body, error = [], None
+    try:
+        async with fetcher.fetch(url, {}) as response:
+            try:
+                async for chunk in response.chunks:
+                    body.append(chunk)
+                    if len(body) == most:
+                        break
+            except FetchError as exc:
+                error = exc
+            return response.status, dict(response.headers), b"".join(body), error
+    except FetchError as exc:
+        return None, {}, b"", exc
+
+
+def record(folder, answers, *, seeds=(), most=None):
+    async def run():
+        recorder = Recorder(FakeFetcher(answers), folder, seeds)
+        return {url: await read(recorder, url, most) for url in answers}
+
+    return asyncio.run(run())
+
+
+def replay(folder, url=URL):
+    return asyncio.run(read(ReplayFetcher(folder), url))
+
+
+def files(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+# --- where things stand -----------------------------------------------------------------------------------------
+
+PLACES = [
+    ("https://shop.example/sitemap.xml", "https/shop.example/sitemap.xml"),
+    ("https://shop.example/", "https/shop.example/%2F"),
+    ("https://shop.example", "https/shop.example/%2F"),
+    ("https://shop.example/a/b/c.xml.gz", "https/shop.example/a/b/c.xml.gz"),
+    ("https://shop.example/a/", "https/shop.example/a/%2F"),
+    ("https://shop.example//a", "https/shop.example/%2F/a"),
+    ("HTTPS://SHOP.example:443/A", "https/shop.example/A"),
+    ("http://shop.example:8080/a", "http/shop.example:8080/a"),
+    ("http://[::1]:8080/a", "http/[::1]:8080/a"),
+    ("http://me:secret@shop.example/a#top", "http/shop.example/a"),
+    ("http://e.com/sitemap.php?page=2", "http/e.com/sitemap.php%3Fpage=2"),
+    ("http://e.com/sitemap.php%3Fpage=2", "http/e.com/sitemap.php%253Fpage=2"),
+    ("http://e.com/?page=2&lang=de", "http/e.com/%2F%3Fpage=2&lang=de"),
+    ("http://e.com/a?x=/b/c", "http/e.com/a%3Fx=%2Fb%2Fc"),
+    ("http://e.com/a%20b%C3%A9.xml", "http/e.com/a%20b%C3%A9.xml"),
+    ("http://e.com/a b", "http/e.com/a%%20b"),
+    ("http://e.com/é", "http/e.com/%%C3%%A9"),
+    ("http://e.com/100%", "http/e.com/100%25"),
+    ("http://e.com/a%2Fb", "http/e.com/a%252Fb"),
+    ("http://e.com/../../etc/passwd", "http/e.com/%2E%2E/%2E%2E/etc/passwd"),
+    ("http://e.com/a%2F..%2Fb", "http/e.com/a%252F..%252Fb"),
+    ("http://e.com/%2e%2e/b", "http/e.com/%252e%252e/b"),
+    ("http://e.com/..", "http/e.com/%2E%2E"),
+    ("http://e.com/.?..", "http/e.com/.%3F.."),
+    ("http://../x", "http/%2E%2E/x"),
+    ("http://e.com/\\..\\x", "http/e.com/%%5C..%%5Cx"),
+    ("http://e.com/a.headers", "http/e.com/a%2Eheaders"),
+    ("http://e.com/a\0b", "http/e.com/a%%00b"),
+]
+
+
+@pytest.mark.parametrize(("url", "place"), PLACES)
+def test_url_has_its_place(url, place):
+    assert replay_path(Path("site"), url).as_posix() == f"site/{place}"
+
+
+@pytest.mark.parametrize("url", ["ftp://e.com/a", "file:///etc/passwd", "/etc/passwd", ""])
+def test_only_http_has_a_place(url):
+    with pytest.raises(FetchError, match="only http and https") as caught:
+        replay_path(Path("site"), url)
+    assert caught.value.code == "U02"
+
+
+LONG_URLS = [
+    "http://e.com/" + "a" * 5_000,
+    "http://e.com/" + "a" * 5_000 + "b",
+    "http://e.com/x?" + "é" * 3_000,
+    "http://e.com/" + "a/" * 2_000,
+    "http://e.com/" + "a/" * 2_000 + "b",
+    "http://" + "h" * 400 + ".example/a",
+    "http://e.com/" + "a" * 200,
+    "http://e.com/" + "a" * 201,
+]
+
+
+def test_long_urls_are_recorded_apart(tmp_path):
+    answers = {url: Answer(chunks=(f"{n}".encode(),)) for n, url in enumerate(LONG_URLS)}
+    record(tmp_path, answers)
+    for number, url in enumerate(LONG_URLS):
+        assert replay(tmp_path, url)[2] == f"{number}".encode()
+    assert max(len(part) for name in files(tmp_path) for part in name.split("/")) <= 208
+
+
+PIECES = ["/", "?", "%", "%2F", "%2f", "%3F", "%25", "%2E", "%20", ".", "..", ".headers", "%-", "é", " ", ":", "a"]
+rests = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=2)), max_size=8).map("".join)
+
+
+def canonical(rest):
+    """A fragment is no part of a request, and an empty path is `/`."""
+    path, mark, query = rest.partition("#")[0].partition("?")
+    return f"/{path.removeprefix('/')}{mark}{query}"
+
+
+@given(rests, rests)
+def test_different_urls_have_different_places_within_the_folder(one, other):
+    one, other = canonical(one), canonical(other)
+    assume(one != other)
+    paths = [replay_path(Path("/site"), f"http://e.com{rest}") for rest in (one, other)]
+    assert paths[0] != paths[1]
+    for path in paths:
+        assert path.parts[:4] == ("/", "site", "http", "e.com")
+        assert not {"..", "."} & set(path.parts)
+        assert "\0" not in str(path)
+        assert not path.name.endswith(".headers")
+
+
+# --- there and back ---------------------------------------------------------------------------------------------
+
+HEADERS = {
+    "content-type": "text/xml; charset=utf-8",
+    "content-encoding": "gzip",
+    "location": "/b:c",
+    "etag": 'W/"1: 2"',
+    "last-modified": "Wed, 03 Jun 2014 10:30:00 GMT",
+    "retry-after": "120",
+}
+
+ANSWERS = [
+    Answer(chunks=(b"<urlset/>",)),
+    Answer(chunks=(b"\x00\xff\r\n" * 50_000, b"\x1f\x8b")),
+    Answer(headers=HEADERS, chunks=(b"abc",)),
+    Answer(),
+    Answer(headers={"etag": '"1"'}),
+    Answer(404, {"content-type": "text/html"}, (b"gone",)),
+    Answer(404),
+    Answer(0),
+    Answer(999, chunks=(b"x",)),
+    Answer(302, {"location": "https://shop.example/b"}),
+    Answer(chunks=(b"ab", b"cd"), error=FetchError("e.com: connection broke off after 4 bytes")),
+    Answer(error=FetchError("broke off at once")),
+    Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
+    Answer(error=FetchError("e.com: no such host:\nreally"), is_no_answer=True),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_replay_says_what_was_recorded(tmp_path, answer):
+    status, headers, body, error = record(tmp_path, {URL: answer})[URL]
+    again = replay(tmp_path)
+    assert again[:3] == (status, headers, body)
+    assert (again[3] is None) == (error is None)
+    if error:
+        assert str(again[3]) == str(error).replace("\n", " ")
+        assert (again[3].code, again[3].transient) == (error.code, False)
+    assert not list(tmp_path.glob(".part-*"))
+
+
+@pytest.mark.parametrize("before", ANSWERS)
+@pytest.mark.parametrize("after", [ANSWERS[0], ANSWERS[3], ANSWERS[6], ANSWERS[12]])
+def test_later_answer_overwrites(tmp_path, before, after):
+    record(tmp_path, {URL: before})
+    expected = record(tmp_path, {URL: after})[URL]
+    assert replay(tmp_path)[:3] == expected[:3]
+
+
+def test_plain_answer_is_one_file(tmp_path):
+    record(tmp_path, {URL: ANSWERS[0]})
+    assert files(tmp_path) == ["https/shop.example/sitemap.xml", "site.toml"]
+
+
+def test_headers_file_is_readable(tmp_path):
+    record(tmp_path, {URL: attrs.evolve(ANSWERS[5], headers={"etag": '"1"', "set-cookie": "id=1", "date": "x"})})
+    text = (tmp_path / "https/shop.example/sitemap.xml.headers").read_text()
+    assert text == 'status: 404\netag: "1"\n'
+
+
+def test_reading_that_stops_early_is_marked(tmp_path):
+    record(tmp_path, {URL: Answer(chunks=(b"abc", b"def"))}, most=1)
+    status, _, body, error = replay(tmp_path)
+    assert (status, body) == (200, b"abc")
+    assert "no more was read after 3 bytes" in str(error)
+
+
+def test_answer_that_is_also_a_folder_is_recorded(tmp_path):
+    urls = ["http://e.com/a", "http://e.com/a/b.xml", "http://e.com/a/b.xml/c"]
+    for order in (urls, urls[::-1], urls[1:] + urls[:1]):
+        answers = {url: Answer(chunks=(f"{url} {order}".encode(),)) for url in order}
+        record(tmp_path, answers)
+        for url in urls:
+            assert replay(tmp_path, url)[2] == f"{url} {order}".encode()
+
+
+def test_body_written_by_hand_is_enough(tmp_path):
+    (tmp_path / "https/shop.example").mkdir(parents=True)
+    body = tmp_path / "https/shop.example/sitemap.xml"
+    body.write_bytes(b"x" * 200_000)
+    assert replay(tmp_path) == (200, {}, b"x" * 200_000, None)
+
+
+HEADS = [
+    ("status: 404\r\nContent-Type : text/html\r\n", 404, {"content-type": "text/html"}),
+    ("status:503\nretry-after:5", 503, {"retry-after": "5"}),
+    ("\nlocation: http://e.com/a\n\n", 200, {"location": "http://e.com/a"}),
+    ("", 200, {}),
+]
+
+
+@pytest.mark.parametrize(("text", "status", "headers"), HEADS)
+def test_headers_alone_are_an_answer_without_body(tmp_path, text, status, headers):
+    (tmp_path / "https/shop.example").mkdir(parents=True)
+    (tmp_path / "https/shop.example/sitemap.xml.headers").write_bytes(text.encode())
+    assert replay(tmp_path) == (status, headers, b"", None)
+
+
+@pytest.mark.parametrize("text", ["nonsense", ": x", "status: two", "status: 2000"])
+def test_headers_that_are_none_are_named(tmp_path, text):
+    (tmp_path / "https/shop.example").mkdir(parents=True)
+    (tmp_path / "https/shop.example/sitemap.xml.headers").write_text(text)
+    error = replay(tmp_path)[3]
+    assert "sitemap.xml.headers:1: " in str(error)
+    assert not error.transient
+
+
+def test_what_is_missing_is_not_found(tmp_path):
+    (tmp_path / "https/shop.example/sitemap.xml").mkdir(parents=True)
+    assert replay(tmp_path)[:3] == (404, {}, b"")
+    assert replay(tmp_path, "https://other.example/")[0] == 404
+
+
+def test_hostile_urls_stay_inside(tmp_path):
+    folder, outside = tmp_path / "in" / "replay", tmp_path / "secret"
+    outside.write_text("secret")
+    urls = [f"http://e.com/{'../' * n}secret" for n in range(6)]
+    urls += [f"http://e.com/{'%2e%2e/' * 4}secret", f"http://e.com/{'..%2F' * 4}secret", "http://../../../secret"]
+    record(folder, {url: Answer(chunks=(b"x",)) for url in urls})
+    assert outside.read_text() == "secret"
+    assert {path for path in tmp_path.rglob("*") if path.is_file() and folder not in path.parents} == {outside}
+    for url in urls:
+        assert replay(folder, url)[2] == b"x"
+
+
+def test_other_schemes_are_refused_and_not_recorded(tmp_path):
+    answers = {"ftp://e.com/a": Answer()}
+    assert record(tmp_path, answers)["ftp://e.com/a"][3].code == "U02"
+    assert replay(tmp_path, "ftp://e.com/a")[3].code == "U02"
+    assert files(tmp_path) == []
+
+
+def test_folder_that_cannot_be_written_is_an_os_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        record(tmp_path / "file", {URL: ANSWERS[0]})
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------
+
+
+def test_seeds_go_there_and_back(tmp_path):
+    seeds = ["https://shop.example/", 'https://e.com/"é\\\U0001f600']
+    record(tmp_path / "new" / "folder", {URL: ANSWERS[0]}, seeds=seeds)
+    assert read_seeds(tmp_path / "new" / "folder") == seeds
+
+
+def test_seed_is_the_first_site_where_none_is_given(tmp_path):
+    record(tmp_path, {URL: ANSWERS[0], "https://other.example/a": ANSWERS[0]})
+    assert read_seeds(tmp_path) == ["https://shop.example/"]
+
+
+BAD_SEEDS = [
+    (None, "is no replay: it has no site.toml; --record DIR writes one"),
+    ("seeds = [", "cannot be read"),
+    ("\udcff", "cannot be read"),
+    ("", "no seeds"),
+    ("seeds = []", "no seeds"),
+    ('seeds = "https://e.com/"', "no seeds"),
+    ("seeds = [1]", "no seeds"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_SEEDS)
+def test_folder_without_seeds_is_no_replay(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "site.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UsageError, match=message):
+        read_seeds(tmp_path)
+
+
+def test_missing_folder_is_named(tmp_path):
+    with pytest.raises(UsageError, match="nowhere: no such folder"):
+        read_seeds(tmp_path / "nowhere")

@@ -1,0 +1,215 @@
+"""Every dialect of lastmod that is read, how it is said that it was mended, and what is no date."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.read.dates import Date, parse_date, period_end
+from sitemap_reader.records import stamp
+
+CLEAN = [
+    # the six W3C levels
+    ("2014", "2014-01-01T00:00:00Z", "year"),
+    ("2014-06", "2014-06-01T00:00:00Z", "month"),
+    ("2014-06-03", "2014-06-03T00:00:00Z", "day"),
+    ("2014-06-03T10:30Z", "2014-06-03T10:30:00Z", "minute"),
+    ("2014-06-03T10:30:15Z", "2014-06-03T10:30:15Z", "second"),
+    ("2014-06-03T10:30:15.25Z", "2014-06-03T10:30:15.25Z", "subsecond"),
+    # a stated zero is stated
+    ("2014-06-03T00:00:00Z", "2014-06-03T00:00:00Z", "second"),
+    ("2014-06-03T10:30:15.000Z", "2014-06-03T10:30:15Z", "subsecond"),
+    # fractions: any number of digits, cut, never rounded
+    ("2014-06-03T10:30:15.1Z", "2014-06-03T10:30:15.1Z", "subsecond"),
+    ("2014-06-03T10:30:15.123456789Z", "2014-06-03T10:30:15.123456Z", "subsecond"),
+    ("2014-06-03T10:30:15.9999999+00:00", "2014-06-03T10:30:15.999999Z", "subsecond"),
+    ("2014-06-03T10:30:15." + "9" * 5000 + "Z", "2014-06-03T10:30:15.999999Z", "subsecond"),
+    # lower case: RFC 3339 5.6
+    ("2014-06-03t10:30:15z", "2014-06-03T10:30:15Z", "second"),
+    # offsets, up to the furthest zones there are
+    ("2014-06-03T10:30:15+00:00", "2014-06-03T10:30:15Z", "second"),
+    ("2014-06-03T10:30:15-00:00", "2014-06-03T10:30:15Z", "second"),
+    ("2014-06-03T10:30:15+01:00", "2014-06-03T09:30:15Z", "second"),
+    ("2014-06-03T10:30+05:45", "2014-06-03T04:45:00Z", "minute"),
+    ("2014-06-03T10:30:15+14:00", "2014-06-02T20:30:15Z", "second"),
+    ("2014-06-03T20:30:15-14:00", "2014-06-04T10:30:15Z", "second"),
+    # the calendar
+    ("2016-02-29", "2016-02-29T00:00:00Z", "day"),
+    ("0001-01-01T00:00:00+00:00", "0001-01-01T00:00:00Z", "second"),
+    ("9999-12-31", "9999-12-31T00:00:00Z", "day"),
+]
+
+NO_ZONE = "no zone, read as UTC"
+MENDED = [
+    ("2014-06-03 10:30:15Z", "2014-06-03T10:30:15Z", "second", "space instead of T"),
+    ("2014-06-03  10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
+    ("2014-06-03\n10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
+    ("2014-06-03T10:30:15", "2014-06-03T10:30:15Z", "second", NO_ZONE),
+    ("2014-06-03T10:30", "2014-06-03T10:30:00Z", "minute", NO_ZONE),
+    ("2014-06-03T10:30:15.5", "2014-06-03T10:30:15.5Z", "subsecond", NO_ZONE),
+    ("2014-06-03 10:30:15", "2014-06-03T10:30:15Z", "second", f"space instead of T; {NO_ZONE}"),
+    ("2014-06-03T10:30:15+0100", "2014-06-03T09:30:15Z", "second", "offset not written as +hh:mm"),
+    ("2014-06-03T10:30:15-01", "2014-06-03T11:30:15Z", "second", "offset not written as +hh:mm"),
+    ("2014-06-03T10:30:15 +01:00", "2014-06-03T09:30:15Z", "second", "space before the zone"),
+    ("2014-6-3", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
+    ("2014-06-3", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
+    ("2014-6", "2014-06-01T00:00:00Z", "month", "one-digit month or day"),
+    ("2014/06/03", "2014-06-03T00:00:00Z", "day", "/ instead of -"),
+    ("2014/6/3 08:00", "2014-06-03T08:00:00Z", "minute",
+     f"/ instead of -; one-digit month or day; space instead of T; {NO_ZONE}"),
+    # ISO 8601: the end of the day
+    ("2014-12-31T24:00Z", "2015-01-01T00:00:00Z", "minute", "24:00, read as the next day"),
+    ("2014-06-03T24:00:00+02:00", "2014-06-03T22:00:00Z", "second", "24:00, read as the next day"),
+    # a leap second
+    ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z", "second", ":60, read as :59"),
+    # numbers
+    ("1401791415", "2014-06-03T10:30:15Z", "second", "epoch seconds"),
+    ("1401791415250", "2014-06-03T10:30:15.25Z", "subsecond", "epoch milliseconds"),
+    ("0000000000", "1970-01-01T00:00:00Z", "second", "epoch seconds"),
+    ("9999999999", "2286-11-20T17:46:39Z", "second", "epoch seconds"),
+]  # fmt: skip
+
+RFC822 = [
+    ("Tue, 03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),
+    ("Wed, 03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),  # it was a Tuesday
+    ("03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),
+    ("3 Jun 2014 10:30 UT", "2014-06-03T10:30:00Z", "minute"),
+    ("Tue, 03 Jun 14 10:30:15 Z", "2014-06-03T10:30:15Z", "second"),
+    ("Mon, 03 Jun 96 10:30:15 UTC", "1996-06-03T10:30:15Z", "second"),
+    ("03 Jun 49 00:00 GMT", "2049-06-03T00:00:00Z", "minute"),  # RFC 2822 4.3: the window
+    ("03 Jun 50 00:00 GMT", "1950-06-03T00:00:00Z", "minute"),
+    ("Tue, 03 Jun 2014 10:30:15 +0100", "2014-06-03T09:30:15Z", "second"),
+    ("Tue, 03 Jun 2014 10:30:15 -0330", "2014-06-03T14:00:15Z", "second"),
+    ("tue,03  JUN  2014 10:30:15 gmt", "2014-06-03T10:30:15Z", "second"),
+    *(
+        (f"Tue, 03 Jun 2014 10:30:15 {zone}", f"2014-06-03T{hour}:30:15Z", "second")
+        for zone, hour in zip(
+            ["EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"],
+            [15, 14, 16, 15, 17, 16, 18, 17],
+            strict=True,
+        )
+    ),
+]
+
+NO_DATE = [
+    "", "-", "yesterday", "Mon", "now", "None",
+    "2014-02-31", "2015-02-29", "2014-13-01", "2014-00", "2014-06-00",  # not in the calendar
+    "0000", "0000-00-00", "0000-00-00 00:00:00", "0000-00-00T00:00:00Z",
+    "11/09/2025", "09-11-2025", "03.06.2014", "June 3, 2014",  # day or month first: a guess
+    "2014-06/03", "2014.06.03", "14-06-03",
+    "2026-W46-2", "2026-314", "20261110", "20261110T103000Z", "202611101030",  # other ISO 8601 forms
+    "123456789", "14017914150", "14017914152500", "-1401791415", "1401791415.5", "1e9",
+    "2014-06-03T10:30:15+19:00", "2014-06-03T10:30:15+14:01", "2014-06-03T10:30:15-1430",
+    "2014-06-03T10:30:15+01:60", "2014-06-03T10:30:15+1", "2014-06-03T10:30:15CET",
+    "2014-06-03T25:00:00Z", "2014-06-03T24:00:01Z", "2014-06-03T24:30Z", "2014-06-03T10:60Z",
+    "2014-06-03T10:30:61Z", "2014-06-03T10:30:15.Z", "2014-06-03T10Z", "2014-06-03T",
+    "2014-06-03T1:30:15Z", "2014-06-03Z", "2014-06-03T10:30:15ZZ", "2014-06-03T10:30:15Z junk",
+    "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "9999-12-31T24:00Z",  # off the calendar in UTC
+    "Tue, 31 Feb 2014 10:30:15 GMT", "Tue, 03 Jun 2014 10:30:15 XYZ", "Tue, 03 Jun 2014 10:30:15 A",
+    "Tue, 03 Jun 2014", "Tue, 03 Jun 214 10:30 GMT", "Tue, 03 Jun 2014 10:30:15 +2000",
+    "٢٠١٤-٠٦-٠٣", "２０１４", "２０１４-06-03T10:30:15Z", "140179141５", "03 Jun 201４ 10:30 GMT",  # digits are ASCII
+    "2014−06−03", "2014-06-03\x00", "3 ſep 2014 10:30 GMT",
+    "2014-06-03\n", " 2014-06-03",  # the text arrives stripped; what is left belongs to it
+]  # fmt: skip
+
+
+def form(date: Date | None) -> tuple[str | None, str, str | None] | None:
+    return date and (stamp(date.moment), date.precision, date.repair)
+
+
+@pytest.mark.parametrize(("text", "moment", "precision"), CLEAN)
+@pytest.mark.parametrize("dialect", ["w3c", "rss"])
+def test_w3c_levels_are_clean_in_both_dialects(text, moment, precision, dialect):
+    assert form(parse_date(text, dialect)) == (moment, precision, None)
+
+
+@pytest.mark.parametrize(("text", "moment", "precision", "repair"), MENDED)
+@pytest.mark.parametrize("dialect", ["w3c", "rss"])
+def test_near_misses_are_read_and_the_repair_is_named(text, moment, precision, repair, dialect):
+    assert form(parse_date(text, dialect)) == (moment, precision, repair)
+
+
+@pytest.mark.parametrize(("text", "moment", "precision"), RFC822)
+def test_rfc_822_is_clean_in_rss_and_a_repair_elsewhere(text, moment, precision):
+    assert form(parse_date(text, "rss")) == (moment, precision, None)
+    assert form(parse_date(text, "w3c")) == (moment, precision, "RFC 822 form")
+
+
+def test_rfc_822_without_a_zone_is_mended_in_rss_too():
+    assert form(parse_date("03 Jun 2014 24:00:00", "rss")) == (
+        "2014-06-04T00:00:00Z",
+        "second",
+        f"{NO_ZONE}; 24:00, read as the next day",
+    )
+
+
+@pytest.mark.parametrize("text", NO_DATE)
+@pytest.mark.parametrize("dialect", ["w3c", "rss"])
+def test_what_is_no_date_gives_none(text, dialect):
+    assert parse_date(text, dialect) is None
+
+
+near_dates = st.from_regex(
+    r"\A\d{1,5}[-/.]\d{1,2}[-/.]?\d{0,2}[T ]?(\d\d:\d\d(:\d\d(\.\d*)?)?)? ?([Zz]|[+-]\d\d:?(\d\d)?)?\Z"
+)
+near_rfc822 = st.from_regex(r"\A(Mon, )?\d{1,2} (Jan|Feb) \d{1,4} \d\d:\d\d(:\d\d)?( [A-Z]{1,4}| [+-]\d{4})?\Z")
+
+
+@given(st.one_of(st.text(), st.from_regex(r"\A\d{0,15}\Z"), near_dates, near_rfc822), st.sampled_from(["w3c", "rss"]))
+def test_no_text_raises_and_every_date_is_utc(text, dialect):
+    date = parse_date(text, dialect)
+    if date is not None:
+        assert date.moment.tzinfo is UTC
+        assert period_end(date.moment, date.precision) > date.moment
+
+
+@given(st.datetimes(), st.integers(-14 * 60, 14 * 60))
+def test_what_python_writes_is_read_back(moment, minutes):
+    local = moment.replace(tzinfo=UTC) if minutes == 0 else None
+    if local is None:
+        zone = datetime.strptime(f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{abs(minutes) % 60:02}", "%z")
+        local = moment.replace(tzinfo=zone.tzinfo)
+    try:
+        expected = local.astimezone(UTC)
+    except OverflowError:
+        expected = None
+    date = parse_date(local.isoformat())
+    assert (date and date.moment) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "precision", "end"),
+    [
+        ("2014", "year", "2015-01-01T00:00:00Z"),
+        ("2014-06", "month", "2014-07-01T00:00:00Z"),
+        ("2014-12", "month", "2015-01-01T00:00:00Z"),
+        ("2016-02-28", "day", "2016-02-29T00:00:00Z"),
+        ("2014-12-31", "day", "2015-01-01T00:00:00Z"),
+        ("2014-06-03T10:30Z", "minute", "2014-06-03T10:31:00Z"),
+        ("2014-06-03T10:30:59Z", "second", "2014-06-03T10:31:00Z"),
+        ("2014-06-03T10:30:59.5Z", "subsecond", "2014-06-03T10:30:59.500001Z"),
+        # no year 10000: the last instant there is
+        ("9999", "year", "9999-12-31T23:59:59.999999Z"),
+        ("9999-12", "month", "9999-12-31T23:59:59.999999Z"),
+        ("9999-12-31", "day", "9999-12-31T23:59:59.999999Z"),
+        ("9999-12-31T23:59:59Z", "second", "9999-12-31T23:59:59.999999Z"),
+    ],
+)
+def test_a_period_ends_where_the_next_begins(start, precision, end):
+    date = parse_date(start)
+    assert date is not None
+    assert date.precision == precision
+    assert stamp(period_end(date.moment, date.precision)) == end
+
+
+def test_periods_of_a_leap_year_are_without_gaps():
+    moment = datetime(2016, 1, 1, tzinfo=UTC)
+    months = []
+    while moment.year == 2016:
+        months.append(moment)
+        moment = period_end(moment, "month")
+    assert [month.month for month in months] == list(range(1, 13))
+    assert moment - months[0] == timedelta(days=366)

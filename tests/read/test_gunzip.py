@@ -1,0 +1,178 @@
+"""One gzip layer: members, headers, damage, caps; and that nothing depends on how the input was cut."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.limits import Limits
+from sitemap_reader.read.gunzip import STEP_BYTES, Fault, Gunzip
+
+TEXT = b"".join(b"<url><loc>https://example.com/%d</loc></url>\n" % (n * 7919) for n in range(5000))
+FEXTRA, FNAME, FCOMMENT, FHCRC = 4, 8, 16, 2
+
+
+def unpack(data: bytes, limits: Limits | None = None, size: int = 1 << 30) -> tuple[bytes, list[Fault], Gunzip]:
+    faults: list[Fault] = []
+    layer = Gunzip(limits or Limits(), faults)
+    out = b"".join(layer.feed(data[at : at + size] for at in range(0, len(data), size)))
+    return out + b"".join(layer.close()), faults, layer
+
+
+def member(text: bytes, flags: int = 0, fields: bytes = b"") -> bytes:
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    header = b"\x1f\x8b\x08" + bytes((flags,)) + bytes(6)
+    trailer = zlib.crc32(text).to_bytes(4, "little") + len(text).to_bytes(4, "little")
+    return header + fields + deflate.compress(text) + deflate.flush() + trailer
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\x1f", b"\x1f\x8b", b"\x1f\x8b\x07 plain", b"<urlset/>", b"\x1f\x1f\x8b\x08"],
+)
+def test_what_is_not_gzip_passes_as_it_is(data: bytes) -> None:
+    for size in (1, 1000):
+        out, faults, layer = unpack(data, size=size)
+        assert (out, faults, layer.opened) == (data, [], False)
+
+
+@pytest.mark.parametrize(
+    ("flags", "fields"),
+    [
+        (FEXTRA, b"\x03\x00abc"),
+        (FEXTRA, b"\x00\x00"),
+        (FNAME, b"sitemap.xml\0"),
+        (FCOMMENT, b"\0"),
+        (FHCRC, b"\x12\x34"),
+        (FEXTRA | FNAME | FCOMMENT | FHCRC, b"\x01\x00xname\0comment\0\x00\x00"),
+        (FNAME, b"n" * 3_000_000 + b"\0"),
+    ],
+)
+def test_optional_header_fields_are_stepped_over(flags: int, fields: bytes) -> None:
+    out, faults, layer = unpack(member(TEXT, flags, fields))
+    assert (out, faults, layer.opened) == (TEXT, [], True)
+
+
+def test_a_long_file_name_is_not_kept() -> None:
+    layer = Gunzip(Limits(), [])
+    list(layer.feed([b"\x1f\x8b\x08\x08" + bytes(6)]))
+    for _ in range(300):
+        assert list(layer.feed([b"n" * STEP_BYTES])) == []
+    assert layer._held == b""
+    assert b"".join(layer.feed([b"\0" + member(b"text")[10:]])) == b"text"
+
+
+@pytest.mark.parametrize("padding", [b"", b"\0", bytes(1000)])
+def test_second_gzip_member_is_read(padding: bytes) -> None:
+    out, faults, _ = unpack(member(b"one") + padding + member(b"") + member(b"two") + padding)
+    assert (out, faults) == (b"onetwo", [])
+
+
+def test_junk_behind_the_last_member_loses_nothing() -> None:
+    out, faults, layer = unpack(member(TEXT) + b"\0\0junk")
+    assert out == TEXT
+    assert [(fault.code, fault.severity, fault.lossy) for fault in faults] == [("F07", "warning", False)]
+    assert "complete" in faults[0].message
+    assert layer.stopped
+
+
+@pytest.mark.parametrize(("bad", "said"), [(-8, "CRC"), (-1, "size")])
+def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, said: str) -> None:
+    broken = bytearray(member(TEXT))
+    broken[bad] ^= 0x55
+    out, faults, _ = unpack(bytes(broken) + member(b"next"))
+    assert out == TEXT + b"next"
+    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
+    assert said in faults[0].message
+
+
+@pytest.mark.parametrize("keep", [3, 9, 10, 11, 5000, -9, -8, -1])
+def test_everything_before_the_cut_comes_out(keep: int) -> None:
+    data = member(TEXT)[:keep]
+    out, faults, _ = unpack(data)
+    assert out == zlib.decompressobj(-15).decompress(data[10:])
+    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
+
+
+def test_a_next_member_that_is_cut_in_its_magic_is_missed() -> None:
+    out, faults, _ = unpack(member(b"one") + b"\x1f\x8b")
+    assert out == b"one"
+    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
+
+
+def test_reserved_header_flags_are_refused() -> None:
+    out, faults, layer = unpack(member(b"text", 0x20))
+    assert (out, layer.stopped) == (b"", True)
+    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
+
+
+def test_output_in_front_of_corrupt_data_comes_out() -> None:
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    good = deflate.compress(TEXT) + deflate.flush(zlib.Z_FULL_FLUSH)
+    out, faults, layer = unpack(b"\x1f\x8b\x08" + bytes(7) + good + b"\x07 reserved block type")
+    # zlib looks one symbol ahead, so a byte right in front of the damage may go with it.
+    assert TEXT.startswith(out)
+    assert len(out) >= len(TEXT) - 1
+    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
+    assert layer.stopped
+
+
+@pytest.mark.parametrize(("length", "over"), [(999_999, False), (1_000_000, False), (1_000_001, True)])
+def test_exactly_max_decoded_bytes_come_out(length: int, over: bool) -> None:
+    limits = Limits(max_decoded_bytes=1_000_000)
+    half = length // 2
+    for data in (member(bytes(length)), b"x" * length, member(bytes(half)) + member(bytes(length - half))):
+        out, faults, layer = unpack(data, limits)
+        assert len(out) == min(length, 1_000_000)
+        assert [fault.code for fault in faults] == (["S16"] if over else [])
+        assert layer.stopped is over
+    if over:
+        assert "max_decoded_bytes (1,000,000)" in faults[0].message
+
+
+@pytest.mark.parametrize(("members", "over"), [(9, False), (10, False), (11, True)])
+def test_members_over_max_gzip_members_are_not_read(members: int, over: bool) -> None:
+    out, faults, _ = unpack(member(b"x") * members, Limits(max_gzip_members=10))
+    assert len(out) == min(members, 10)
+    assert [fault.message for fault in faults] == (["gzip members are over max_gzip_members (10)"] if over else [])
+
+
+def test_a_bomb_comes_out_in_small_pieces() -> None:
+    layer = Gunzip(Limits(), [])
+    assert max(map(len, layer.feed([gzip.compress(bytes(20_000_000))]))) <= STEP_BYTES
+
+
+def test_random_damage_never_depends_on_the_chunks() -> None:
+    dice = random.Random(1)  # noqa: S311  # a seeded sequence, no secret
+    data = member(TEXT[:20_000]) + member(dice.randbytes(3000))
+    limits = Limits(max_decoded_bytes=21_000)
+    for _ in range(300):
+        broken = bytearray(data)
+        for _ in range(dice.choice((1, 1, 3))):
+            broken[dice.randrange(len(broken))] = dice.randrange(256)
+        whole, single, other = (unpack(bytes(broken), limits, size)[:2] for size in (1 << 30, 1, 97))
+        assert whole == single == other
+
+
+@given(
+    data=st.lists(st.binary(max_size=40).map(member) | st.binary(max_size=6), max_size=6).map(b"".join),
+    sizes=st.lists(st.integers(1, 20), min_size=1, max_size=20),
+    cap=st.integers(0, 100),
+)
+def test_result_is_the_same_however_the_input_is_cut(data: bytes, sizes: list[int], cap: int) -> None:
+    limits = attrs.evolve(Limits(), max_decoded_bytes=cap, max_gzip_members=4)
+    faults: list[Fault] = []
+    layer = Gunzip(limits, faults)
+    out, at = b"", 0
+    while at < len(data):
+        size = sizes[at % len(sizes)]
+        out += b"".join(layer.feed([data[at : at + size]]))
+        at += size
+    out += b"".join(layer.close())
+    assert (out, faults) == unpack(data, limits)[:2]

@@ -1,0 +1,165 @@
+"""Sitemap lines as they are written in the wild."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.read.robots import is_html, sitemap_lines
+
+URL = "https://example.com/sitemap.xml"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"Sitemap: {URL}",
+        f"SITEMAP:{URL}",
+        f"  sitemap : \t{URL}  ",
+        f"\ufeffSitemap: {URL}",
+        f"Sitemap: {URL} # the main one",
+        f"Sitemap: {URL}\t#",
+        f"\0Sitemap:\0 {URL}\0",
+        "\0".join(f"Sitemap: {URL}"),
+        f"\u00a0Sitemap:\u2003{URL}\u2028",
+    ],
+)
+def test_clean_lines(line: str) -> None:
+    assert [(found.loc, found.line, found.fault) for found in sitemap_lines(line)] == [(URL, 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"Site-map: {URL}", '"Site-map:" in place of'),
+        (f"sitemaps: {URL}", '"sitemaps:" in place of'),
+        (f"Sitemap_index: {URL}", '"Sitemap_index:" in place of'),
+        (f"Sitemap={URL}", '"Sitemap=" in place of'),
+        (f"Sitemap\uff1a{URL}", "in place of"),
+        (f"Sitemap:: {URL}", "in place of"),
+        (f"Sitemap {URL}", 'no colon behind "Sitemap"'),
+        (f'Sitemap "{URL}"', 'no colon behind "Sitemap"'),
+        (f'Sitemap: "{URL}"', "quotes or brackets"),
+        (f"Sitemap: <{URL}>", "quotes or brackets"),
+        (f"Sitemap: '{URL} '", "quotes or brackets"),
+        (f"Sitemap: \u201c{URL}\u201d", "quotes or brackets"),
+        (f"Sitemap: <{URL}", "quotes or brackets"),
+        (URL, "without a Sitemap key"),
+        (f"<{URL}>", "without a Sitemap key"),
+        (f"{URL}  # ours", "without a Sitemap key"),
+    ],
+)
+def test_malformed_lines_are_read_and_told(line: str, said: str) -> None:
+    (found,) = sitemap_lines(line)
+    assert found.loc == URL
+    assert found.raw in line
+    assert found.fault is not None
+    assert said in found.fault
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/Sitemap_Index.XML.gz",
+        "https://example.com/post-sitemap1.xml",
+        "https://example.com/sitemaps/shop.xml?page=2",
+        "https://example.com/site-map.txt",
+        "https://example.com/sitemap",
+    ],
+)
+def test_a_bare_url_that_names_a_sitemap_counts(url: str) -> None:
+    assert [found.loc for found in sitemap_lines(url)] == [url]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "Sitemap:",
+        "Sitemap: # none yet",
+        "Sitemap:#none",
+        'Sitemap: ""',
+        f"# Sitemap: {URL}",
+        f"#{URL}",
+        "https://example.com/",
+        "https://example.com/about.xml",
+        "https://sitemap.example/",
+        "https://example.com/sitemap.html",
+        f"see {URL}",
+        f"{URL} is ours",
+        "Disallow: /sitemap.xml",
+        f"Allow: {URL}",
+        "Sitemap and more",
+        f"My-Sitemap: {URL}",
+    ],
+)
+def test_lines_that_name_no_sitemap(line: str) -> None:
+    assert sitemap_lines(line) == []
+
+
+@pytest.mark.parametrize("value", ["/sitemap.xml", "sitemap.xml", "//example.com/s.xml", "../s.xml#part", "a\0b.xml"])
+def test_a_value_is_left_as_it_is(value: str) -> None:
+    (found,) = sitemap_lines(f"Sitemap: {value}")
+    assert (found.loc, found.raw, found.fault) == (value, value, None)
+
+
+def test_fragments_survive_and_comments_go() -> None:
+    (found,) = sitemap_lines(f"Sitemap: {URL}#a#b #c")
+    assert found.loc == f"{URL}#a#b"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_lines_from_anywhere_with_any_newline(newline: str) -> None:
+    text = newline.join(["Sitemap: /1", "User-agent: *", "Sitemap: /2", "Disallow: /", "", "sitemap: /3", ""])
+    assert [(found.loc, found.line) for found in sitemap_lines(text)] == [("/1", 1), ("/2", 3), ("/3", 6)]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\v", "\f", "\x1c"])
+def test_other_separators_end_no_line(separator: str) -> None:
+    assert sitemap_lines(f"# comment{separator}Sitemap: {URL}") == []
+
+
+@pytest.mark.parametrize("between", [" ", ", ", "\u2028"])
+def test_several_urls_in_one_line_are_all_read(between: str) -> None:
+    found = sitemap_lines(f"Sitemap: https://example.com/1{between}https://example.com/2")
+    assert [each.loc for each in found] == ["https://example.com/1", "https://example.com/2"]
+    assert all(each.fault and "several" in each.fault for each in found)
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["<!DOCTYPE html>", "\ufeff\n <HTML lang=en>", "<head>", "<!-- x --><html>", '<?xml version="1.0"?>\n<html>'],
+)
+def test_html_has_no_lines(page: str) -> None:
+    assert is_html(page)
+    assert sitemap_lines(f"{page}\nSitemap: {URL}\n{URL}\n") == []
+
+
+@pytest.mark.parametrize("text", ["", "User-agent: *", f"<{URL}>", "<br /><b>Warning</b>: x", "# <html>"])
+def test_what_is_no_html(text: str) -> None:
+    assert not is_html(text)
+    assert len(sitemap_lines(f"{text}\nSitemap: /s.xml")) >= 1
+
+
+def test_fifty_thousand_lines_are_read() -> None:
+    found = sitemap_lines("".join(f"Sitemap: /{number}.xml\n" for number in range(50_000)))
+    assert (len(found), found[-1].loc, found[-1].line) == (50_000, "/49999.xml", 50_000)
+
+
+@pytest.mark.parametrize("unit", ["sitemap", "sitemap ", " ", " \0", "\0\ufeff", "#", " #", "<", '"', "https://e/s"])
+def test_hostile_lines_take_linear_time(unit: str) -> None:
+    text = unit * (500_000 // len(unit))
+    start = time.process_time()
+    for line in (text, f"sitemap{text}", f"sitemap: {text}x", f"https://e.example/{text}"):
+        sitemap_lines(line)
+    assert time.process_time() - start < 5  # quadratic would be minutes
+
+
+@given(st.text(alphabet=st.sampled_from('Sitemap: \r\n\0#<>"/.xml\ufeffhttps'), max_size=60))
+def test_any_text_gives_values_that_it_holds(text: str) -> None:
+    for found in sitemap_lines(text):
+        assert found.loc
+        assert found.raw in text.replace("\0", "") or found.raw in text

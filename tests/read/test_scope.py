@@ -1,0 +1,148 @@
+"""Which URLs a document may speak for: one row a rule."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from sitemap_reader.read.scope import MODES, Scope, host_authorities, proof_authorities
+
+SHOP = ("https://example.com/shop/",)
+SITE = ("http://example.com/", "https://example.com/")
+PORT = ("http://example.com:8080/",)
+TWO = ("https://example.com/shop/", "https://www.example.com/")
+DEEP = ("https://www.example.co.uk/a/b/",)
+SIX = ("http://[2001:db8::1]/",)
+
+ROWS = [
+    # protocol: everything below the directory
+    ("protocol", SHOP, "https://example.com/shop/", None),
+    ("protocol", SHOP, "https://example.com/shop/a/b?c", None),
+    ("protocol", SHOP, "https://example.com/shop/?page=2", None),
+    # above or beside it: path
+    ("protocol", SHOP, "https://example.com/", "path"),
+    ("protocol", SHOP, "https://example.com/shop", "path"),
+    ("protocol", SHOP, "https://example.com/shopping/", "path"),
+    ("protocol", SHOP, "https://example.com/Shop/a", "path"),  # paths have case
+    ("protocol", SHOP, "https://example.com/?/shop/", "path"),
+    # http and https on their default ports differ by scheme only
+    ("protocol", SHOP, "http://example.com/shop/a", "scheme"),
+    ("protocol", SHOP, "http://example.com/", "scheme"),  # the path is not looked at any more
+    ("protocol", SHOP, "http://example.com:443/shop/a", "scheme"),
+    ("protocol", PORT, "https://example.com:8080/", "scheme"),
+    # ports
+    ("protocol", SHOP, "https://example.com:8443/shop/a", "port"),
+    ("protocol", SHOP, "http://example.com:8080/shop/a", "port"),  # scheme and port: the port is the further off
+    ("protocol", PORT, "http://example.com:8080/a", None),
+    ("protocol", PORT, "http://example.com:8081/a", "port"),
+    ("protocol", PORT, "http://example.com/a", "port"),
+    ("protocol", SHOP, "https://example.com:0/shop/a", "port"),
+    # other hosts, also those that look alike
+    ("protocol", SHOP, "https://www.example.com/shop/a", "host"),
+    ("protocol", SHOP, "https://example.com.evil.example/shop/a", "host"),
+    ("protocol", SHOP, "https://evil.example/https://example.com/shop/", "host"),
+    ("protocol", SHOP, "https://example.com./shop/a", "host"),  # a trailing dot is kept as part of the name
+    ("protocol", SHOP, "https://example.com@evil.example/shop/a", "host"),
+    ("protocol", SHOP, "https://example.com:x@evil.example/shop/a", "host"),
+    ("protocol", SIX, "http://[2001:db8::1]/a", None),
+    ("protocol", SIX, "http://[2001:db8::1]:81/a", "port"),
+    ("protocol", SIX, "http://[2001:db8::2]/a", "host"),
+    # userinfo does not count
+    ("protocol", SHOP, "https://me:secret@example.com/shop/a", None),
+    ("protocol", SHOP, "https://me:secret@example.com/a", "path"),
+    # one of several authorities is enough, and the nearest names the reason
+    ("protocol", SITE, "http://example.com/a", None),
+    ("protocol", SITE, "https://example.com/a", None),
+    ("protocol", SITE, "https://example.com:8443/a", "port"),
+    ("protocol", TWO, "https://www.example.com/a", None),
+    ("protocol", TWO, "https://example.com/a", "path"),
+    ("protocol", TWO, "http://www.example.com/shop/a", "scheme"),
+    ("protocol", (*SHOP, *PORT), "http://example.com/shop/a", "scheme"),
+    ("protocol", (*SHOP, *PORT), "http://example.com:8080/shop/a", None),
+    # nobody vouches for it
+    ("protocol", (), "https://example.com/", "host"),
+    # host: scheme and path do not count, ports do
+    ("host", SHOP, "https://example.com/a", None),
+    ("host", SHOP, "http://example.com/a", None),
+    ("host", SHOP, "http://me@example.com/a", None),
+    ("host", PORT, "https://example.com:8080/a", None),
+    ("host", SHOP, "https://example.com:8443/shop/a", "port"),
+    ("host", SHOP, "https://www.example.com/shop/a", "host"),
+    ("host", (), "https://example.com/", "host"),
+    # domain: hosts under one registrable domain, on any port
+    ("domain", DEEP, "http://shop.example.co.uk:8080/c", None),
+    ("domain", DEEP, "https://example.co.uk/", None),
+    ("domain", DEEP, "https://example.co.uk./", None),
+    ("domain", DEEP, "https://other.co.uk/", "host"),  # a public suffix is no domain
+    ("domain", SIX, "http://[2001:db8::1]:81/a", None),
+    ("domain", ("http://192.0.2.1/",), "http://9.0.2.1/", "host"),  # addresses have no domain
+    ("domain", ("https://a.github.io/",), "https://b.github.io/", "host"),
+    ("domain", (), "https://example.com/", "host"),
+    # any
+    ("any", (), "https://example.com/", None),
+    ("any", SHOP, "http://other.example:81/", None),
+]
+
+
+@pytest.mark.parametrize(("mode", "authorities", "url", "reason"), ROWS)
+def test_a_url_is_covered_or_the_nearest_miss_is_named(mode, authorities, url, reason):
+    assert Scope(mode, authorities).reason(url) == reason
+
+
+@pytest.mark.parametrize(("mode", "authorities", "url", "reason"), ROWS)
+def test_the_order_of_authorities_does_not_matter(mode, authorities, url, reason):
+    assert Scope(mode, authorities[::-1]).reason(url) == reason
+
+
+def test_every_mode_has_rows():
+    assert {row[0] for row in ROWS} == set(MODES)
+
+
+def test_a_scope_is_a_value_also_after_use():
+    used = Scope("protocol", SHOP)
+    assert used.reason("https://example.com/") == "path"
+    assert used == Scope("protocol", SHOP)
+    assert hash(used) == hash(Scope("protocol", SHOP))
+    wider = attrs.evolve(used, authorities=SITE)
+    assert wider.reason("https://example.com/") is None
+    assert wider.reason("https://example.com:81/") == "port"
+
+
+BOTH = ("http://example.com/", "https://example.com/")
+WWW = ("http://www.example.com/", "https://www.example.com/")
+
+
+@pytest.mark.parametrize(
+    ("url", "authorities"),
+    [
+        ("https://example.com/robots.txt", BOTH),
+        ("http://example.com/a/b?c", BOTH),
+        ("https://me:secret@example.com/robots.txt", BOTH),
+        ("http://example.com:8080/robots.txt", (*BOTH, "http://example.com:8080/")),
+        ("http://[::1]:81/robots.txt", ("http://[::1]/", "https://[::1]/", "http://[::1]:81/")),
+    ],
+)
+def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, authorities):
+    assert host_authorities(url) == authorities
+
+
+@pytest.mark.parametrize(
+    ("asked", "final", "authorities"),
+    [
+        ("https://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
+        ("http://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
+        ("https://example.com/robots.txt", "https://www.example.com/robots.txt", (*BOTH, *WWW)),
+        ("https://www.example.com/robots.txt", "https://example.com/robots.txt", (*WWW, *BOTH)),
+        ("https://example.com/robots.txt", "https://example.com:8443/robots.txt", (*BOTH, "https://example.com:8443/")),
+        # anyone can redirect to a stranger's file
+        ("https://example.com/robots.txt", "https://victim.example/upload.txt", BOTH),
+        (
+            "https://a.github.io/robots.txt",
+            "https://b.github.io/robots.txt",
+            ("http://a.github.io/", "https://a.github.io/"),
+        ),
+        ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
+    ],
+)
+def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final, authorities):
+    assert proof_authorities(asked, final) == authorities

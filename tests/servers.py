@@ -1,0 +1,203 @@
+"""Two web servers on 127.0.0.1 for tests: nginx over a document root, and one that answers from a dict.
+
+Both tell which paths were asked for. Neither ever listens on another address.
+"""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+START_SECONDS = 10.0
+# Asked before the log is read, and not logged itself. One process serves all requests: when this one is
+# answered, those that were answered earlier are in the log.
+SETTLED = "/-settled-"
+
+NGINX_CONF = """\
+daemon off;
+master_process off;  # one process, one pid: ended by ending it
+pid {work}/nginx.pid;
+error_log {work}/error.log;
+events {{ worker_connections 256; }}
+http {{
+  types {{
+    text/html html;
+    text/plain txt;
+    application/xml xml;
+    application/rss+xml rss;
+    application/atom+xml atom;
+    application/gzip gz;
+  }}
+  default_type application/octet-stream;
+  log_format asked '$status $request_uri';
+  access_log {work}/access.log asked;
+  client_body_temp_path {work}/body;
+  proxy_temp_path {work}/proxy;
+  fastcgi_temp_path {work}/fastcgi;
+  uwsgi_temp_path {work}/uwsgi;
+  scgi_temp_path {work}/scgi;
+  server {{
+    listen 127.0.0.1:{port};
+    root {root};
+    location = {settled} {{ access_log off; return 204; }}
+  }}
+}}
+"""
+
+
+@attrs.frozen
+class Answer:
+    """A line of the access log."""
+
+    status: int
+    path: str
+
+
+@attrs.frozen
+class NginxServer:
+    """A running nginx; `url` is its origin, without a slash at the end."""
+
+    url: str
+    access_log: Path
+
+    def answers(self) -> list[Answer]:
+        """What was asked for so far, in order, with the statuses that were given."""
+        _get_status(self.url, SETTLED)
+        lines = self.access_log.read_text().splitlines()
+        return [Answer(int(status), path) for status, _, path in (line.partition(" ") for line in lines)]
+
+    def requests(self) -> list[str]:
+        """The paths (with queries) that were asked for so far, in order."""
+        return [answer.path for answer in self.answers()]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def run_nginx(root: Path, work: Path, port: int | None = None) -> Iterator[NginxServer]:
+    """nginx over `root`; all that it writes goes to `work`. A port is given where pages name it in URLs."""
+    program = nginx_program()
+    if program is None:
+        raise FileNotFoundError("nginx")
+    port = port or free_port()
+    work.mkdir(parents=True)
+    conf = work / "nginx.conf"
+    conf.write_text(NGINX_CONF.format(work=work, port=port, root=root, settled=SETTLED))
+    command = [program, "-p", str(work), "-c", str(conf), "-e", str(work / "error.log")]
+    with (work / "stderr").open("wb") as stderr, subprocess.Popen(command, stderr=stderr) as process:
+        try:
+            _wait_until_ready(process, port, work)
+            yield NginxServer(f"http://127.0.0.1:{port}", work / "access.log")
+        finally:
+            process.terminate()
+
+
+def nginx_program() -> str | None:
+    # Debian puts it in /usr/sbin, which is not on the path of everyone.
+    return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int, work: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.01)
+        else:
+            return
+    raise RuntimeError(f"nginx did not start: {(work / 'stderr').read_text()}")
+
+
+def _get_status(origin: str, path: str) -> int:
+    connection = http.client.HTTPConnection(urlsplit(origin).netloc, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+# --- a server of a dict -----------------------------------------------------------------------------------
+
+Page = tuple[int, "Mapping[str, str]", bytes]  # status, headers, body
+
+
+@attrs.frozen
+class Received:
+    """One request: header names in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+
+
+class SiteServer:
+    """Answers GET from `pages`: path (with its query) -> (status, headers, body); 404 for what is not in it.
+
+    `pages` may be changed while it runs. Used as a context manager; `url` is the origin.
+    """
+
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        self.pages = dict(pages)
+        self.received: list[Received] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def requests(self) -> list[str]:
+        """The paths that were asked for so far, in order of arrival."""
+        return [request.path for request in self.received]
+
+    def __enter__(self) -> SiteServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 5  # a client that keeps its connection open does not keep the thread for ever
+
+            def do_GET(self) -> None:
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                site.received.append(Received(self.command, self.path, headers))
+                status, given, body = site.pages.get(self.path, (404, {}, b""))
+                self.send_response(status)
+                for name, value in given.items():
+                    self.send_header(name, value)
+                bodiless = status in (204, 304)  # RFC 9110 15: these never have content
+                if not bodiless and "content-length" not in {name.lower() for name in given}:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if not bodiless:
+                    self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Nothing on stderr: what came in is in `received`."""
+
+        return Handler

@@ -1,0 +1,422 @@
+"""make_site(), the corpus sites and the test servers, each held against a simple reader that is not ours."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import tomllib
+import zlib
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+from defusedxml import ElementTree
+from servers import free_port
+
+from sitemap_reader.errors import UsageError
+from sitemap_reader.testing import Extension, Site, make_site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from xml.etree.ElementTree import Element
+
+    from servers import NginxServer, SiteServer
+
+ROOT = Path(__file__).parent.parent
+SITES = ROOT / "corpus" / "sites"
+EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
+CORE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
+VIDEO = "{http://www.google.com/schemas/sitemap-video/1.1}"
+NEWS = "{http://www.google.com/schemas/sitemap-news/0.9}"
+ATOM = "{http://www.w3.org/2005/Atom}"
+XHTML = "{http://www.w3.org/1999/xhtml}"
+
+
+# --- the other reader -------------------------------------------------------------------------------------
+
+
+def unpacked(path: Path) -> bytes:
+    body = path.read_bytes()
+    return gzip.decompress(body) if body.startswith(b"\x1f\x8b") else body
+
+
+def listed(folder: Path, index: str) -> Iterator[tuple[str, bytes]]:
+    """(URL, body) of all that an index in a replay folder names, index by index."""
+    for loc in ElementTree.fromstring(unpacked(file_of(folder, index))).iter(f"{CORE}loc"):
+        url = str(loc.text)
+        body = unpacked(file_of(folder, url))
+        if b"<sitemapindex" in body:
+            yield from listed(folder, url)
+        else:
+            yield url, body
+
+
+def file_of(folder: Path, url: str) -> Path:
+    parts = urlsplit(url)
+    return folder / parts.scheme / parts.netloc / parts.path.lstrip("/")
+
+
+def records(truth: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in truth.read_bytes().splitlines()]
+
+
+def in_document(all_records: list[dict[str, Any]], sitemap: str) -> list[dict[str, Any]]:
+    return [record for record in all_records if record["sitemap"] == sitemap]
+
+
+def text(element: Element, name: str) -> str | None:
+    found = element.find(name)
+    return None if found is None else found.text
+
+
+def instant(written: str | None) -> str | None:
+    """A W3C date as a stamp; fromisoformat of 3.11 wants the day."""
+    if written is None:
+        return None
+    whole = datetime.fromisoformat(written + "-01-01"[: (10 - len(written)) * (len(written) < 10)])
+    moment = whole.astimezone(UTC) if whole.tzinfo else whole.replace(tzinfo=UTC)
+    stamp = moment.replace(tzinfo=None).isoformat()
+    return (stamp.rstrip("0") if moment.microsecond else stamp) + "Z"
+
+
+def stated(url: Element) -> dict[str, Any]:
+    """What a `<url>` says, in the terms of the truth."""
+    priority = text(url, f"{CORE}priority")
+    return {
+        "loc": text(url, f"{CORE}loc"),
+        "lastmod": instant(text(url, f"{CORE}lastmod")),
+        "changefreq": text(url, f"{CORE}changefreq"),
+        "priority": priority and float(priority),
+        "images": [(text(i, f"{IMAGE}loc"), text(i, f"{IMAGE}title")) for i in url.findall(f"{IMAGE}image")],
+        "videos": [
+            (
+                text(v, f"{VIDEO}title"),
+                text(v, f"{VIDEO}duration"),
+                [t.text for t in v.findall(f"{VIDEO}tag")],
+            )
+            for v in url.findall(f"{VIDEO}video")
+        ],
+        "news": [(text(n, f"{NEWS}title"), text(n, f"{NEWS}keywords")) for n in url.findall(f"{NEWS}news")],
+        "alternates": [(link.get("hreflang"), link.get("href")) for link in url.findall(f"{XHTML}link")],
+    }
+
+
+def promised(record: dict[str, Any]) -> dict[str, Any]:
+    """The same of a truth record."""
+    news = record.get("news")
+    return {
+        **{key: record[key] for key in ("loc", "lastmod", "changefreq", "priority")},
+        "images": [(image["loc"], image["title"]) for image in record.get("images", [])],
+        "videos": [(v["title"], str(v["duration"]), v["tag"]) for v in record.get("videos", [])],
+        "news": [(news["title"], ", ".join(news["keywords"]))] if news else [],
+        "alternates": [(a["hreflang"], a["href"]) for a in record.get("alternates", [])],
+    }
+
+
+def assert_urlset_agrees(body: bytes, truth: list[dict[str, Any]]) -> None:
+    root = ElementTree.fromstring(body)
+    assert [stated(url) for url in root.iter(f"{CORE}url")] == [promised(record) for record in truth]
+    assert_lines_agree(body, truth, b"<url>")
+
+
+def assert_lines_agree(body: bytes, truth: list[dict[str, Any]], tag: bytes) -> None:
+    lines = [number for number, line in enumerate(body.split(b"\n"), 1) if line.strip() == tag]
+    assert lines == [record["line"] for record in truth]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def unreturned(all_records: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """hreflang links whose target does not link back, or is not listed."""
+    links = {record["loc"]: {each["href"] for each in record.get("alternates", [])} for record in all_records}
+    return [(loc, href) for loc, hrefs in links.items() for href in hrefs if loc not in links.get(href, ())]
+
+
+# --- make_site --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    return make_site(tmp_path_factory.mktemp("rich"), urls=2500, per_document=300, extensions=EVERYTHING)
+
+
+def test_same_arguments_give_the_same_bytes(tmp_path: Path, rich: Site) -> None:
+    again = make_site(tmp_path / "again", urls=2500, per_document=300, extensions=EVERYTHING)
+    assert files(again.folder) == files(rich.folder)
+
+
+def test_another_seed_gives_another_site(tmp_path: Path) -> None:
+    one, two = (make_site(tmp_path / str(seed), urls=50, seed=seed) for seed in (1, 2))
+    assert one.truth.read_bytes() != two.truth.read_bytes()
+
+
+def test_order_of_extensions_does_not_matter(tmp_path: Path, rich: Site) -> None:
+    turned = make_site(tmp_path, urls=2500, per_document=300, extensions=EVERYTHING[::-1])
+    assert files(turned.folder) == files(rich.folder)
+
+
+@pytest.mark.parametrize(
+    ("urls", "per_document"), [(1, 500), (2, 1), (7, 3), (100, 100), (999, 7), (1000, 500), (3001, 50_000)]
+)
+@pytest.mark.parametrize("extensions", [(), EVERYTHING])
+def test_site_has_exactly_the_urls_asked_for(
+    tmp_path: Path, urls: int, per_document: int, extensions: tuple[Any, ...]
+) -> None:
+    site = make_site(tmp_path, urls=urls, per_document=per_document, extensions=extensions)
+    truth = records(site.truth)
+    documents = dict(listed(tmp_path, "https://shop.example/sitemap_index.xml"))
+    assert site.urls == urls == len(truth) == len({record["loc"] for record in truth})
+    assert site.documents == len(documents)
+    assert max(body.count(b"<url>") for body in documents.values()) <= per_document
+
+
+def test_truth_agrees_with_the_documents_in_order_and_line(rich: Site) -> None:
+    truth = records(rich.truth)
+    documents = list(listed(rich.folder, "https://shop.example/sitemap_index.xml"))
+    for url, body in documents:
+        assert_urlset_agrees(body, in_document(truth, url))
+    assert [url for url, _ in documents] == list(dict.fromkeys(record["sitemap"] for record in truth))
+    for key in ("images", "videos", "news", "alternates"):
+        assert any(key in record for record in truth), f"nothing was compared: {key}"
+
+
+def test_truth_has_the_documented_keys_in_order(rich: Site) -> None:
+    always = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
+    for record in records(rich.truth):
+        assert list(record)[:7] == always
+        assert [key for key in ("images", "videos", "news", "alternates") if key in record] == list(record)[
+            7:
+        ]
+    images = [image for record in records(rich.truth) for image in record.get("images", [])]
+    assert {tuple(image) for image in images} == {("loc", "title", "caption", "geo_location", "license")}
+
+
+def test_every_hreflang_link_has_its_return_link(rich: Site) -> None:
+    truth = records(rich.truth)
+    assert sum("alternates" in record for record in truth) > 1000
+    assert unreturned(truth) == []
+
+
+def test_site_holds_escapes_and_ampersands_here_and_there(rich: Site) -> None:
+    documents = b"".join(body for _, body in listed(rich.folder, "https://shop.example/sitemap_index.xml"))
+    locs = [record["loc"] for record in records(rich.truth)]
+    assert b"&amp;size=m</loc>" in documents
+    assert 0 < sum("&" in loc for loc in locs) < len(locs) / 10
+    assert 0 < sum("%C3%" in loc for loc in locs) < len(locs) / 5
+    assert all(loc.isascii() for loc in locs)
+
+
+def test_index_never_claims_an_older_date_than_its_child(rich: Site) -> None:
+    truth = records(rich.truth)
+    index = ElementTree.fromstring(
+        file_of(rich.folder, "https://shop.example/sitemap_index.xml").read_bytes()
+    )
+    for child in index.iter(f"{CORE}sitemap"):
+        dates = [
+            r["lastmod"][:-1] for r in in_document(truth, str(text(child, f"{CORE}loc"))) if r["lastmod"]
+        ]
+        assert str(text(child, f"{CORE}lastmod"))[:-1] == max(dates)
+
+
+@pytest.mark.parametrize(
+    ("dates", "precisions"),
+    [
+        ("day", {"day"}),
+        ("second", {"second"}),
+        ("none", {None}),
+        ("mixed", {None, "year", "month", "day", "minute", "second", "subsecond"}),
+    ],
+)
+def test_dates_have_the_form_asked_for(tmp_path: Path, dates: Any, precisions: set[str | None]) -> None:
+    truth = records(make_site(tmp_path, urls=1000, dates=dates).truth)
+    assert {record["lastmod_precision"] for record in truth} == precisions
+    assert all("2023" <= r["lastmod"] < "2026-11-01" for r in truth if r["lastmod"])
+
+
+def test_www_layout_is_a_document_root(tmp_path: Path) -> None:
+    base = "http://127.0.0.1:8080"
+    site = make_site(tmp_path, base=f"{base}/", urls=60, layout="www", gzip=False, truth=False)
+    names = {name.rpartition("-")[0] or name for name in files(tmp_path)}
+    sections = ("products", "magazine", "brands", "categories", "help")
+    assert names == {"robots.txt", "sitemap_index.xml", *(f"sitemaps/{section}" for section in sections)}
+    assert site.seed_url == f"{base}/"
+    assert f"Sitemap: {base}/sitemap_index.xml\n" in (tmp_path / "robots.txt").read_text()
+    assert (tmp_path / "sitemaps" / "help-1.xml").read_bytes().startswith(b"<?xml")
+
+
+def test_replay_layout_names_scheme_host_and_port(tmp_path: Path) -> None:
+    make_site(tmp_path, base="http://shop.example:8080", urls=5)
+    assert (tmp_path / "http" / "shop.example:8080" / "robots.txt").is_file()
+    assert tomllib.loads((tmp_path / "site.toml").read_text()) == {"seeds": ["http://shop.example:8080/"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"urls": 0}, "urls"),
+        ({"per_document": 0}, "per_document"),
+        ({"per_document": 50_001}, "per_document"),
+        ({"extensions": ("pagemap",)}, "extensions"),
+        ({"dates": "hour"}, "dates"),
+        ({"layout": "ftp"}, "layouts"),
+        ({"base": "shop.example"}, "base"),
+        ({"base": "ftp://shop.example"}, "base"),
+        ({"base": "https://shop.example/de"}, "base"),
+        ({"base": "https://Shop.example"}, "base"),
+        ({"base": "https://shop.example:443"}, "base"),
+    ],
+)
+def test_impossible_argument_is_named_and_nothing_written(
+    tmp_path: Path, arguments: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{named}"):
+        make_site(tmp_path / "site", **arguments)
+    assert not (tmp_path / "site").exists()
+
+
+# --- corpus/sites -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif("ng" in zlib.ZLIB_RUNTIME_VERSION, reason="zlib-ng packs the same text to other bytes")
+def test_script_writes_the_corpus_sites_again_byte_for_byte(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "make_corpus_sites", tmp_path], check=True)
+    assert files(tmp_path) == files(SITES)
+
+
+def rss_items(body: bytes) -> list[tuple[str | None, str | None]]:
+    items = ElementTree.fromstring(body).iter("item")
+    return [(text(each, "link"), rfc822(str(text(each, "pubDate")))) for each in items]
+
+
+def rfc822(written: str) -> str:
+    return parsedate_to_datetime(written).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def atom_items(body: bytes) -> list[tuple[str | None, str | None]]:
+    items = ElementTree.fromstring(body).iter(f"{ATOM}entry")
+    pages = [(each, [e for e in each.iter(f"{ATOM}link") if e.get("rel") == "alternate"]) for each in items]
+    return [(link.get("href"), instant(text(each, f"{ATOM}updated"))) for each, (link,) in pages]
+
+
+FEEDS = {".rss": (b"<item>", rss_items), ".atom": (b"<entry>", atom_items)}
+
+
+def test_shop_truth_agrees_with_its_documents() -> None:
+    truth = records(SITES / "shop.jsonl")
+    documents = dict(listed(SITES / "shop", "https://shop.example/sitemap_index.xml"))
+    for url, body in documents.items():
+        mine = in_document(truth, url)
+        suffix = Path(url).suffix
+        if suffix == ".txt":
+            assert body.decode().splitlines() == [record["loc"] for record in mine]
+            assert [record["line"] for record in mine] == list(range(1, len(mine) + 1))
+        elif suffix in FEEDS:
+            tag, items = FEEDS[suffix]
+            assert items(body) == [(record["loc"], record["lastmod"]) for record in mine]
+            assert_lines_agree(body, mine, tag)
+        else:
+            assert_urlset_agrees(body, mine)
+    assert len(truth) == 640 == len({record["loc"] for record in truth})
+    assert {record["sitemap"] for record in truth} == set(documents)
+    assert unreturned(truth) == []
+
+
+def test_broken_truth_is_what_a_careful_reader_can_save() -> None:
+    truth = records(SITES / "broken.jsonl")
+    maps = SITES / "broken" / "https" / "broken.example" / "maps"
+    by_name = {
+        path.name: in_document(truth, f"https://broken.example/maps/{path.name}") for path in maps.iterdir()
+    }
+    assert {name for name, mine in by_name.items() if mine} == {
+        "good.xml", "cut.xml.gz", "mended.xml", "offhost.xml"
+    }  # fmt: skip
+
+    assert_urlset_agrees((maps / "good.xml").read_bytes(), by_name["good.xml"])
+
+    packed = (maps / "cut.xml.gz").read_bytes()
+    with pytest.raises(EOFError):
+        gzip.decompress(packed)
+    left = zlib.decompressobj(wbits=31).decompress(packed)
+    whole = left[: left.rindex(b"</url>")] + b"</url></urlset>"
+    assert whole.count(b"<url>") < left.count(b"<url>")  # the cut falls inside an entry
+    assert_urlset_agrees(whole, by_name["cut.xml.gz"])
+
+    body = (maps / "mended.xml").read_bytes()
+    assert (
+        body.count(b"?x=1&y=2</loc>")
+        == sum(r["loc"].endswith("?x=1&y=2") for r in by_name["mended.xml"])
+        == 8
+    )
+    assert_urlset_agrees(body.replace(b"&", b"&amp;"), by_name["mended.xml"])
+
+    urls = ElementTree.fromstring((maps / "offhost.xml").read_bytes()).iter(f"{CORE}url")
+    own = [loc for url in urls if (loc := str(text(url, f"{CORE}loc"))).startswith("https://broken.example/")]
+    assert own == [record["loc"] for record in by_name["offhost.xml"]]
+    assert len(own) == 20
+
+
+def test_cross_submission_truth_leaves_out_what_beta_did_not_submit() -> None:
+    folder = SITES / "cross-submission"
+    truth = records(SITES / "cross-submission.jsonl")
+    hosting = "https://sitemaps.hosting.example"
+    alpha = in_document(truth, f"{hosting}/alpha.xml")
+    listing = ElementTree.fromstring(file_of(folder, f"{hosting}/alpha.xml").read_bytes())
+    locs = [str(loc.text) for loc in listing.iter(f"{CORE}loc")]
+    kept = [record["loc"] for record in alpha]
+    assert [loc for loc in locs if loc.startswith("https://www.alpha.example/")] == kept
+    assert len(locs) - len(kept) == 3
+    ((url, body),) = listed(folder, f"{hosting}/beta/index.xml")
+    assert_urlset_agrees(body, in_document(truth, url))
+    assert len(truth) == 60
+
+
+@pytest.mark.parametrize("name", ["shop", "broken", "cross-submission"])
+def test_every_seed_has_a_robots_txt(name: str) -> None:
+    seeds = tomllib.loads((SITES / name / "site.toml").read_text())["seeds"]
+    assert seeds
+    for seed in seeds:
+        assert "Sitemap: https://" in file_of(SITES / name, f"{seed}robots.txt").read_text()
+
+
+# --- the servers ------------------------------------------------------------------------------------------
+
+
+def test_nginx_serves_a_made_site_and_tells_what_was_asked(
+    tmp_path: Path, nginx: Callable[..., NginxServer]
+) -> None:
+    port = free_port()
+    make_site(tmp_path, base=f"http://127.0.0.1:{port}", urls=40, layout="www")
+    server = nginx(tmp_path, port)
+    with urlopen(f"{server.url}/sitemaps/products-1.xml.gz") as answer:  # noqa: S310 - http on loopback
+        body = answer.read()
+        headers = {name: answer.headers[name] for name in ("Content-Type", "ETag", "Content-Encoding")}
+    with urlopen(f"{server.url}/robots.txt?a=1"):  # noqa: S310 - http on loopback
+        pass
+    assert f"<loc>{server.url}/products/".encode() in gzip.decompress(body)
+    assert headers["Content-Type"] == "application/gzip"
+    assert headers["ETag"]
+    assert headers["Content-Encoding"] is None
+    assert server.requests() == ["/sitemaps/products-1.xml.gz", "/robots.txt?a=1"]
+    assert [answer.status for answer in server.answers()] == [200, 200]
+
+
+def test_site_server_answers_from_its_pages_and_records_requests(
+    site_server: Callable[..., SiteServer],
+) -> None:
+    server = site_server({"/a.xml?x=1": (200, {"Content-Type": "text/xml"}, b"<a/>")})
+    with urlopen(f"{server.url}/a.xml?x=1") as answer:  # noqa: S310 - http on loopback
+        assert (answer.read(), answer.headers["Content-Type"]) == (b"<a/>", "text/xml")
+    server.pages["/b"] = (204, {}, b"")
+    with urlopen(f"{server.url}/b") as answer:  # noqa: S310 - http on loopback
+        assert answer.status == 204
+    assert server.requests() == ["/a.xml?x=1", "/b"]
+    assert server.received[0].headers["host"] == server.url.removeprefix("http://")
