@@ -74,12 +74,21 @@ class Summary:
     problems: int
     unread: int  # sitemaps that gave nothing because of an error
     incomplete: int  # sitemaps that gave a part
+    robots: int  # robots.txt files that could not be read whole
     seconds: float
 
     @property
     def complete(self) -> bool:
         """Nothing that was asked for is missing."""
-        return not self.unread and not self.incomplete
+        return not (self.unread or self.incomplete or self.robots)
+
+    def __add__(self, other: Summary) -> Summary:
+        """Both runs as one."""
+        fields = attrs.asdict(self, recurse=False)
+        for name, mine in fields.items():
+            theirs = getattr(other, name)
+            fields[name] = dict(Counter(mine) + Counter(theirs)) if isinstance(mine, dict) else mine + theirs
+        return Summary(**fields)
 
     def __str__(self) -> str:
         parts = [f"{_count(self.urls, 'URL')} from {self._sitemaps()}"]
@@ -100,6 +109,8 @@ class Summary:
             parts.append(f"{_count(self.unread, 'sitemap')} could not be read")
         if self.incomplete:
             parts.append(f"{_count(self.incomplete, 'sitemap')} could be read in part only")
+        if self.robots:
+            parts.append(f"{self.robots:,} robots.txt could not be read")
         return f"partial: {', '.join(parts)}" if parts else None
 
     def _sitemaps(self) -> str:
@@ -156,28 +167,29 @@ class Ledger:
     def summary(self) -> Summary:
         """The numbers as they stand."""
         sitemaps = [outcome for outcome in self.outcomes if outcome.format != Format.ROBOTS]
-        read = [outcome for outcome in sitemaps if outcome.format in SITEMAP_FORMATS]
+        broken = [outcome for outcome in sitemaps if not outcome.complete]
         dropped: Counter[str] = Counter()
         for outcome in sitemaps:
             dropped.update(outcome.dropped)
         undue = dropped.pop("date", 0)
-        unread = sum(not outcome.complete and not _gave(outcome) for outcome in self.outcomes)
+        unread = sum(not outcome.entries for outcome in broken)
         return Summary(
             urls=self.progress.urls,
-            sitemaps_read=len(read),
+            sitemaps_read=len(sitemaps) - unread,
             sitemaps=len(sitemaps),
             dropped=dict(dropped),
             undue=undue,
             pruned=dict(self.pruned),
             problems=len(self.problems),
             unread=unread,
-            incomplete=sum(not outcome.complete for outcome in self.outcomes) - unread,
+            incomplete=len(broken) - unread,
+            robots=sum(not outcome.complete for outcome in self.outcomes) - len(broken),
             seconds=self.seconds,
         )
 
     def verdict(self, target: str) -> ReadError | None:
-        """What to raise at the end: nothing, if there was a URL or a sitemap."""
-        if any(outcome.kept or outcome.dropped for outcome in self.outcomes):
+        """What to raise at the end: nothing, if there was a URL, one was left out as asked, or no sitemap failed."""
+        if self.progress.urls or self.pruned or any(outcome.dropped for outcome in self.outcomes):
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:
@@ -190,7 +202,3 @@ class Ledger:
                 self.outcomes,
             )
         return None
-
-
-def _gave(outcome: Outcome) -> bool:
-    return outcome.entries > 0

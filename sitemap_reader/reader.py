@@ -129,14 +129,19 @@ class SitemapReader:
         run = self._run(found, window=window, follow=follow)
         return AsyncUrlStream(found.name, run, Ledger(on_outcome, on_item))
 
-    async def discover(self, target: str | Path) -> list[Candidate]:
+    async def discover(
+        self, target: str | Path, *, on_item: Callable[[Item], None] | None = None
+    ) -> list[Candidate]:
         """Where the target's sitemaps are, and why that is known; reads no more of each than its beginning.
 
         What robots.txt names or the target itself is always listed; well-known paths only if they hold a sitemap.
+        `on_item` hears of the problems and the outcomes.
         """
         run = self._run(find_target(target), peek=True, descend=False)
-        async for _ in run.batches():
-            pass
+        async for batch in run.batches():
+            if on_item:
+                for item in batch:
+                    on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
     def _run(self, target: Target, *, peek: bool = False, **changes: Any) -> Run:
@@ -167,11 +172,13 @@ def urls(
     follow: Callable[[SitemapRef], bool] | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_item: Callable[[Item], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
     **options: Any,
 ) -> UrlStream:
     """SitemapReader.urls() without a loop of one's own, also inside a running one; `options` are SitemapReader's.
 
     Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread.
+    `on_wait` is called a few times a second while there is nothing to iterate over.
     """
     reader = SitemapReader(**options)
     stream = reader.urls(
@@ -183,14 +190,19 @@ def urls(
         on_outcome=on_outcome,
         on_item=on_item,
     )
-    return UrlStream(stream, reader.close)
+    return UrlStream(stream, reader.close, on_wait)
 
 
-def discover(target: str | Path, **options: Any) -> list[Candidate]:
-    """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's."""
+def discover(
+    target: str | Path, *, on_item: Callable[[Item], None] | None = None, **options: Any
+) -> list[Candidate]:
+    """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's.
+
+    `on_item` is called from another thread.
+    """
 
     async def ask() -> list[Candidate]:
         async with SitemapReader(**options) as reader:
-            return await reader.discover(target)
+            return await reader.discover(target, on_item=on_item)
 
     return call(ask)

@@ -201,10 +201,8 @@ def stamp(moment: datetime | None) -> str | None:
     """
     if moment is None:
         return None
-    text = moment.strftime("%Y-%m-%dT%H:%M:%S") if moment.year > 999 else moment.isoformat()[:19]
-    if moment.microsecond:
-        text += f".{moment.microsecond:06d}".rstrip("0")
-    return text + "Z"
+    text = moment.isoformat()[:-6]  # without +00:00
+    return (text.rstrip("0") if moment.microsecond else text) + "Z"
 
 
 def json_form(item: object, *, site: str | None = None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import suppress
-from queue import SimpleQueue
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .errors import PartialRead
@@ -28,6 +28,8 @@ Result = TypeVar("Result")
 
 # Batches that may wait between the reading thread and its consumer.
 _WAITING_BATCHES = 8
+# How long a consumer waits for records before it hears that it is waiting.
+_WAIT_SECONDS = 0.2
 
 
 class _Told:
@@ -86,9 +88,22 @@ class _Told:
             yield record
 
     def _raise_verdict(self) -> None:
+        self._ledger.pruned = self._run.frontier.pruned
         verdict = self._ledger.verdict(self._target)
         if verdict is not None:
             raise verdict
+
+
+@contextmanager
+def _ungrouped() -> Iterator[None]:
+    """What ends a walk is the first failure itself, not the group that tasks wrap it in."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        failure: BaseException = group
+        while isinstance(failure, BaseExceptionGroup):
+            failure = failure.exceptions[0]
+        raise failure from None
 
 
 class AsyncUrlStream(_Told):
@@ -120,9 +135,10 @@ class AsyncUrlStream(_Told):
         batches = self._run.batches()
         self._started = time.monotonic()
         try:
-            async for batch in batches:
-                for record in self._counted(self._take(batch)):
-                    yield record
+            with _ungrouped():
+                async for batch in batches:
+                    for record in self._counted(self._take(batch)):
+                        yield record
         finally:
             await batches.aclose()  # type: ignore[attr-defined]
         self._raise_verdict()
@@ -134,10 +150,15 @@ class UrlStream(_Told):
     At the end it raises NothingFound or NothingReadable where there was not one URL.
     """
 
-    def __init__(self, stream: AsyncUrlStream, close: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        stream: AsyncUrlStream,
+        close: Callable[[], Awaitable[None]],
+        on_wait: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(stream._target, stream._run, stream._ledger)
         self._close_reader = close
-        self._batches = _Bridge(self._pump)
+        self._batches = _Bridge(self._pump, on_wait)
         self._records = self._read()
 
     def __enter__(self) -> Self:
@@ -168,8 +189,9 @@ class UrlStream(_Told):
     async def _pump(self, put: Callable[[Batch], Awaitable[None]]) -> None:
         batches = self._run.batches()
         try:
-            async for batch in batches:
-                await put(batch)
+            with _ungrouped():
+                async for batch in batches:
+                    await put(batch)
         finally:
             await batches.aclose()  # type: ignore[attr-defined]
             await self._close_reader()
@@ -178,8 +200,13 @@ class UrlStream(_Told):
 class _Bridge:
     """Batches out of a loop in a thread of its own, a few at a time: what is not taken makes the loop wait."""
 
-    def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]],
+        on_wait: Callable[[], None] | None,
+    ) -> None:
         self._pump = pump
+        self._on_wait = on_wait
         self._queue: SimpleQueue[Batch | BaseException | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -190,12 +217,21 @@ class _Bridge:
     def __iter__(self) -> Iterator[Batch]:
         self._thread = threading.Thread(target=self._work, name="sitemap-reader", daemon=True)
         self._thread.start()
-        while (batch := self._queue.get()) is not None:
+        while (batch := self._next()) is not None:
             if isinstance(batch, BaseException):
                 raise batch
             if self._loop and self._credits:
                 self._soon(self._credits.release)
             yield batch
+
+    def _next(self) -> Batch | BaseException | None:
+        """The next of the queue; a consumer that has to wait hears of it a few times a second."""
+        while self._on_wait:
+            try:
+                return self._queue.get(timeout=_WAIT_SECONDS)
+            except Empty:
+                self._on_wait()
+        return self._queue.get()
 
     def close(self) -> None:
         """Ends the loop, whatever it is doing, and waits for the thread. May be called twice."""
@@ -216,7 +252,7 @@ class _Bridge:
             asyncio.run(self._main())
         except asyncio.CancelledError:
             self._queue.put(None)
-        except BaseException as error:  # noqa: BLE001 - raised again where the records are taken
+        except BaseException as error:
             self._queue.put(error)
         else:
             self._queue.put(None)
@@ -242,7 +278,7 @@ def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     def work() -> None:
         try:
             results.append(asyncio.run(ask()))
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+        except BaseException as error:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="sitemap-reader", daemon=True)

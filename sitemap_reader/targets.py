@@ -45,6 +45,7 @@ def find_target(target: str | Path) -> Target:
         raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
     if not _HOST.fullmatch(name.strip()):
         raise UsageError(
-            f"{name!r} is neither a folder here nor a host such as example.com; write http://{name.strip()} if it is one"
+            f"{name!r} is neither a folder here nor a host such as example.com; "
+            f"write http://{name.strip()} if it is one"
         )
     return Target(name, (parse_target(name),))

@@ -17,21 +17,21 @@ from ..errors import SitemapReaderError, UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
 from ..problems import Problem, Tally, report
 from ..records import Outcome, SitemapRef, UrlRecord
-from . import feed, urlset
 from .decode import Decoder
-from .markup import Markup
+from .dialects import MarkupReader, html_page
 from .normalise import Normaliser, RawEntry
 from .robots import RobotsReader
 from .scope import MODES, Mode, Scope, host_authorities
-from .sniff import CONTENT_TYPES, ROOTS, Format, Verdict, sniff
+from .sniff import CONTENT_TYPES, Format, Verdict, sniff
 from .text import TextList
-from .tree import Element, Stop, Vocabulary, over_limit
+from .tree import over_limit
 from .urls import clean_url, directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..records import Item
+    from .dialects import Reader
 
 # What is fed at once: bounds what one call can give out, whatever the compression.
 FEED_BYTES = 16 * 1024
@@ -52,80 +52,9 @@ class FeedFallback(Protocol):
     def __call__(self, body: bytes, url: str | None, /) -> FallbackLinks: ...
 
 
-class _Reader(Protocol):
-    """A format's parser: UTF-8 chunks in, raw entries and problems out."""
-
-    @property
-    def complete(self) -> bool: ...
-    @property
-    def stopped(self) -> bool: ...
-    def feed(self, data: bytes) -> Iterable[RawEntry | Problem]: ...
-    def close(self) -> Iterable[RawEntry | Problem]: ...
-
-
-# Format -> (names of the document for a root namespace, entry -> raw entries)
-_Dialect = tuple["Callable[[str], Vocabulary]", "Callable[[Element], Iterator[RawEntry]]"]
-_DIALECTS: dict[Format, _Dialect] = {
-    Format.URLSET: (urlset.vocabulary, urlset.raw_entries),
-    Format.INDEX: (urlset.vocabulary, urlset.raw_entries),
-    Format.RSS: (feed.rss_vocabulary, feed.rss_entries),
-    Format.ATOM: (feed.atom_vocabulary, feed.atom_entries),
-}
-
-
-class _MarkupReader:
-    """XML of any dialect: its root element says which."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.format: Format | None = None
-        self._markup = Markup(limits, self._open_root)
-        self._opening: list[Problem] = []
-        self._raw_entries: Callable[[Element], Iterator[RawEntry]] = urlset.raw_entries
-
-    @property
-    def complete(self) -> bool:
-        return self._markup.complete
-
-    @property
-    def stopped(self) -> bool:
-        return self._markup.stopped
-
-    def feed(self, data: bytes) -> Iterator[RawEntry | Problem]:
-        return self._given(self._markup.feed(data))
-
-    def close(self) -> Iterator[RawEntry | Problem]:
-        return self._given(self._markup.close())
-
-    def _given(self, items: list[Element | Problem]) -> Iterator[RawEntry | Problem]:
-        yield from self._opening
-        self._opening = []
-        for item in items:
-            if isinstance(item, Problem):
-                yield item
-            else:
-                yield from self._raw_entries(item)
-
-    def _open_root(self, namespace: str, name: str) -> Vocabulary:
-        if name.lower() == "html":
-            self.format = Format.HTML
-            raise Stop(_html())
-        self.format = ROOTS.get(name)
-        if self.format is None:
-            raise Stop(report("S15", f"the root element is <{name[:80]}>: not a sitemap"))
-        if self.format in (Format.URLSET, Format.INDEX):
-            problem = urlset.judge_namespace(namespace)
-            self._opening = [problem] if problem else []
-        vocabulary, self._raw_entries = _DIALECTS[self.format]
-        return vocabulary(namespace)
-
-
-def _html() -> Problem:
-    return report("F05", "an HTML page where a sitemap should be")
-
-
 # What the first bytes rule out -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
-    "html": _html,
+    "html": html_page,
     "empty": lambda: report("F11", "the body is empty"),
     "unknown": lambda: report("S15", "neither XML nor a list of URLs: not a sitemap"),
 }
@@ -167,7 +96,7 @@ class SitemapParser:
         self._decoder = Decoder(limits, charset)
         self._head: bytes | None = b""  # what sniffing has not judged yet
         self._body = bytearray()  # what the fallback may have to read
-        self._reader: _Reader | None = None
+        self._reader: Reader | None = None
         self._format: Format | None = None
         self._problem_held: Problem | None = None
         self._over = False
@@ -214,7 +143,7 @@ class SitemapParser:
     @property
     def format(self) -> Format | None:
         """What the document is, as soon as that is known."""
-        if self._format is None and isinstance(self._reader, _MarkupReader):
+        if self._format is None and isinstance(self._reader, MarkupReader):
             self._format = self._reader.format
         return self._format
 
@@ -267,11 +196,11 @@ class SitemapParser:
             self._over, self._complete = True, False
             yield self._noted(_REFUSALS[verdict.kind]())
             return
-        reader: _Reader
+        reader: Reader
         if verdict.kind == "text":
             self._format, reader = Format.TEXT, TextList(self._limits)
         else:
-            reader = _MarkupReader(self._limits)
+            reader = MarkupReader(self._limits)
         self._reader = reader
         yield from self._clean(reader.feed(head))
 

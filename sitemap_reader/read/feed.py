@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .normalise import RawEntry
-from .tree import XML_BASE, Element, Vocabulary
+from .tree import XML_BASE, Element, Entry, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,27 +45,26 @@ def atom_vocabulary(namespace: str) -> Vocabulary:
     return Vocabulary(_ATOM_NAMESPACES, namespace, frozenset({"entry"}))
 
 
-def rss_entries(item: Element) -> Iterator[RawEntry]:
+def rss_entries(item: Entry) -> list[RawEntry]:
     """An item's `link`, else a `guid` that is not declared to be no permalink."""
     link = _first_text(item, "link")
     if not link:
         guids = [child for child in item.children if child.tag == "guid"]
         link = next((_text(guid) for guid in guids if (guid.get("isPermaLink") or "true").lower() != "false"), "")
-    yield _raw(item, link, _RSS_DATES, _bases(item, "link", "guid"))
+    return [_raw(item, link, _RSS_DATES, _bases(item, "link", "guid"))]
 
 
-def atom_entries(entry: Element) -> Iterator[RawEntry]:
+def atom_entries(entry: Entry) -> list[RawEntry]:
     """An entry's first link with `rel=alternate` or none (RFC 4287 4.2.7.2)."""
     for child in entry.children:
         if child.tag == "link" and (child.get("rel") or "alternate").lower() == "alternate":
             own = child.get(XML_BASE)
             bases = (*_bases(entry), *((own,) if own else ()))
-            yield _raw(entry, (child.get("href") or "").strip(), _ATOM_DATES, bases)
-            return
-    yield _raw(entry, "", _ATOM_DATES, ())
+            return [_raw(entry, (child.get("href") or "").strip(), _ATOM_DATES, bases)]
+    return [_raw(entry, "", _ATOM_DATES, ())]
 
 
-def _raw(item: Element, link: str, dates: tuple[str, ...], bases: tuple[str, ...]) -> RawEntry:
+def _raw(item: Entry, link: str, dates: tuple[str, ...], bases: tuple[str, ...]) -> RawEntry:
     raw = RawEntry("url", link or None, item.line, bases=bases, problems=list(item.problems), date_dialect="rss")
     raw.lastmod = next((text for tag in dates if (text := _first_text(item, tag))), None)
     raw.extensions = list(_media(item))
@@ -80,14 +79,14 @@ def _first_text(item: Element, tag: str) -> str:
     return next((_text(child) for child in item.children if child.tag == tag and _text(child)), "")
 
 
-def _bases(item: Element, *tags: str) -> tuple[str, ...]:
+def _bases(item: Entry, *tags: str) -> tuple[str, ...]:
     """xml:base of the item and of its first child among `tags`, behind the ancestors'."""
     own = [item.get(XML_BASE)]
     own += [child.get(XML_BASE) for child in item.children if child.tag in tags][:1]
     return (*item.bases, *(base for base in own if base))
 
 
-def _media(item: Element) -> Iterator[Element]:
+def _media(item: Entry) -> Iterator[Element]:
     """Media RSS, said in the words of the sitemap extensions."""
     for child in item.children:
         if child.tag in ("media:content", "media:group"):

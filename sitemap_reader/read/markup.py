@@ -15,7 +15,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, report
 from . import repair
-from .tree import Builder, Element, Stop, over_limit
+from .tree import Builder, Entry, Stop, over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,13 +59,13 @@ class Markup:
         self._builder = Builder(limits, open_root, self._written_at, self._mends_of)
         self._expat = self._new_expat(b"")
 
-    def feed(self, data: bytes) -> list[Element | Problem]:
+    def feed(self, data: bytes) -> list[Entry | Problem]:
         return self._take(data, final=False)
 
-    def close(self) -> list[Element | Problem]:
+    def close(self) -> list[Entry | Problem]:
         return self._take(b"", final=True)
 
-    def _take(self, data: bytes, *, final: bool) -> list[Element | Problem]:
+    def _take(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
         if not self.stopped:
             rest: bytes | None = self._mender.feed(data, final=final) if self._mender else data
             if self._skipping:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -19,7 +19,7 @@ from .extensions import Reading, read_extensions
 from .urls import clean_url, directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from datetime import datetime
 
     from ..records import Precision
     from .scope import Scope
@@ -78,23 +78,20 @@ class Normaliser:
         own = (directory(base),) if base else ()
         self._authorities = tuple(dict.fromkeys((*authorities, *own)))
 
-    def clean(self, raw: RawEntry) -> Iterator[UrlRecord | SitemapRef | Problem]:
+    def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
-        problems = list(raw.problems)
-
-        def note(code: str, message: str, field: str | None = None, text: str | None = None) -> None:
-            problems.append(report(code, message, line=raw.line, field=field, raw=text))
-
-        base = self._resolved_base(raw)
-        loc = self._loc(raw, base, note)
-        record = None if loc is None else self._record(raw, loc, base, note)
-        located = tuple(attrs.evolve(problem, sitemap=self._sitemap) for problem in problems)
-        yield from located
-        if record is not None:
-            record.problems = located
-            self.kept += 1
-            yield record
+        notes = _Notes(self._sitemap, raw)
+        base = self._resolved_base(raw) if raw.bases else self._base
+        loc = self._loc(raw, base, notes)
+        if loc is None:
+            return [*notes.problems]
+        self.kept += 1
+        record = self._record(raw, loc, base, notes)
+        if not notes.problems:
+            return [record]
+        record.problems = tuple(notes.problems)
+        return [*notes.problems, record]
 
     def _resolved_base(self, raw: RawEntry) -> str | None:
         base = self._base
@@ -102,15 +99,15 @@ class Normaliser:
             base = clean_url(each, base).url or base
         return base
 
-    def _loc(self, raw: RawEntry, base: str | None, note: Any) -> str | None:
+    def _loc(self, raw: RawEntry, base: str | None, notes: _Notes) -> str | None:
         """The URL of the entry; None, noted, where there is none or where it is out of scope."""
         text = raw.loc
         if not text:
-            note("S11", f"a <{raw.kind}> without a location", "loc")
+            notes.add("S11", f"a <{raw.kind}> without a location", "loc")
             return None
         loc = clean_url(text, None if raw.absolute_only else base)
         for code, message in loc.notes:
-            note(code, message, "loc", text)
+            notes.add(code, message, "loc", text)
         if loc.url is None or raw.kind == "sitemap":
             return loc.url
         reason = self._scope.reason(loc.url)
@@ -118,51 +115,60 @@ class Normaliser:
             return loc.url
         self.dropped[reason] += 1
         code, message = _DROPS[reason]
-        note(code, f"{loc.url} {message}: dropped", "loc", text)
+        notes.add(code, f"{loc.url} {message}: dropped", "loc", text)
         return None
 
-    def _record(self, raw: RawEntry, loc: str, base: str | None, note: Any) -> UrlRecord | SitemapRef:
-        lastmod, precision = _lastmod(raw, note)
+    def _record(self, raw: RawEntry, loc: str, base: str | None, notes: _Notes) -> UrlRecord | SitemapRef:
+        lastmod, precision = _lastmod(raw, notes) if raw.lastmod else (None, None)
         if raw.kind == "sitemap":
             return SitemapRef(loc, lastmod, precision, self._sitemap, raw.line, (), self._authorities)
-        changefreq, priority = _changefreq(raw.changefreq, note), _priority(raw.priority, note)
+        changefreq = _changefreq(raw.changefreq, notes) if raw.changefreq else None
+        priority = _priority(raw.priority, notes) if raw.priority else None
         record = UrlRecord(loc, lastmod, precision, changefreq, priority)
         record.sitemap = self._sitemap
         record.line = raw.line
         if raw.extensions:
-            reading = Reading(base, note, raw.date_dialect)
+            reading = Reading(base, notes.add, raw.date_dialect)
             for field, value in read_extensions(raw.extensions, reading).items():
                 setattr(record, field, value)
         return record
 
 
-def _lastmod(raw: RawEntry, note: Any) -> tuple[Any, Precision | None]:
-    text = raw.lastmod
-    if not text:
-        return None, None
+class _Notes:
+    """The problems of one entry, each with its place."""
+
+    __slots__ = ("_line", "_sitemap", "problems")
+
+    def __init__(self, sitemap: str | None, raw: RawEntry) -> None:
+        self._sitemap = sitemap
+        self._line = raw.line
+        self.problems = [attrs.evolve(problem, sitemap=sitemap) for problem in raw.problems]
+
+    def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
+        self.problems.append(report(code, message, sitemap=self._sitemap, line=self._line, field=field, raw=text))
+
+
+def _lastmod(raw: RawEntry, notes: _Notes) -> tuple[datetime | None, Precision | None]:
+    text = raw.lastmod or ""
     date = parse_date(text, raw.date_dialect)
     if date is None:
-        note("D01", f'lastmod "{text[:80]}" is no date', "lastmod", text)
+        notes.add("D01", f'lastmod "{text[:80]}" is no date', "lastmod", text)
         return None, None
     if date.repair:
-        note("D06", f'lastmod "{text[:80]}": {date.repair}', "lastmod", text)
+        notes.add("D06", f'lastmod "{text[:80]}": {date.repair}', "lastmod", text)
     return date.moment, date.precision
 
 
-def _changefreq(text: str | None, note: Any) -> str | None:
-    if not text:
-        return None
+def _changefreq(text: str, notes: _Notes) -> str | None:
     value = text.lower()
     if value in CHANGEFREQS:
         return value
-    note("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
+    notes.add("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
     return None
 
 
-def _priority(text: str | None, note: Any) -> float | None:
-    if not text:
-        return None
+def _priority(text: str, notes: _Notes) -> float | None:
     if _DECIMAL.fullmatch(text) and 0 <= (value := float(text)) <= 1:
         return value
-    note("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
+    notes.add("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
     return None

@@ -27,10 +27,9 @@ class Element:
     """An element of an entry. `tag` is the vocabulary's name for it, or `namespace}name` where that has none.
 
     `attributes` alternates names and values, as expat gives them; `text` is all text inside, its children's too.
-    On the entry itself: `line`, `bases` (the ancestors' xml:base, outermost first), `problems` (what was mended).
     """
 
-    __slots__ = ("attributes", "bases", "children", "line", "mark", "problems", "tag", "text")
+    __slots__ = ("attributes", "children", "mark", "tag", "text")
 
     def __init__(self, tag: str, attributes: list[str], mark: int = 0, text: str = "") -> None:
         self.tag = tag
@@ -38,13 +37,22 @@ class Element:
         self.mark = mark  # how much text had been read when it began
         self.text = text
         self.children: list[Element] = []
-        self.line: int | None = None
-        self.bases: tuple[str, ...] = ()
-        self.problems: tuple[Problem, ...] = ()
 
     def get(self, name: str) -> str | None:
         """The value of an attribute, None where there is none."""
         return _attribute(self.attributes, name)
+
+
+class Entry(Element):
+    """An element that lists something: its `line`, its ancestors' xml:base (outermost first), what was mended."""
+
+    __slots__ = ("bases", "line", "problems")
+
+    def __init__(self, tag: str, attributes: list[str], line: int, bases: tuple[str, ...] = ()) -> None:
+        super().__init__(tag, attributes)
+        self.line = line
+        self.bases = bases
+        self.problems: tuple[Problem, ...] = ()
 
 
 def _attribute(attributes: list[str], name: str) -> str | None:
@@ -98,7 +106,7 @@ class Ancestor:
 
 
 class Builder:
-    """Collects `out` (Elements and Problems) from the events of the expat parsers it is attached to.
+    """Collects `out` (Entries and Problems) from the events of the expat parsers it is attached to.
 
     `last_event` is where, in the parser's count of bytes, the last tag outside entries or the last entry's
     end tag began; None while there was none since it was attached.
@@ -111,7 +119,7 @@ class Builder:
         written_at: Callable[[int], bytes],
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
-        self.out: list[Element | Problem] = []
+        self.out: list[Entry | Problem] = []
         self.last_event: int | None = None
         self.root_seen = False
         self._limits = limits
@@ -121,21 +129,24 @@ class Builder:
         self._vocabulary = Vocabulary({}, "", frozenset())
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
+        self._bases: tuple[str, ...] = ()
 
     def head(self) -> bytes:
         """The start tags of the open elements outside entries; of the root, where all have ended."""
         if not self._ancestors and self._root:
             self._ancestors.append(self._root)
+            self._bases = _bases(self._ancestors)
         return b"".join(ancestor.written for ancestor in self._ancestors)
 
     def attach(self, parser: XMLParserType, start_index: int, line_offset: int) -> None:
         """Hears `parser`, which stands at `start_index` inside head(); `line_offset` is added to its lines."""
-        limits, ancestors = self._limits, self._ancestors
+        limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
-        stack: list[Element] = []  # the open elements of an entry
-        text: list[str] = []  # what was read since the entry began
         vocabulary = self._vocabulary
+        entry: Entry | None = None  # the open one
+        stack: list[Element] = []  # the open elements in it
+        text: list[str] = []  # what was read since it began
         settled = start_index
         self.last_event = None
 
@@ -143,47 +154,48 @@ class Builder:
             return parser.CurrentLineNumber + line_offset
 
         def start(name: str, attributes: list[str]) -> None:
-            if len(attributes) > max_attributes:
+            nonlocal entry
+            if attributes and len(attributes) > max_attributes:
                 raise Stop(over_limit("max_attributes", max_attributes // 2, "attributes in one element", line()))
             if len(stack) + len(ancestors) >= max_depth:
                 raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
             tag = vocabulary[name]
             if stack:
-                element = Element(tag, attributes, len(text))
-                stack[-1].children.append(element)
-                stack.append(element)
+                stack.append(Element(tag, attributes, len(text)))
             elif tag in vocabulary.entries:
-                entry = Element(tag, attributes)
-                entry.line = line()
+                entry = Entry(tag, attributes, line(), self._bases)
                 text.clear()
                 stack.append(entry)
             else:
                 open_ancestor(name, attributes)
 
-        def open_ancestor(name: str, attributes: list[str]) -> None:
-            nonlocal vocabulary
-            settle()
-            ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
-            ancestors.append(ancestor)
-            if not self.root_seen:
-                namespace, _, local = name.rpartition("}")
-                self._root, self.root_seen = ancestor, True
-                vocabulary = self._vocabulary = self._open_root(namespace, local)
-
         def end(name: str) -> None:
+            nonlocal entry
             if not stack:
-                ancestors.pop()
+                self._close_ancestor()
                 settle()
                 return
             element = stack.pop()
             element.text = content = "".join(text[element.mark :])
             if len(content) > max_text:
                 raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
-            if not stack:
+            if stack:
+                stack[-1].children.append(element)
+            elif entry is not None:
                 settle()
-                element.problems = self._mends_of(settled, element.line or 0)
-                element.bases = tuple(a.base for a in ancestors if a.base is not None)
-                self.out.append(element)
+                entry.problems = self._mends_of(settled, entry.line)
+                out.append(entry)
+
+        def open_ancestor(name: str, attributes: list[str]) -> None:
+            nonlocal vocabulary
+            settle()
+            ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
+            ancestors.append(ancestor)
+            self._bases = _bases(ancestors)
+            if not self.root_seen:
+                namespace, _, local = name.rpartition("}")
+                self._root, self.root_seen = ancestor, True
+                vocabulary = self._vocabulary = self._open_root(namespace, local)
 
         def settle() -> None:
             nonlocal settled
@@ -196,3 +208,11 @@ class Builder:
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append
+
+    def _close_ancestor(self) -> None:
+        self._ancestors.pop()
+        self._bases = _bases(self._ancestors)
+
+
+def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:
+    return tuple(ancestor.base for ancestor in ancestors if ancestor.base is not None)

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from ..problems import report
 from .extensions import NAMESPACES as EXTENSIONS
 from .normalise import RawEntry
-from .tree import Element, Vocabulary
+from .tree import Element, Entry, Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..problems import Problem
 
 _SITEMAPS_ORG = [
@@ -32,7 +30,7 @@ _GOOGLE = [
 CORE_NAMESPACES = frozenset(_SITEMAPS_ORG + _GOOGLE)
 _NAMESPACES = {**EXTENSIONS, **dict.fromkeys(CORE_NAMESPACES, "")}
 _ENTRIES = frozenset({"url", "sitemap"})
-_FIELDS = frozenset({"lastmod", "changefreq", "priority"})
+_FIELDS = ("lastmod", "changefreq", "priority")
 
 
 def vocabulary(namespace: str) -> Vocabulary:
@@ -48,7 +46,7 @@ def judge_namespace(namespace: str) -> Problem | None:
     return report("S02", f"{what}: read all the same", raw=namespace)
 
 
-def raw_entries(entry: Element) -> Iterator[RawEntry]:
+def raw_entries(entry: Entry) -> list[RawEntry]:
     """One raw entry for each `<loc>`; without any, one that lacks it."""
     kind: Literal["url", "sitemap"] = "sitemap" if entry.tag == "sitemap" else "url"
     locs: list[str] = []
@@ -67,22 +65,22 @@ def raw_entries(entry: Element) -> Iterator[RawEntry]:
             problems.append(_odd_tag(entry, child, repeated=tag in fields))
     if not locs:
         locs.append(_bare_location(entry, problems))
-    for number, loc in enumerate(locs):
-        raw = RawEntry(kind, loc or None, entry.line, problems=problems, extensions=extensions)
-        raw.lastmod = fields.get("lastmod")
-        raw.changefreq = fields.get("changefreq")
-        raw.priority = fields.get("priority")
-        if number:
-            raw.problems = [*problems, report("S10", f"location {number + 1} of one <{kind}>", line=entry.line, raw=loc)]
-        yield raw
+    lastmod, changefreq, priority = map(fields.get, _FIELDS)
+    raws = [
+        RawEntry(kind, loc, entry.line, lastmod, changefreq, priority, extensions, problems) for loc in locs
+    ]
+    for number, raw in enumerate(raws[1:], 2):
+        repeated = report("S10", f"location {number} of one <{kind}>", line=entry.line, field="loc", raw=raw.loc)
+        raw.problems = [*problems, repeated]
+    return raws
 
 
-def _odd_tag(entry: Element, child: Element, *, repeated: bool) -> Problem:
+def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
     what = "is repeated: the first counts" if repeated else "is unknown"
     return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=child.text.strip())
 
 
-def _bare_location(entry: Element, problems: list[Problem]) -> str:
+def _bare_location(entry: Entry, problems: list[Problem]) -> str:
     """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
     text = entry.text.strip()
     if entry.tag != "sitemap" or entry.children or not text.lower().startswith(("http://", "https://")):

@@ -1,40 +1,38 @@
 """A site's sitemaps as a state machine, without a socket or a clock.
 
 In: seeds, then the answer to each Visit. Out: next_requests(), the Visits that may be made now, and take(), the
-Problems and Outcomes of the walk itself. It knows what was seen, who listed what, how deep, what each document may
-speak for, whom robots.txt permits, and when to try again. This is the only place where an index feeds back.
+Problems and Outcomes of the walk itself. It knows what was seen, who listed what, what each document may speak for,
+whom robots.txt permits, and when to try again. This is the only place where an index feeds back.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from datetime import datetime
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import attrs
 
 from ..limits import Limits
 from ..problems import Problem, report
-from ..read.scope import Mode, Scope, host_authorities, proof_authorities
+from ..read.scope import Mode, proof_authorities
 from ..read.sniff import SITEMAP_FORMATS, Format
-from ..read.urls import clean_url, directory, origin
+from ..read.urls import origin
 from ..records import Outcome, SitemapRef
+from .answers import Follow, Read, Refuse, Settle, judge
+from .children import ChildRules
 from .hosts import Host
-from .pacing import HostPace, backoff, retry_after
-from .robots import ALLOW_ALL, Rules, disallow_all, parse_rules, rules_for_status
+from .pacing import HostPace, backoff
+from .robots import ALLOW_ALL, Rules, disallow_all, parse_rules
 from .sites import Site
 from .visit import Answer, Failed, Finished, Head, Visit
 from .window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from .discovery import Probe, Seed
-
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_BUSY = frozenset({429, 503})
 
 
 @attrs.frozen
@@ -42,7 +40,7 @@ class Plan:
     """What a walk is to do; the same for all its sites."""
 
     scope: Mode = "protocol"
-    window: Window = Window()
+    window: Window = attrs.field(factory=Window)
     probe: Probe = "auto"
     obey_robots: bool = True
     follow: Callable[[SitemapRef], bool] | None = None
@@ -50,7 +48,7 @@ class Plan:
     concurrency: int = 16
     per_host: int = 4
     descend: bool = True  # False: the candidates only, not their children
-    limits: Limits = Limits()
+    limits: Limits = attrs.field(factory=Limits)
 
 
 class Frontier:
@@ -67,13 +65,15 @@ class Frontier:
         self.documents_known = 0
         self.documents_done = 0
         self._limits = plan.limits
+        self._child_rules = ChildRules(plan.scope, plan.window, plan.follow, plan.limits)
         self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
         self._hosts: dict[str, Host] = {}
         self._visits: dict[str, Visit] = {}
         self._proofs: dict[str, tuple[str, ...]] = {}
         self._out: list[Problem | Outcome] = []
         self._bytes = 0
-        for site in self.sites:
+        # Documents last: a robots.txt that is asked for on their account serves no discovery.
+        for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
             self._open_site(site)
 
     # --- the outside ---
@@ -105,13 +105,13 @@ class Frontier:
     def receive(self, visit: Visit, answer: Answer, now: float, today: datetime) -> bool:
         """Takes in what came of a visit. For a Head: whether to read the body."""
         if isinstance(answer, SitemapRef):
-            self._child(visit, answer)
+            self._listed(visit, answer)
             return True
         if isinstance(answer, Head):
             return self._head(visit, answer, now, today)
         self._release(visit, now)
         if isinstance(answer, Failed):
-            self._try_again_or_fail(visit, answer, now)
+            self._failed(visit, answer, now)
         else:
             self._finished(visit, answer)
         return False
@@ -135,15 +135,13 @@ class Frontier:
     # --- starting ---
 
     def _open_site(self, site: Site) -> None:
-        """robots.txt first; what it proves and permits decides on all the rest."""
-        host = self._host(site.origin)
-        if site.seed.document:
-            visit = Visit(site.seed.document, site.seed.document, "given", site=site)
+        """robots.txt first: what it proves and permits decides on all the rest."""
+        document = site.seed.document
+        if document is None:
+            self._ask_robots(self._host(site.origin), site)
+        elif document not in self._visits:
             site.pending += 1
-            self._add(visit)
-            self._ask_robots(host, None)
-        else:
-            self._ask_robots(host, site)
+            self._add(Visit(document, document, "given", site=site))
 
     def _host(self, origin_: str) -> Host:
         host = self._hosts.get(origin_)
@@ -151,20 +149,20 @@ class Frontier:
             host = self._hosts[origin_] = Host(origin_, HostPace(self.plan.per_host))
         return host
 
-    def _ask_robots(self, host: Host, site: Site | None) -> None:
-        if host.robots_asked:
-            return
-        host.robots_asked = True
-        url = host.origin + "/robots.txt"
-        host.add(Visit(url, url, "well-known", is_robots=True, site=site))
+    def _ask_robots(self, host: Host, site: Site | None = None) -> None:
+        if not host.robots_asked:
+            host.robots_asked = True
+            url = host.origin + "/robots.txt"
+            host.add(Visit(url, url, "well-known", is_robots=True, site=site))
 
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""
-        if len(self._visits) >= self._limits.max_documents:
-            self._refuse_document(visit)
+        limit = self._limits.max_documents
+        self.documents_known += 1
+        if len(self._visits) >= limit:
+            self._fail(visit, "S16", f"more than {limit:,} documents: not read; raise max_documents to go on")
             return
         self._visits[visit.asked] = visit
-        self.documents_known += 1
         self._queue(visit)
 
     def _queue(self, visit: Visit) -> None:
@@ -172,23 +170,21 @@ class Frontier:
         if host.given_up:
             self._fail(visit, "F04", host.given_up)
             return
+        if host.rules is None and not visit.is_robots:
+            self._learn_rules(host)
         host.add(visit)
-        if visit.is_robots or host.rules is not None:
-            return
-        if self.plan.obey_robots or any(host.origin == site.origin for site in self.sites):
-            self._ask_robots(host, None)
+
+    def _learn_rules(self, host: Host) -> None:
+        """Who does not obey robots.txt still reads that of a site, for what it names and proves."""
+        of_a_site = any(host.origin == origin_ for site in self.sites for origin_ in site.seed.origins)
+        if self.plan.obey_robots or of_a_site:
+            self._ask_robots(host)
         else:
             host.rules = ALLOW_ALL
 
-    def _refuse_document(self, visit: Visit) -> None:
-        limit = self._limits.max_documents
-        message = f"more than {limit:,} documents: not read; raise max_documents to go on"
-        self.documents_known += 1
-        self._fail(visit, "S16", message)
-
     def _permitted(self, host: Host, visit: Visit) -> bool:
-        if self._bytes > self._limits.max_site_bytes:
-            limit = self._limits.max_site_bytes
+        limit = self._limits.max_site_bytes
+        if self._bytes > limit:
             self._fail(visit, "S16", f"more than {limit:,} bytes decoded: not read; raise max_site_bytes to go on")
             return False
         if visit.is_robots or host.rules is None or host.rules.allows(visit.url):
@@ -205,46 +201,31 @@ class Frontier:
 
     def _head(self, visit: Visit, head: Head, now: float, today: datetime) -> bool:
         visit.status = head.status
-        if head.status in _REDIRECTS and "location" in head.headers:
-            self._release(visit, now)
-            self._redirected(visit, head.headers["location"])
-            return False
-        if visit.is_robots and head.status not in _BUSY and not 500 <= head.status <= 599:
-            return self._robots_head(visit, head.status, now)
-        if 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
-            visit.etag = head.headers.get("etag")
-            visit.last_modified = head.headers.get("last-modified")
+        step = judge(visit, head, self._limits, today)
+        if isinstance(step, Read):
+            visit.etag, visit.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
             return True
         self._release(visit, now)
-        self._refused(visit, head, now, today)
+        if isinstance(step, Follow):
+            self._move(visit, step.target)
+        elif isinstance(step, Settle):
+            self._rules_known(visit, step.rules)
+            self._finish(visit, Outcome(format=Format.ROBOTS))
+        else:
+            self._refused(visit, step, now)
         return False
 
-    def _robots_head(self, visit: Visit, status: int, now: float) -> bool:
-        rules = rules_for_status(status)
-        if not isinstance(rules, Rules):
-            return True
-        self._release(visit, now)
-        self._robots_known(visit, rules)
-        self._finish(visit, Outcome(format=Format.ROBOTS, complete=True))
-        return False
-
-    def _refused(self, visit: Visit, head: Head, now: float, today: datetime) -> None:
-        """Not 2xx: to be tried again, or the end."""
-        message = _status_text(head.status)
+    def _refused(self, visit: Visit, refusal: Refuse, now: float) -> None:
         host = self._host(origin(visit.url))
-        transient = head.status >= 500 or head.status == HTTPStatus.TOO_MANY_REQUESTS
-        if head.status in _BUSY:
-            asked = retry_after(head.headers.get("retry-after"), today)
-            if asked is not None and asked > self._limits.max_wait_seconds:
-                self._give_up(host, visit, f"{message}, Retry-After {asked:,.0f} s is over max_wait_seconds")
-                return
-            if asked is not None:
-                host.pace.hold(now + asked)
-        self._try_again_or_fail(visit, Failed("F01", message, transient), now)
+        if refusal.give_up:
+            self._give_up(host, visit, refusal.message)
+            return
+        host.pace.hold(now + refusal.hold_seconds)
+        self._failed(visit, Failed(refusal.code, refusal.message, refusal.transient), now)
 
-    def _try_again_or_fail(self, visit: Visit, failed: Failed, now: float) -> None:
+    def _failed(self, visit: Visit, failed: Failed, now: float) -> None:
         site = visit.site
-        if visit.is_robots and site and site.other_origins and failed.code == "F04":
+        if visit.is_robots and site and site.other_origins and visit.status is None:
             self._other_origin(visit, site, failed)
         elif self.tries_again(visit, failed):
             visit.not_before = now + backoff(visit.tries, self._jitter())
@@ -254,9 +235,10 @@ class Frontier:
 
     def _other_origin(self, visit: Visit, site: Site, failed: Failed) -> None:
         """A bare host is https, then http: this one did not answer at all."""
-        self._note(visit, failed.code, failed.message)
-        visit.held, problems = [], visit.held
-        site.first_failure = site.first_failure or self._outcome(visit, Outcome(complete=False), problems)
+        visit.held = [self._problem(visit, failed.code, failed.message)]
+        site.first_failure = site.first_failure or self._outcome(visit, Outcome(complete=False))
+        # A document that somebody names over there has it asked anew.
+        self._host(site.origin).robots_asked = False
         site.origin = site.other_origins.pop(0)
         self._ask_robots(self._host(site.origin), site)
 
@@ -264,90 +246,69 @@ class Frontier:
         """The host asks for more patience than the user has: it is left alone for the rest of the walk."""
         host.given_up = f"{host.origin} was given up: {why}"
         host.rules = host.rules or disallow_all(host.given_up)
+        visit.aloud = True
         for each in [visit, *host.drain()]:
             self._fail(each, "F04", host.given_up)
 
-    def _redirected(self, visit: Visit, location: str) -> None:
-        target = clean_url(location, visit.url).url
-        limit = self._limits.max_robots_redirects if visit.is_robots else self._limits.max_redirects
-        visit.redirects.append(visit.url)
-        if target is None:
-            self._fail(visit, "F04", f"redirected to {location[:200]!r}, which is no http or https URL")
-        elif target in visit.redirects:
-            self._fail(visit, "F04", f"redirect loop: {' -> '.join([*visit.redirects, target])[:500]}")
-        elif len(visit.redirects) > limit:
-            self._fail(visit, "F04", f"more than {limit} redirects")
-        else:
-            self._move(visit, target)
-
     def _move(self, visit: Visit, target: str) -> None:
+        """To where a redirect points, unless that is being read for itself."""
         self._note(visit, "F03", f"redirected to {target}")
+        visit.redirects.append(visit.url)
         visit.url, visit.tries = target, 0
         known = self._visits.get(target)
-        if known is not None and known is not visit:
+        if visit.is_robots or known is None or known is visit:
+            if not visit.is_robots:
+                self._visits[target] = visit
+            self._queue(visit)
+        else:
             known.parents.append(visit.asked)
-            self._finish(visit, Outcome(complete=True))
-            return
-        if not visit.is_robots:
-            self._visits[target] = visit
-        self._queue(visit)
+            self._finish(visit, Outcome(format=known.outcome.format if known.outcome else None))
 
     # --- robots.txt ---
 
-    def _robots_known(self, visit: Visit, rules: Rules) -> None:
-        """Permission and pace for the host, and word to its discovery."""
+    def _rules_known(self, visit: Visit, rules: Rules) -> None:
+        """Permission and pace of the host whose robots.txt was asked for."""
         host = self._host(origin(visit.asked))
         host.rules = rules if self.plan.obey_robots else ALLOW_ALL
-        delay = host.rules.delay_seconds
-        limit = self._limits.max_crawl_delay_seconds
+        delay, limit = host.rules.delay_seconds, self._limits.max_crawl_delay_seconds
         if delay is not None and delay > limit:
             self._note(visit, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
         if delay:
             host.pace.delay_seconds = min(delay, limit)
 
-    def _robots_read(self, visit: Visit, finished: Finished) -> None:
-        self._robots_known(visit, parse_rules(finished.text, self.plan.user_agent))
-        if visit.site and not visit.children and finished.outcome.status is None:
-            self._note(visit, "F09", "robots.txt names no sitemap")
-
-    def _robots_lost(self, visit: Visit, why: str) -> None:
+    def _rules_lost(self, visit: Visit, why: str) -> None:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed."""
-        self._note(visit, "F14", "robots.txt is unreachable: nothing on this host may be fetched (--no-robots does)")
-        self._robots_known(visit, disallow_all(f"robots.txt: {why}"))
+        self._note(visit, "F14", "robots.txt is unreachable: nothing on this host is fetched, except with --no-robots")
+        self._rules_known(visit, disallow_all(f"robots.txt: {why}"))
 
     def _named_by_robots(self, visit: Visit, ref: SitemapRef) -> None:
         """A Sitemap line: proof for the whole host, and a candidate where the site is ours."""
         visit.children.add(ref.loc)
-        proof = proof_authorities(visit.asked, visit.url)
-        self._proofs[ref.loc] = tuple(dict.fromkeys(self._proofs.get(ref.loc, ()) + proof))
-        site = visit.site
-        if site is None:
-            return
+        proven = self._proofs.get(ref.loc, ()) + proof_authorities(visit.asked, visit.url)
+        self._proofs[ref.loc] = tuple(dict.fromkeys(proven))
         known = self._visits.get(ref.loc)
         if known is not None:
-            known.parents.append(visit.asked)
-            return
-        child = Visit(ref.loc, ref.loc, "robots", parents=[visit.asked], listed_at=_place(ref), site=site)
-        site.pending += 1
-        self._add(child)
+            known.parents += [visit.asked] if visit.asked not in known.parents else []
+        elif visit.site:
+            visit.site.pending += 1
+            child = Visit(ref.loc, ref.loc, "robots", parents=[visit.asked], listed_at=_place(ref), site=visit.site)
+            self._add(child)
 
     # --- children of an index ---
 
-    def _child(self, visit: Visit, ref: SitemapRef) -> None:
+    def _listed(self, visit: Visit, ref: SitemapRef) -> None:
         if visit.is_robots:
             self._named_by_robots(visit, ref)
             return
         visit.is_index = True
-        if not self.plan.descend:
-            return
         known = self._visits.get(ref.loc)
         if known is not None:
             self._listed_again(visit, ref, known)
-        elif self._wanted(visit, ref):
-            visit.children.add(ref.loc)
+        elif self.plan.descend and self._wanted(visit, ref):
             child = Visit(ref.loc, ref.loc, "index", depth=visit.depth + 1, authorities=ref.authorities)
             child.parents, child.listed_at = [visit.asked], _place(ref)
             self._add(child)
+        visit.children.add(ref.loc)
 
     def _listed_again(self, visit: Visit, ref: SitemapRef, known: Visit) -> None:
         if known is visit or self._is_above(known, visit):
@@ -356,7 +317,6 @@ class Frontier:
             self._note(visit, "S12", f"{ref.loc} is listed twice", ref)
         if visit.asked not in known.parents:
             known.parents.append(visit.asked)
-        visit.children.add(ref.loc)
 
     def _is_above(self, known: Visit, visit: Visit) -> bool:
         """Is `known` among the parents of `visit`, at any distance?"""
@@ -373,78 +333,68 @@ class Frontier:
         return False
 
     def _wanted(self, visit: Visit, ref: SitemapRef) -> bool:
-        """Whether a child is to be read; says why not, unless the caller asked for that."""
-        plan = self.plan
-        if plan.window.prunes(ref):
-            self.pruned["since"] += 1
-            return False
-        if plan.follow is not None and not plan.follow(ref):
-            self.pruned["follow"] += 1
-            return False
-        if visit.depth + 1 > self._limits.max_index_depth:
-            limit = self._limits.max_index_depth
-            visit.missing = True
-            message = f"{ref.loc} lies deeper than {limit} indexes: not read; raise max_index_depth to go on"
-            self._note(visit, "S14", message, ref)
-            return False
-        reason = Scope(plan.scope, (*ref.authorities, *self._proofs.get(ref.loc, ()))).reason(ref.loc)
-        if reason in ("host", "scheme", "port"):
-            self._note(visit, "U04", f"{ref.loc} is on another {reason}, without proof: not read", ref)
-            return False
-        if not ref.loc.startswith(directory(visit.url)):
-            self._note(visit, "S13", f"{ref.loc} is above the index's directory: read all the same", ref)
-        return True
+        verdict = self._child_rules.judge(visit, ref, self._proofs.get(ref.loc, ()))
+        visit.missing = visit.missing or verdict.missing
+        if verdict.pruned:
+            self.pruned[verdict.pruned] += 1
+        if verdict.code:
+            self._note(visit, verdict.code, verdict.message, ref)
+        return verdict.read
 
     # --- ends ---
 
-    def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
-        if visit.listed_at:
-            message += f" (listed in {visit.listed_at})"
-        self._note(visit, code, message)
+    def _finished(self, visit: Visit, finished: Finished) -> None:
         if visit.is_robots:
-            self._robots_lost(visit, message)
+            self._rules_known(visit, parse_rules(finished.text, self.plan.user_agent))
+            if visit.site and not visit.children:
+                self._note(visit, "F09", "robots.txt names no sitemap")
+        elif visit.is_index and any(map(self._is_index, set(visit.parents) - {visit.asked})):
+            self._note(visit, "S04", "an index within an index; the protocol allows none")
+        self._finish(visit, finished.outcome)
+
+    def _is_index(self, url: str) -> bool:
+        parent = self._visits.get(url)
+        return parent is not None and parent.is_index
+
+    def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
+        listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
+        self._note(visit, code, message + listed)
+        if visit.is_robots:
+            self._rules_lost(visit, message)
         outcome = outcome or Outcome(format=Format.ROBOTS if visit.is_robots else None)
         outcome.complete = False
         self._finish(visit, outcome)
 
-    def _finished(self, visit: Visit, finished: Finished) -> None:
-        if visit.is_robots:
-            self._robots_read(visit, finished)
-        elif visit.is_index and any(self._was_index(parent) for parent in visit.parents):
-            self._note(visit, "S04", "an index within an index; the protocol allows none")
-        self._finish(visit, finished.outcome)
-
-    def _was_index(self, url: str) -> bool:
-        parent = self._visits.get(url)
-        return parent is not None and parent.is_index
-
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
-        visit.outcome = self._outcome(visit, outcome, visit.held)
+        visit.outcome = self._outcome(visit, outcome)
         self._bytes += outcome.bytes_decoded
-        if not visit.is_robots:
-            self.documents_done += 1
+        self.documents_done += not visit.is_robots
         if not (visit.is_guess and outcome.format not in SITEMAP_FORMATS):
             self._out += [*visit.held, outcome]
         visit.held = []
         if visit.site:
-            self._tell_site(visit, visit.site, outcome)
+            self._go_on(visit, visit.site, outcome)
 
-    def _tell_site(self, visit: Visit, site: Site, outcome: Outcome) -> None:
-        if visit.is_robots:
-            if not outcome.complete and site.first_failure:
-                self._out += [*site.first_failure.samples, site.first_failure]
-        else:
-            site.settled(outcome, next(iter(outcome.problems), None))
-        guess = None if visit.is_robots and not outcome.complete else site.next_guess()
-        while guess is not None:
-            site.pending += 1
+    def _go_on(self, visit: Visit, site: Site, outcome: Outcome) -> None:
+        """Discovery hears of the end of a candidate, and may have a guess."""
+        if not visit.is_robots:
+            site.settled(outcome)
+        elif not outcome.complete and site.first_failure:
+            self._out += [*site.first_failure.samples, site.first_failure]
+        if self._is_lost(visit, self._host(site.origin)):
+            return
+        while (guess := site.next_guess()) is not None:
             if guess not in self._visits:
+                site.pending += 1
                 self._add(Visit(guess, guess, "well-known", site=site))
                 return
-            site.pending -= 1
-            guess = site.next_guess()
 
-    def _outcome(self, visit: Visit, outcome: Outcome, problems: list[Problem]) -> Outcome:
+    def _is_lost(self, visit: Visit, host: Host) -> bool:
+        """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
+        unanswered = visit.is_robots and visit.status is None
+        return unanswered or bool(host.given_up or (host.rules and host.rules.why))
+
+    def _outcome(self, visit: Visit, outcome: Outcome) -> Outcome:
         """The parser's outcome with what only the walk knows."""
         outcome.url, outcome.final_url = visit.asked, visit.url
         outcome.parents, outcome.why, outcome.status = visit.parents, visit.why, visit.status
@@ -457,24 +407,21 @@ class Frontier:
 
     def _note(self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None) -> None:
         """A Problem of the visit; of a guess it is held back until the guess proves right."""
-        line = ref.line if ref else None
-        problem = report(code, message, sitemap=visit.asked, line=line, raw=ref.loc if ref else None)
+        problem = self._problem(visit, code, message, ref)
+        (visit.held if visit.is_guess else self._out).append(problem)
+
+    def _problem(self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None) -> Problem:
+        line, raw = (ref.line, ref.loc) if ref else (None, None)
+        problem = report(code, message, sitemap=visit.asked, line=line, raw=raw)
         visit.tally.add(problem)
-        if visit.is_guess or (visit.is_robots and visit.site):
-            visit.held.append(problem)
-        else:
-            self._out.append(problem)
+        return problem
 
 
 def _place(ref: SitemapRef) -> str | None:
+    """`sitemap_index.xml:12`: where a child is listed, for a message that names the child in full."""
     if ref.sitemap is None:
         return None
-    return ref.sitemap if ref.line is None else f"{ref.sitemap}:{ref.line}"
-
-
-def _status_text(status: int) -> str:
-    """`404 Not Found`; a number that nobody has defined stands alone."""
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+    name = ref.sitemap
+    if origin(name) == origin(ref.loc):
+        name = name.rpartition("/")[2] or name
+    return name if ref.line is None else f"{name}:{ref.line}"

@@ -44,10 +44,10 @@ class Host:
 
     def wait(self, now: float) -> float | None:
         """Seconds until next() may give something; None while nothing waits that time alone would start."""
-        due = [visit.not_before for queue in self._open_queues() for visit in queue]
-        if not due or self.pace.in_flight >= self.pace.slots:
+        if self.pace.in_flight >= self.pace.slots:
             return None
-        return max(self.pace.wait(now), min(due) - now, 0.0)
+        due = min((visit.not_before for queue in self._open_queues() for visit in queue), default=None)
+        return None if due is None else max(self.pace.wait(now), due - now, 0.0)
 
     def drain(self) -> list[Visit]:
         """Everything that waits, taken out."""

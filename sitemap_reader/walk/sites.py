@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..records import Candidate, Outcome
 from ..read.sniff import SITEMAP_FORMATS
+from ..records import Candidate, Outcome
 from .discovery import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Site:
         first, *others = seed.origins
         return cls(seed, probe, first, others)
 
-    def settled(self, outcome: Outcome, problem: str | None) -> None:
+    def settled(self, outcome: Outcome) -> None:
         """A candidate has come to its end."""
         self.pending -= 1
         holds = outcome.format in SITEMAP_FORMATS
@@ -48,8 +48,10 @@ class Site:
         else:
             self.found = self.found or holds
         if holds or not guess:
-            url = outcome.url or ""
-            self.candidates.append(Candidate(url, outcome.why, outcome.status, outcome.format, problem))
+            error = next((f"{p.code} {p.message}" for p in outcome.samples if p.severity == "error"), None)
+            self.candidates.append(
+                Candidate(outcome.url or "", outcome.why, outcome.status, outcome.format, error)
+            )
 
     def next_guess(self) -> str | None:
         """The next well-known URL, once all named candidates are through and unless it is not called for."""

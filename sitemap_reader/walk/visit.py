@@ -47,12 +47,13 @@ class Visit:
     held: list[Problem] = attrs.field(factory=list)
     children: set[str] = attrs.field(factory=set)
     is_index: bool = False
+    aloud: bool = False  # its failure is news, even if it was only a guess
     outcome: Outcome | None = None
 
     @property
     def is_guess(self) -> bool:
         """Tried without anybody having named it: its failure is no news."""
-        return self.why == "well-known" and not self.is_robots
+        return self.why == "well-known" and not self.is_robots and not self.aloud
 
 
 @attrs.frozen

@@ -1,0 +1,52 @@
+"""SIGINT and SIGTERM -> KeyboardInterrupt, but never in the middle of a write."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts:
+    """As a context manager it handles both signals; `held()` puts one off until its block has ended.
+
+    A second signal is not put off: it may be a write that hangs.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[signal.Signals, Any] = {}
+        self._holding = False
+        self._pending = False
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others cannot set handlers
+            self._before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A signal in this block is raised at its end."""
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+        if self._pending:
+            self._pending = False
+            raise KeyboardInterrupt
+
+    def _handle(self, number: int, frame: object) -> None:
+        if self._holding and not self._pending:
+            self._pending = True
+            return
+        raise KeyboardInterrupt

@@ -1,0 +1,134 @@
+"""What goes to stderr: errors, problems, finished documents, the summary.
+
+In: items and summaries as they come. Out: lines for people. Nothing that a site wrote reaches the terminal as a
+control character, and a stderr that cannot be written stops nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ..ledger import Problems
+from ..problems import CATALOGUE, Problem
+from ..records import Outcome
+from .exits import Exit, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..errors import ReadError
+    from ..ledger import Summary
+    from ..records import Item
+
+# What to try, by the code of the first error. The messages of F04 and F13 say so themselves.
+_HINTS = {
+    "F01": "check the URL; `discover HOST` looks for the sitemaps of a site",
+    "F02": "--no-robots reads it all the same",
+    "F05": "give the URL of a sitemap; `discover HOST` looks for it",
+    "F07": "fetch it again: a part is missing",
+    "F11": "there is nothing in it to read",
+    "F14": "try again later; --no-robots reads it all the same",
+    "S09": "DTDs are refused because their entities can be harmful",
+    "S15": "give the URL of a sitemap, feed or list of URLs",
+}
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters and the like as escapes, on one line.
+
+    >>> printable("a\x1b[31m\nb")
+    'a\\x1b[31m\\nb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+class Console:
+    """Stderr for one command. `quiet` leaves errors only; `verbose` adds infos and a line for each document."""
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        self._quiet = quiet
+        self._verbose = verbose
+        self._problems = Problems()
+        self._severities: dict[tuple[str, str | None], str] = {}
+        self._errors: set[str] = set()
+
+    def line(self, text: str) -> None:
+        """One line, unless nobody can read it."""
+        if sys.stderr is None:
+            return
+        try:
+            print(printable(text), file=sys.stderr, flush=True)
+        except OSError:  # stderr is closed or full: the data matters more
+            return
+
+    def error(self, text: str) -> None:
+        """`error: ...`; the same one is told once, however many targets have it."""
+        if text not in self._errors:
+            self._errors.add(text)
+            self.line(f"error: {text}")
+
+    def nothing_read(self, failure: ReadError) -> None:
+        """What ended a target without a URL, and what to try."""
+        samples = [sample for outcome in failure.outcomes if not outcome.complete for sample in outcome.samples]
+        hint = next((_HINTS[sample.code] for sample in samples if sample.code in _HINTS), None)
+        self.error(f"{failure}; {hint}" if hint else str(failure))
+
+    def hear(self, item: Item) -> None:
+        """Shows problems, five of a code and document, and with `verbose` documents."""
+        if isinstance(item, Problem):
+            self._show(item)
+        elif isinstance(item, Outcome) and self._verbose:
+            self.line(document_line(item))
+
+    def _show(self, problem: Problem) -> None:
+        if self._quiet or (problem.severity == "info" and not self._verbose):
+            return
+        self._severities.setdefault((problem.code, problem.sitemap), problem.severity)
+        if self._problems.add(problem):
+            self.line(f"{problem.severity} {problem}")
+
+    def rest(self) -> None:
+        """Counts what was not shown, and starts anew."""
+        for code, document, count in self._problems.unsampled():
+            severity = self._severities.get((code, document), CATALOGUE[code].severity)
+            self.line(f"{severity} {code} {document or '-'}: {count:,} more")
+        self._problems = Problems()
+        self._severities = {}
+
+    def end(self, summary: str, partial: str | None, codes: Sequence[Exit]) -> Exit:
+        """The last lines of a command, and the code that it exits with."""
+        code = worst(codes)
+        if self._quiet:
+            return code
+        self.line(summary)
+        if Exit.PARTIAL in codes and partial:
+            self.line(f"{partial} (exit {code})")
+        if code == Exit.INTERRUPTED:
+            self.line(f"partial: interrupted (exit {code})")
+        return code
+
+
+def document_line(outcome: Outcome) -> str:
+    """A finished document in one line."""
+    parts = [outcome.format or "no sitemap", f"{outcome.entries:,} entries"]
+    if outcome.kept != outcome.entries:
+        parts.append(f"{outcome.kept:,} kept")
+    if not outcome.complete:
+        parts.append("incomplete")
+    if outcome.seconds is not None:
+        parts.append(f"{outcome.seconds:.1f} s")
+    return f"done {outcome.url or '-'}: {', '.join(parts)}"
+
+
+def summary_line(summary: Summary, limit: int | None) -> str:
+    """The summary; where `limit` ended it, most documents were not read to their end, and are not counted."""
+    if limit is None or summary.urls < limit:
+        return str(summary)
+    problems = Counter({"problem": summary.problems})
+    told = [f"{summary.urls:,} URLs, as many as --limit asks for" if summary.urls > 1 else "1 URL, as --limit asks for"]
+    told += [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in problems.items() if count]
+    return "; ".join([*told, f"{summary.seconds:.1f} s"])

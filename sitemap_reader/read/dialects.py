@@ -1,0 +1,91 @@
+"""XML of any dialect: UTF-8 chunks in, raw entries out; the root element says how they are read.
+
+A dialect is a row of DIALECTS: the names of its documents, and what makes raw entries of its entries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ..problems import Problem, report
+from . import feed, urlset
+from .markup import Markup
+from .sniff import ROOTS, Format
+from .tree import Entry, Stop, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..limits import Limits
+    from .normalise import RawEntry
+
+
+class Reader(Protocol):
+    """A format's parser: UTF-8 chunks in, raw entries and problems out."""
+
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def stopped(self) -> bool: ...
+    def feed(self, data: bytes) -> Iterable[RawEntry | Problem]: ...
+    def close(self) -> Iterable[RawEntry | Problem]: ...
+
+
+# Format -> (names of the document for a root namespace, entry -> raw entries)
+DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry], list[RawEntry]]]] = {
+    Format.URLSET: (urlset.vocabulary, urlset.raw_entries),
+    Format.INDEX: (urlset.vocabulary, urlset.raw_entries),
+    Format.RSS: (feed.rss_vocabulary, feed.rss_entries),
+    Format.ATOM: (feed.atom_vocabulary, feed.atom_entries),
+}
+
+
+class MarkupReader:
+    """XML of any dialect: its root element says which."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.format: Format | None = None
+        self._markup = Markup(limits, self._open_root)
+        self._opening: list[Problem] = []
+        self._raw_entries: Callable[[Entry], list[RawEntry]] = urlset.raw_entries
+
+    @property
+    def complete(self) -> bool:
+        return self._markup.complete
+
+    @property
+    def stopped(self) -> bool:
+        return self._markup.stopped
+
+    def feed(self, data: bytes) -> Iterator[RawEntry | Problem]:
+        return self._given(self._markup.feed(data))
+
+    def close(self) -> Iterator[RawEntry | Problem]:
+        return self._given(self._markup.close())
+
+    def _given(self, items: list[Entry | Problem]) -> Iterator[RawEntry | Problem]:
+        yield from self._opening
+        self._opening = []
+        for item in items:
+            if isinstance(item, Problem):
+                yield item
+            else:
+                yield from self._raw_entries(item)
+
+    def _open_root(self, namespace: str, name: str) -> Vocabulary:
+        if name.lower() == "html":
+            self.format = Format.HTML
+            raise Stop(html_page())
+        self.format = ROOTS.get(name)
+        if self.format is None:
+            raise Stop(report("S15", f"the root element is <{name[:80]}>: not a sitemap"))
+        if self.format in (Format.URLSET, Format.INDEX):
+            problem = urlset.judge_namespace(namespace)
+            self._opening = [problem] if problem else []
+        vocabulary, self._raw_entries = DIALECTS[self.format]
+        return vocabulary(namespace)
+
+
+def html_page() -> Problem:
+    """F05."""
+    return report("F05", "an HTML page where a sitemap should be")

@@ -1,0 +1,106 @@
+"""The head of an answer -> what to do with it, by status and headers alone.
+
+Sources: RFC 9110 (statuses, Location, Retry-After), RFC 9309 2.3.1 (robots.txt).
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..read.urls import clean_url
+from .pacing import retry_after
+from .robots import Rules, rules_for_status
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..limits import Limits
+    from .visit import Head, Visit
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+
+
+@attrs.frozen
+class Read:
+    """The body is what was asked for."""
+
+
+@attrs.frozen
+class Follow:
+    """Ask at `target` instead."""
+
+    target: str
+
+
+@attrs.frozen
+class Settle:
+    """A robots.txt whose status alone says what holds."""
+
+    rules: Rules
+
+
+@attrs.frozen
+class Refuse:
+    """Nothing to read. `transient`: another try may help, after `hold_seconds`; `give_up`: ask this host no more."""
+
+    code: str
+    message: str
+    transient: bool = False
+    hold_seconds: float = 0.0
+    give_up: bool = False
+
+
+Step = Read | Follow | Settle | Refuse
+
+
+def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
+    """The next step of a visit that got this head."""
+    if head.status in _REDIRECTS and "location" in head.headers:
+        return _redirect(visit, head.headers["location"], limits)
+    if visit.is_robots:
+        rules = rules_for_status(head.status)
+        if rules == "read":
+            return Read()
+        if rules.why is None:
+            return Settle(rules)
+    elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
+        return Read()
+    if head.status in _BUSY:
+        return _busy(head, limits, today)
+    return Refuse("F01", _text(head.status), transient=500 <= head.status <= 599)
+
+
+def _redirect(visit: Visit, location: str, limits: Limits) -> Step:
+    target = clean_url(location, visit.url).url
+    field = "max_robots_redirects" if visit.is_robots else "max_redirects"
+    limit: int = getattr(limits, field)
+    way = [*visit.redirects, visit.url]
+    if target is None:
+        return Refuse("F04", f"redirected to {location[:200]!r}, which is no http or https URL")
+    if target in way:
+        return Refuse("F04", f"redirect loop: {' -> '.join([*way, target])[:500]}")
+    if len(way) > limit:
+        return Refuse("F04", f"more than {limit} redirects; raise {field} to follow more")
+    return Follow(target)
+
+
+def _busy(head: Head, limits: Limits, today: datetime) -> Refuse:
+    """429 or 503: Retry-After is a minimum, up to the user's patience."""
+    message = _text(head.status)
+    asked = retry_after(head.headers.get("retry-after"), today) or 0.0
+    if asked > limits.max_wait_seconds:
+        patience = f"Retry-After {asked:,.0f} s is over max_wait_seconds ({limits.max_wait_seconds:,.0f} s)"
+        return Refuse("F04", f"{message}, {patience}", give_up=True)
+    return Refuse("F01", message, transient=True, hold_seconds=asked)
+
+
+def _text(status: int) -> str:
+    """`404 Not Found`; a number that nobody has defined stands alone."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)

@@ -1,0 +1,123 @@
+"""The rules of the house: imports point down, the pure rooms are pure, and public names are what they seem."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sitemap_reader
+
+PACKAGE = Path(sitemap_reader.__file__).parent
+# From the ground floor up: a room may import its own floor and those below.
+FLOORS = [
+    {"version", "errors", "problems", "limits", "records"},
+    {"read"},
+    {"walk"},
+    {"crawl"},
+    {"sinks", "ledger", "targets", "testing"},
+    {"streams"},
+    {"reader"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+PURE = ("read", "walk")
+IMPURE_MODULES = {
+    "asyncio", "http.client", "http.server", "io", "logging", "multiprocessing", "os", "pathlib", "selectors",
+    "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib.request",
+    "aiohttp", "feedparser",
+}  # fmt: skip
+IMPURE_CALLS = {"open", "print", "input", "now", "utcnow", "today"}
+PARSERS = {"feed", "text", "urlset", "robots"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def parts_of(path: Path) -> tuple[str, ...]:
+    return path.relative_to(PACKAGE).with_suffix("").parts
+
+
+def imports_of(path: Path) -> set[tuple[str, ...]]:
+    """Every module that a file imports: absolute ones as their dotted name, ours as parts below the package."""
+    found = set()
+    here = parts_of(path)[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {("", alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(("", node.module or ""))
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level + 1]
+            module = tuple((node.module or "").split(".")) if node.module else ()
+            found |= {(*base, *module)} if module else {(*base, alias.name) for alias in node.names}
+    return found
+
+
+def ours(path: Path) -> set[tuple[str, ...]]:
+    return {module for module in imports_of(path) if module and module[0] != ""}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(parts_of(path)))
+def test_imports_point_down(path):
+    floor = FLOOR[parts_of(path)[0]]
+    above = {module for module in ours(path) if FLOOR[module[0]] > floor}
+    assert not above
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(parts_of(path)))
+def test_rooms_stay_small(path):
+    assert len(path.read_text().splitlines()) <= 430, "what is its second purpose?"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if parts_of(p)[0] in PURE], ids=lambda path: "/".join(parts_of(path))
+)
+def test_reading_and_walking_touch_nothing_outside(path):
+    used = {name for outside, name in (m for m in imports_of(path) if m[0] == "" and len(m) == 2)}
+    assert not {name for name in used if name in IMPURE_MODULES or name.split(".")[0] in {"aiohttp", "asyncio"}}
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    names = {call.id for call in calls if isinstance(call, ast.Name)}
+    names |= {call.attr for call in calls if isinstance(call, ast.Attribute)}
+    assert not names & IMPURE_CALLS
+
+
+def test_parsers_never_import_each_other():
+    for name in PARSERS:
+        imported = {module[1] for module in ours(PACKAGE / "read" / f"{name}.py") if module[0] == "read"}
+        assert not imported & (PARSERS - {name}), name
+
+
+def test_every_module_says_what_comes_in_and_out():
+    for path in MODULES:
+        if path.name not in ("__init__.py", "version.py", "__main__.py"):
+            assert ast.get_docstring(ast.parse(path.read_text())), path
+
+
+def test_no_public_name_is_a_modules():
+    modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert not set(sitemap_reader.__all__) & (modules - {"__init__"})
+
+
+def test_public_names_load_from_where_they_are_said_to_live():
+    listed = {name for names in sitemap_reader._HOMES.values() for name in names}
+    assert listed | {"__version__"} == set(sitemap_reader.__all__)
+    for name in sitemap_reader.__all__:
+        assert getattr(sitemap_reader, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = sitemap_reader.nothing
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import sitemap_reader as sr; sr.parse(b'<urlset/>')", {"aiohttp", "feedparser", "asyncio", "click"}),
+        ("import sitemap_reader.cli", {"aiohttp", "feedparser", "pandas", "asyncio"}),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(statement, absent):
+    program = f"import sys; {statement}; print(*sorted({absent!r} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""
