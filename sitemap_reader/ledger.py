@@ -193,8 +193,7 @@ class Ledger:
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:
-            first = next((str(sample) for outcome in failed for sample in outcome.samples), "no reason is known")
-            return NothingReadable(f"no URL could be read of {target}: {first}", self.outcomes)
+            return NothingReadable(f"no URL could be read of {target}: {_reason(failed)}", self.outcomes)
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
@@ -202,3 +201,10 @@ class Ledger:
                 self.outcomes,
             )
         return None
+
+
+def _reason(failed: list[Outcome]) -> str:
+    """The first error of the documents that failed, else the first that they have to say."""
+    samples = [sample for outcome in failed for sample in outcome.samples]
+    errors = [sample for sample in samples if sample.severity == "error"]
+    return str([*errors, *samples, "no reason is known"][0])

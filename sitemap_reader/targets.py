@@ -37,9 +37,10 @@ def find_target(target: str | Path) -> Target:
     if _SCHEME.match(name.strip()):
         return Target(name, (parse_target(name),))
     path = Path(target)
-    if path.is_dir():
+    is_folder, is_file = _on_disk(path)
+    if is_folder and name.strip():
         return Target(name, tuple(parse_target(seed) for seed in read_seeds(path)), ReplayFetcher(path))
-    if path.is_file():
+    if is_file:
         raise UsageError(f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document")
     if isinstance(target, Path) or name.endswith("/"):
         raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
@@ -49,3 +50,11 @@ def find_target(target: str | Path) -> Target:
             f"write http://{name.strip()} if it is one"
         )
     return Target(name, (parse_target(name),))
+
+
+def _on_disk(path: Path) -> tuple[bool, bool]:
+    """Whether it is a folder, or a file."""
+    try:
+        return path.is_dir(), path.is_file()
+    except OSError:  # a name that is too long for a disk
+        return False, False

@@ -76,7 +76,8 @@ class AiohttpFetcher:
                 "session: its connector checks no addresses; build it with "
                 "ClientSession(connector=guarded_connector()), or pass allow_private=True"
             )
-        self._headers = {"Accept-Encoding": "gzip", "User-Agent": user_agent, **dict(headers)}
+        self._user_agent = user_agent
+        self._headers = dict(headers)
         self._limits = limits
         self._allow_private = allow_private
         self._proxy = proxy
@@ -121,7 +122,8 @@ class AiohttpFetcher:
             total=None, connect=self._limits.connect_seconds, sock_read=self._limits.read_seconds
         )
         session = self._session or self._open_session()
-        sent = CIMultiDict(self._headers)
+        sent = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
+        sent.update(self._headers)  # names in any case replace those above
         sent.update(headers)
         try:
             return await session.get(

@@ -1,7 +1,7 @@
 """The body of one answer: wire bytes in, items out, to the frontier what it must know.
 
-Cuts what arrives into pieces small enough for every other document to have its turn, and watches the network's
-rate. Never decides whether to try again.
+Takes what arrives in pieces small enough for every other document to have its turn, and watches the network's rate.
+Never decides whether to try again.
 """
 
 from __future__ import annotations
@@ -10,23 +10,27 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ..errors import FetchError
-from ..read.document import FEED_BYTES, SitemapParser
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from ..limits import Limits
+    from ..read.document import SitemapParser
     from ..records import Item
     from ..walk.visit import Visit
     from ..walk.window import Window
 
 Batch = list["Item"]
 
+# How many problems may wait for the first entry of their document.
+_HELD_ITEMS = 64
+
 
 class Reading:
-    """read() the chunks, then end() for the outcome. `given` counts the entries that are out.
+    """read() the chunks, then end() for the outcome. `given` counts what is out: entries, and problems if
+    they had to go first.
 
     `found(ref)` hears of each child at once; `put(batch)` takes the rest, and may make this wait.
     """
@@ -48,7 +52,7 @@ class Reading:
         self._found = found
         self._put = put
         self._peek = peek and not visit.is_robots
-        self._held: Batch = []  # of a guess that has not proved right yet
+        self._held: Batch = []  # before the first entry, and of a guess that has not proved right yet
         self._undue = 0
 
     @property
@@ -60,16 +64,18 @@ class Reading:
         """Feeds until the bytes end or the parser needs no more."""
         parser = self._parser
         async for chunk in chunks:
-            for start in range(0, len(chunk), FEED_BYTES):
-                await self._give(parser.feed(chunk[start : start + FEED_BYTES]))
+            for piece in parser.pieces(chunk):
+                await self._give(piece)
                 await asyncio.sleep(0)
-                if parser.stopped or self._seen_enough:
+                if self._seen_enough:
                     return
+            if parser.stopped:
+                return
 
     async def end(self) -> Outcome:
         """The last items, then what became of the document. A feed fallback takes its time off the loop."""
         if not self._seen_enough:
-            await self._give(await asyncio.to_thread(self._parser.close))
+            await self._give(await asyncio.to_thread(self._parser.close), final=True)
         outcome = self._parser.outcome
         if self._undue:
             outcome.dropped["date"] = self._undue
@@ -80,14 +86,14 @@ class Reading:
     def _seen_enough(self) -> bool:
         return self._peek and self._parser.format is not None
 
-    async def _give(self, items: list[Item]) -> None:
-        batch = [item for item in items if self._wanted(item)]
-        if self._visit.is_guess:
-            self._held += batch
-            if self._parser.format not in SITEMAP_FORMATS:
-                return
+    async def _give(self, items: list[Item], *, final: bool = False) -> None:
+        """Passes on, but for what another try might have to say again."""
+        self._held += [item for item in items if self._wanted(item)]
+        if not (final or self.given or len(self._held) >= _HELD_ITEMS):
+            return
+        if self._held and not (self._visit.is_guess and self._parser.format not in SITEMAP_FORMATS):
             batch, self._held = self._held, []
-        if batch:
+            self.given = self.given or len(batch)
             await self._put(batch)
 
     def _wanted(self, item: Item) -> bool:
@@ -107,7 +113,7 @@ class Reading:
 
 async def timed(
     chunks: AsyncIterator[bytes], limits: Limits, clock: Callable[[], float], count: Callable[[int], None]
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """The chunks, while the network keeps the minimum rate and the time for a document lasts.
 
     Only waiting for the network counts, not the time that the consumer takes.

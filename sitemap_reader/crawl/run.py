@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -112,7 +113,8 @@ class Run:
                     return
                 reading = self._reading(visit, response)
                 limits = self.frontier.plan.limits
-                await reading.read(timed(response.chunks, limits, self._clock, self._count))
+                async with aclosing(timed(response.chunks, limits, self._clock, self._count)) as chunks:
+                    await reading.read(chunks)
             answer = Finished(await reading.end(), reading.robots_text)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)

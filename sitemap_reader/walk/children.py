@@ -54,8 +54,9 @@ class ChildRules:
         if index.depth >= limit:
             message = f"{ref.loc} lies below {limit} indexes: not read; raise max_index_depth to go on"
             return Verdict(False, "S14", message, missing=True)
-        reason = Scope(self.scope, (*ref.authorities, *proofs)).reason(ref.loc)
-        if reason not in (None, "path"):
+        reason = Scope(self.scope, ref.authorities).reason(ref.loc)
+        # A robots.txt that names the child is the proof, wherever the child lies.
+        if reason not in (None, "path") and not proofs:
             return Verdict(False, "U04", f"{ref.loc} is on another {reason}, without proof: not read")
         if not ref.loc.startswith(directory(index.url)):
             return Verdict(True, "S13", f"{ref.loc} is above the index's directory: read all the same")

@@ -75,12 +75,19 @@ def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime
         day = datetime(value.year, value.month, value.day, tzinfo=UTC)
         return day, period_end(day, "day")
     if isinstance(value, timedelta):
-        return now - value, now - value
+        return _ago(name, value, now)
     ago = _AGO.fullmatch(value.strip())
     if ago:
-        moment = now - timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
-        return moment, moment
+        return _ago(name, timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))}), now)
     stated = parse_date(value.strip())
     if stated is None:
         raise UsageError(f"{name} {value!r} is neither a date such as 2026-05-31 nor an age such as 7d")
     return stated.moment, period_end(stated.moment, stated.precision)
+
+
+def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
+    try:
+        moment = now - age
+    except OverflowError:
+        raise UsageError(f"{name}: {age.days:,} days ago lies before the calendar's first year") from None
+    return moment, moment

@@ -1,0 +1,434 @@
+"""A run over a Fetcher that plays answers: flow, ends, faults, and what is asked of the network."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+from sitemap_reader.crawl.fetch import Response
+from sitemap_reader.crawl.run import Run
+from sitemap_reader.errors import FetchError
+from sitemap_reader.limits import Limits
+from sitemap_reader.problems import Problem
+from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+SITE = "https://shop.example"
+ROBOTS = f"{SITE}/robots.txt"
+MAP = f"{SITE}/sitemap.xml"
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def urlset(*locs: str, lastmod: str = "2026-01-01") -> bytes:
+    entries = "".join(f"<url><loc>{loc}</loc><lastmod>{lastmod}</lastmod></url>\n" for loc in locs)
+    return f"<urlset {NAMESPACE}>\n{entries}</urlset>".encode()
+
+
+def index(*children: str) -> bytes:
+    entries = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
+    return f"<sitemapindex {NAMESPACE}>\n{entries}</sitemapindex>".encode()
+
+
+def many(count: int) -> bytes:
+    return urlset(*(f"{SITE}/page/{number}" for number in range(count)))
+
+
+@attrs.define
+class Clock:
+    """Seconds that pass only where a page says so."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@attrs.define
+class Page:
+    """One answer: a body in pieces, each after some seconds on the clock; then perhaps an error."""
+
+    pieces: list[bytes] = attrs.field(factory=list)
+    status: int = 200
+    headers: dict[str, str] = attrs.field(factory=dict)
+    error: BaseException | None = None
+    seconds: float = 0.0
+    gate: asyncio.Event | None = None
+    prompt: bool = False  # nobody else has a turn while a piece is awaited
+    taken: int = 0
+
+
+@attrs.define
+class Played:
+    """A Fetcher of URL -> answers, one by one; the last stays. Knows what is open."""
+
+    pages: dict[str, list[Page]]
+    clock: Clock = attrs.field(factory=Clock)
+    asked: list[str] = attrs.field(factory=list)
+    open: set[str] = attrs.field(factory=set)
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.asked.append(url)
+        answers = self.pages.get(url, [Page(status=404)])
+        page = answers.pop(0) if len(answers) > 1 else answers[0]
+        if page.error and not page.pieces:
+            raise page.error
+        self.open.add(url)
+        try:
+            async with aclosing(self.chunks(page)) as chunks:
+                yield Response(page.status, page.headers, chunks, url)
+        finally:
+            self.open.remove(url)
+
+    async def chunks(self, page: Page) -> AsyncGenerator[bytes, None]:
+        for piece in page.pieces:
+            if not page.prompt:
+                await asyncio.sleep(0)
+            if page.gate:
+                await page.gate.wait()
+            self.clock.now += page.seconds
+            page.taken += 1
+            yield piece
+        if page.error:
+            raise page.error
+
+
+def page(*pieces: bytes, **more: Any) -> list[Page]:
+    return [Page(list(pieces), **more)]
+
+
+def robots(*sitemaps: str) -> list[Page]:
+    return page(("User-agent: *\n" + "".join(f"Sitemap: {each}\n" for each in sitemaps)).encode())
+
+
+def start(target: str, fetcher: Played, *, peek: bool = False, **plan: Any) -> Run:
+    frontier = Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0)
+    return Run(frontier, fetcher, peek=peek, clock=fetcher.clock)
+
+
+async def everything(run: Run) -> list[Any]:
+    async with asyncio.timeout(10):
+        return [item async for batch in run.batches() for item in batch]
+
+
+def read(target: str, pages: dict[str, list[Page]], **options: Any) -> tuple[list[Any], Played]:
+    fetcher = Played(pages)
+    return asyncio.run(everything(start(target, fetcher, **options))), fetcher
+
+
+def of(kind: type, items: list[Any]) -> list[Any]:
+    return [item for item in items if isinstance(item, kind)]
+
+
+def outcome_of(url: str, items: list[Any]) -> Outcome:
+    (found,) = [item for item in items if isinstance(item, Outcome) and item.url == url]
+    return found
+
+
+# --- the way through ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_bytes_become_records_then_an_outcome(size: int) -> None:
+    body = many(20)
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    items, fetcher = read(SITE, {ROBOTS: robots(MAP), MAP: page(*pieces)})
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(20)]
+    assert isinstance(items[-1], Outcome)
+    outcome = outcome_of(MAP, items)
+    assert (outcome.complete, outcome.kept, outcome.bytes_wire) == (True, 20, len(body))
+    assert fetcher.asked == [ROBOTS, MAP]
+    assert not fetcher.open
+
+
+def test_children_go_out_and_are_followed_before_their_index_ends() -> None:
+    """An index whose rest is long in coming does not hold its first children back."""
+
+    async def main() -> list[str]:
+        gate = asyncio.Event()
+        child = f"{SITE}/child.xml"
+        head, tail = index(child, *(f"{SITE}/{'x' * 100}/{number}.xml" for number in range(200))), b"<!-- -->"
+        fetcher = Played({MAP: page(head, tail), child: page(urlset(f"{SITE}/1"))})
+        index_page = fetcher.pages[MAP][0]
+        seen: list[str] = []
+        async for batch in start(MAP, fetcher).batches():
+            for item in batch:
+                if isinstance(item, UrlRecord):
+                    seen.append(f"record, index {'open' if MAP in fetcher.open else 'closed'}")
+                    gate.set()
+                elif isinstance(item, SitemapRef) and not seen:
+                    index_page.gate = gate
+                    seen.append("child")
+        return seen[:2]
+
+    assert asyncio.run(main()) == ["child", "record, index open"]
+
+
+def test_bytes_on_the_wire_are_counted() -> None:
+    fetcher = Played({ROBOTS: robots(MAP), MAP: page(many(3))})
+    run = start(SITE, fetcher)
+    asyncio.run(everything(run))
+    assert run.bytes_wire == len(many(3)) + len(fetcher.pages[ROBOTS][0].pieces[0])
+
+
+def test_what_lies_outside_the_window_is_dropped_and_counted() -> None:
+    body = urlset(f"{SITE}/new") + b""
+    old = urlset(f"{SITE}/old", f"{SITE}/older", lastmod="2020-01-01")
+    other = f"{SITE}/old.xml"
+    items, _ = read(
+        SITE,
+        {ROBOTS: robots(MAP, other), MAP: page(body), other: page(old)},
+        window=Window(since=datetime(2025, 1, 1, tzinfo=UTC)),
+    )
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/new"]
+    outcome = outcome_of(other, items)
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (0, {"date": 2}, True)
+
+
+def test_a_guess_that_is_no_sitemap_says_nothing() -> None:
+    html, right = f"{SITE}/sitemap_index.xml", f"{SITE}/sitemap-index.xml"
+    pages = {MAP: page(b"<html>"), html: page(b"<urls><url/></urls>"), right: page(many(2))}
+    items, fetcher = read(SITE, pages)
+    assert fetcher.asked == [ROBOTS, MAP, html, right]
+    assert of(Problem, items) == []
+    assert [outcome.url for outcome in of(Outcome, items)] == [ROBOTS, right]
+    assert len(of(UrlRecord, items)) == 2
+
+
+def test_a_guess_that_is_a_sitemap_says_all_of_it() -> None:
+    body = many(2).replace(NAMESPACE.encode(), b"")
+    items, _ = read(SITE, {MAP: page(*(body[n : n + 1] for n in range(len(body))))})
+    assert [problem.code for problem in of(Problem, items)] == ["S02"]
+    assert len(of(UrlRecord, items)) == 2
+
+
+def test_peeking_reads_no_further_than_the_format() -> None:
+    body = many(5000)
+    pieces = [body[start : start + 1000] for start in range(0, len(body), 1000)]
+    fetcher = Played({ROBOTS: robots(MAP), MAP: page(*pieces)})
+    run = start(SITE, fetcher, peek=True, descend=False)
+    items = asyncio.run(everything(run))
+    assert of(UrlRecord, items) == []
+    assert fetcher.pages[MAP][0].taken < 10
+    (candidate,) = run.frontier.sites[0].candidates
+    assert (candidate.url, candidate.format, candidate.status) == (MAP, "urlset", 200)
+
+
+def test_a_document_that_needs_no_more_bytes_is_left() -> None:
+    items, fetcher = read(MAP, {MAP: page(many(10), *[b"x" * 1000] * 500)}, limits=Limits(max_entries=5))
+    assert len(of(UrlRecord, items)) == 5
+    assert fetcher.pages[MAP][0].taken < 10
+    assert not outcome_of(MAP, items).complete
+
+
+# --- flow control ---------------------------------------------------------------------------------------------
+
+
+def test_a_consumer_that_waits_makes_the_network_wait() -> None:
+    async def main() -> int:
+        body = many(20_000)
+        pieces = [body[start : start + 16_384] for start in range(0, len(body), 16_384)]
+        assert len(pieces) > 60
+        fetcher = Played({MAP: page(*pieces)})
+        batches = start(MAP, fetcher).batches()
+        async for batch in batches:
+            if of(UrlRecord, batch):
+                break
+        for _ in range(2000):
+            await asyncio.sleep(0)
+        await batches.aclose()  # type: ignore[attr-defined]
+        return fetcher.pages[MAP][0].taken
+
+    assert asyncio.run(main()) < 20
+
+
+def test_documents_have_their_turn_beside_a_large_one() -> None:
+    large, small = f"{SITE}/large.xml", f"{SITE}/small.xml"
+    pages = {ROBOTS: robots(large, small), large: page(many(20_000)), small: page(urlset(f"{SITE}/small"))}
+    items, _ = read(SITE, pages)
+    locs = [record.loc for record in of(UrlRecord, items)]
+    assert locs.index(f"{SITE}/small") < 10_000
+    assert [loc for loc in locs if loc != f"{SITE}/small"] == [f"{SITE}/page/{number}" for number in range(20_000)]
+
+
+def test_leaving_early_closes_every_request() -> None:
+    async def main() -> tuple[set[str], int]:
+        urls = [f"{SITE}/{number}.xml" for number in range(4)]
+        stuck = asyncio.Event()
+        pages = {url: page(many(20_000), many(1), gate=stuck if number else None) for number, url in enumerate(urls)}
+        fetcher = Played({ROBOTS: robots(*urls), **pages})
+        batches = start(SITE, fetcher).batches()
+        async for batch in batches:
+            if of(UrlRecord, batch):
+                break
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(fetcher.open) == 4
+        await batches.aclose()  # type: ignore[attr-defined]
+        return fetcher.open, len(asyncio.all_tasks())
+
+    assert asyncio.run(main()) == (set(), 1)
+
+
+def test_a_bug_in_a_fetcher_ends_the_run_instead_of_hanging_it() -> None:
+    boom = LookupError("not a network's fault")
+    with pytest.raises(ExceptionGroup) as caught:
+        read(MAP, {MAP: page(error=boom), ROBOTS: robots()})
+    assert caught.value.exceptions == (boom,)
+
+
+# --- faults of the network ------------------------------------------------------------------------------------
+
+
+def test_a_body_that_breaks_off_gives_what_had_come() -> None:
+    body = many(3000)
+    items, fetcher = read(MAP, {MAP: page(body[:100_000], error=FetchError("reset"))})
+    found = of(UrlRecord, items)
+    assert 1000 < len(found) < 3000
+    assert len({record.loc for record in found}) == len(found)
+    outcome = outcome_of(MAP, items)
+    assert (outcome.complete, outcome.kept, outcome.problems["F04"]) == (False, len(found), 1)
+    assert fetcher.asked.count(MAP) == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Page(error=FetchError("refused")),
+        Page([b"<"], error=FetchError("reset")),
+        Page([b"<urlset>\n<url><loc>https://shop"], error=FetchError("reset")),
+        Page([b"<urlset>\n" + b" " * 40_000 + b"<url><loc>https://shop"], error=FetchError("reset")),
+        Page(status=503),
+    ],
+)
+def test_before_the_first_entry_another_try_starts_anew_and_repeats_nothing(broken: Page) -> None:
+    """What the first try had to say of the document is said once, by the one that counts."""
+    body = many(3).replace(NAMESPACE.encode(), b"")
+    pages = {MAP: [broken, Page([body])]}
+
+    async def main() -> tuple[list[Any], Played]:
+        fetcher = Played(pages)
+        run = start(MAP, fetcher)
+        ticking = asyncio.create_task(tick(fetcher.clock))
+        items = await everything(run)
+        ticking.cancel()
+        return items, fetcher
+
+    items, fetcher = asyncio.run(main())
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3)]
+    assert [problem.code for problem in of(Problem, items)] == ["S02"]
+    assert outcome_of(MAP, items).problems == {"S02": 1}
+    assert outcome_of(MAP, items).complete
+    assert fetcher.asked.count(MAP) == 2
+
+
+async def tick(clock: Clock) -> None:
+    """Time passes while a run waits to try again."""
+    while True:
+        await asyncio.sleep(0.01)
+        clock.now += 0.1
+
+
+def test_the_last_try_gives_what_it_has() -> None:
+    items, fetcher = read(MAP, {MAP: page(many(3)[:-60], error=FetchError("reset"))}, limits=Limits(tries=1))
+    assert fetcher.asked == [ROBOTS, MAP]
+    assert len(of(UrlRecord, items)) == 2
+    assert not outcome_of(MAP, items).complete
+
+
+def test_many_problems_before_the_first_entry_are_not_kept_in_memory() -> None:
+    """Past a number they go out, and then the document is not asked for again."""
+    bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
+    items, fetcher = read(MAP, {MAP: page(bad, error=FetchError("reset"))})
+    assert fetcher.asked.count(MAP) == 1
+    assert len([problem for problem in of(Problem, items) if problem.code == "U02"]) == 5000
+    assert outcome_of(MAP, items).problems["U02"] == 5000
+
+
+@pytest.mark.parametrize(("seconds", "complete"), [(9.9, True), (10.1, False)])
+def test_a_document_has_so_many_seconds_of_the_network(seconds: float, complete: bool) -> None:
+    body = many(2000)
+    pieces = [body[start : start + 20_000] for start in range(0, len(body), 20_000)]
+    limits = Limits(document_seconds=10.0 * len(pieces), tries=1)
+    items, _ = read(MAP, {MAP: page(*pieces, seconds=seconds)}, limits=limits)
+    assert outcome_of(MAP, items).complete is complete
+    messages = [problem.message for problem in of(Problem, items) if problem.code == "F04"]
+    assert [("document_seconds" in message) for message in messages] == ([] if complete else [True])
+
+
+@pytest.mark.parametrize(("rate", "complete"), [(1000, True), (1001, False)])
+def test_a_network_below_the_minimum_rate_is_left(rate: int, complete: bool) -> None:
+    body = many(800)
+    body += b" " * (-len(body) % 10_000)
+    pieces = [body[start : start + 10_000] for start in range(0, len(body), 10_000)]
+    limits = Limits(min_bytes_per_second=rate, min_rate_after_seconds=25.0, document_seconds=1e6, tries=1)
+    items, _ = read(MAP, {MAP: page(*pieces, seconds=10.0)}, limits=limits)
+    assert outcome_of(MAP, items).complete is complete
+    assert ("min_bytes_per_second" in str([problem.message for problem in of(Problem, items)])) is not complete
+
+
+def test_time_that_the_consumer_takes_is_not_the_networks() -> None:
+    async def main() -> list[Any]:
+        body = many(2000)
+        pieces = [body[at : at + 10_000] for at in range(0, len(body), 10_000)]
+        fetcher = Played({MAP: page(*pieces, prompt=True)})
+        items = []
+        async with asyncio.timeout(10):
+            async for batch in start(MAP, fetcher, limits=Limits(document_seconds=50.0, tries=1)).batches():
+                fetcher.clock.now += 40.0
+                items += batch
+        return items
+
+    items = asyncio.run(main())
+    assert outcome_of(MAP, items).complete
+    assert len(of(UrlRecord, items)) == 2000
+
+
+def test_refused_addresses_are_not_tried_again() -> None:
+    error = FetchError("10.0.0.1 is private", code="F13", transient=False)
+    items, fetcher = read(MAP, {MAP: page(error=error)})
+    assert fetcher.asked == [ROBOTS, MAP]
+    assert outcome_of(MAP, items).problems == {"F13": 1}
+
+
+def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
+    items, _ = read(MAP, {MAP: page(many(3), seconds=1.25)})
+    assert outcome_of(MAP, items).seconds == 1.25
+
+
+# --- compression ----------------------------------------------------------------------------------------------
+
+
+def packed(body: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()
+
+
+def test_a_bomb_is_given_out_in_small_batches() -> None:
+    """A few bytes on the wire that unpack to much: no batch is large, and the limit holds."""
+
+    async def main() -> tuple[int, list[Any]]:
+        fetcher = Played({MAP: page(packed(many(50_000)))})
+        largest, items = 0, []
+        async for batch in start(MAP, fetcher).batches():
+            largest = max(largest, len(batch))
+            items += batch
+        return largest, items
+
+    largest, items = asyncio.run(main())
+    assert len(of(UrlRecord, items)) == 50_000
+    assert largest < 5000
+    assert outcome_of(MAP, items).complete
+
+

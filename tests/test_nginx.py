@@ -1,0 +1,63 @@
+"""A generated site behind a real web server: read whole, and nothing asked for twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from servers import free_port
+
+import sitemap_reader as sr
+from sitemap_reader.testing import make_site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from servers import NginxServer
+
+    from sitemap_reader.testing import Extension
+
+EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
+
+
+@pytest.mark.parametrize("gzip", [True, False])
+def test_a_site_behind_nginx_is_read_whole_and_asked_for_once(
+    nginx: Callable[..., NginxServer], tmp_path: Path, gzip: bool
+) -> None:
+    port = free_port()
+    site = make_site(
+        tmp_path,
+        base=f"http://127.0.0.1:{port}",
+        urls=2000,
+        per_document=150,
+        gzip=gzip,
+        extensions=EVERYTHING,
+        layout="www",
+    )
+    server = nginx(tmp_path, port)
+    with sr.urls(site.seed_url, allow_private=True) as urls:
+        found = Counter(json.dumps(sr.json_form(record)) for record in urls)
+    assert found == Counter(json.dumps(json.loads(line)) for line in site.truth.read_bytes().splitlines())
+    assert urls.complete
+    assert urls.summary.sitemaps == site.documents + 1
+    assert not urls.problems.counts
+    answers = server.answers()
+    assert {answer.status for answer in answers} == {200}
+    paths = Counter(answer.path for answer in answers)
+    assert len(paths) == site.documents + 2
+    assert set(paths.values()) == {1}
+    assert answers[0].path == "/robots.txt"
+
+
+def test_without_robots_txt_the_index_is_guessed(nginx: Callable[..., NginxServer], tmp_path: Path) -> None:
+    port = free_port()
+    site = make_site(tmp_path, base=f"http://127.0.0.1:{port}", urls=50, layout="www")
+    (tmp_path / "robots.txt").unlink()
+    server = nginx(tmp_path, port)
+    with sr.urls(site.seed_url, allow_private=True) as urls:
+        assert sum(1 for _ in urls) == 50
+    assert urls.complete
+    assert server.requests()[:3] == ["/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]

@@ -1,0 +1,598 @@
+"""SitemapReader and sr.urls over HTTP on loopback: whole sites, early ends, faults, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import threading
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from servers import free_port
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from servers import Page, SiteServer
+
+    Serve = Callable[[Mapping[str, Page]], SiteServer]
+
+XML = {"Content-Type": "application/xml"}
+WAIT_SECONDS = 10.0
+
+
+def urlset(*locs: str, lastmod: str | None = None) -> bytes:
+    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    entries = "".join(f"<url><loc>{loc}</loc>{date}</url>\n" for loc in locs)
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>'.encode()
+
+
+def index(*children: str, lastmod: str | None = None) -> bytes:
+    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    entries = "".join(f"<sitemap><loc>{child}</loc>{date}</sitemap>\n" for child in children)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</sitemapindex>'.encode()
+
+
+def robots(*lines: str) -> Page:
+    return 200, {"Content-Type": "text/plain"}, "\n".join(("User-agent: *", "Allow: /", *lines, "")).encode()
+
+
+def xml(body: bytes) -> Page:
+    return 200, XML, body
+
+
+def cut(body: bytes) -> Page:
+    """A transfer that breaks off: more was announced."""
+    return 200, {**XML, "Content-Length": str(len(body) + 100), "Connection": "close"}, body
+
+
+class Script(dict[str, Any]):
+    """Pages of a server that change: a list is answered one by one; an Event holds the answer back until it is set."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        page = super().get(path, default)
+        if isinstance(page, list):
+            page = page.pop(0) if len(page) > 1 else page[0]
+        if isinstance(page[0], threading.Event):
+            page[0].wait(WAIT_SECONDS)
+            page = page[1]
+        return page
+
+
+@pytest.fixture
+def site(site_server: Serve) -> SiteServer:
+    """A server without pages yet: they name its port."""
+    server = site_server({})
+    server.pages = Script()
+    return server
+
+
+def all_threads_end(before: set[threading.Thread]) -> bool:
+    """The server has one thread a connection: they end when the client closes."""
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline:
+        if set(threading.enumerate()) <= before:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def small_site(site: SiteServer, *, children: int = 3) -> list[str]:
+    """An index with `children` of two URLs each; the URLs."""
+    paths = [f"/{number}.xml" for number in range(children)]
+    site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/index.xml")
+    site.pages["/index.xml"] = xml(index(*(site.url + path for path in paths)))
+    locs = []
+    for path in paths:
+        here = [f"{site.url}{path[:-4]}/{page}" for page in (1, 2)]
+        site.pages[path] = xml(urlset(*here))
+        locs += here
+    return locs
+
+
+# --- whole sites ----------------------------------------------------------------------------------------------
+
+
+def varied_site(site: SiteServer) -> set[str]:
+    """Every way to list a URL; the URLs."""
+    at = site.url
+    rss = f'<rss version="2.0"><channel><link>{at}/</link><item><link>{at}/rss/1</link></item></channel></rss>'
+    atom = (
+        f'<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>a</title><link href="{at}/atom/1"/>'
+        "<updated>2026-01-01T00:00:00Z</updated></entry></feed>"
+    )
+    site.pages.update(
+        {
+            "/robots.txt": robots(f"SITEMAP : {at}/top.xml", "Sitemap: maps/relative.txt"),
+            "/top.xml": xml(index(f"{at}/nested.xml", f"{at}/list.txt.gz", f"{at}/feed.rss", f"{at}/feed.atom")),
+            "/nested.xml": xml(index(f"{at}/top.xml", f"{at}/packed.xml.gz", f"{at}/plain.xml")),
+            "/packed.xml.gz": (200, {"Content-Type": "application/gzip"}, gzip.compress(urlset(f"{at}/packed/1"))),
+            "/plain.xml": (
+                200,
+                {**XML, "Content-Encoding": "gzip"},
+                gzip.compress(urlset(f"{at}/plain/1", f"{at}/plain/2")),
+            ),
+            "/maps/relative.txt": (200, {"Content-Type": "text/plain"}, f"{at}/text/1\r\n{at}/text/2\r\n".encode()),
+            "/list.txt.gz": (200, {"Content-Type": "image/png"}, gzip.compress(f"{at}/list/1\n".encode())),
+            "/feed.rss": (200, {"Content-Type": "application/rss+xml"}, rss.encode()),
+            "/feed.atom": (200, {"Content-Type": "application/atom+xml"}, atom.encode()),
+        }
+    )
+    paths = "packed/1 plain/1 plain/2 text/1 text/2 list/1 rss/1 atom/1"
+    return {f"{at}/{path}" for path in paths.split()}
+
+
+def test_a_site_of_every_kind_is_read_whole_and_asked_for_once(site: SiteServer) -> None:
+    expected = varied_site(site)
+    with sr.urls(site.url, allow_private=True) as urls:
+        found = [url.loc for url in urls]
+    assert Counter(found) == Counter(expected)
+    assert urls.complete
+    assert Counter(site.requests()) == Counter(list(site.pages))
+    assert {outcome.url: outcome.format for outcome in urls.outcomes} == {
+        f"{site.url}{path}": format_
+        for path, format_ in {
+            "/robots.txt": "robots",
+            "/top.xml": "sitemapindex",
+            "/nested.xml": "sitemapindex",
+            "/packed.xml.gz": "urlset",
+            "/plain.xml": "urlset",
+            "/maps/relative.txt": "text",
+            "/list.txt.gz": "text",
+            "/feed.rss": "rss",
+            "/feed.atom": "atom",
+        }.items()
+    }
+    assert {"S05", "F12", "F06"} <= set(urls.problems.counts)
+
+
+def test_the_first_record_comes_before_the_last_child_is_fetched(site: SiteServer) -> None:
+    small_site(site)
+    seen = threading.Event()
+    site.pages["/2.xml"] = (seen, site.pages["/2.xml"])  # type: ignore[assignment]
+    found = []
+    with sr.urls(site.url, allow_private=True) as urls:
+        for url in urls:
+            found.append(url.loc)
+            if len(found) == 4:
+                assert not any(outcome.url == f"{site.url}/2.xml" for outcome in urls.outcomes)
+                seen.set()
+    assert len(found) == 6
+
+
+def test_records_of_a_document_come_before_its_end(site: SiteServer) -> None:
+    """The transfer breaks off: what had come is out."""
+    locs = [f"{site.url}/{number}" for number in range(3000)]
+    site.pages["/map.xml"] = cut(urlset(*locs)[:-400])
+    with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
+        found = [url.loc for url in urls]
+    assert found == locs[: len(found)]
+    assert 2950 < len(found) < 3000
+    (outcome,) = [outcome for outcome in urls.outcomes if outcome.format != "robots"]
+    assert (outcome.complete, outcome.kept, outcome.format) == (False, len(found), "urlset")
+    assert outcome.problems["F04"] == 1
+    assert not urls.complete
+    assert site.requests().count("/map.xml") == 1
+    with pytest.raises(sr.PartialRead, match="1 sitemap could be read in part only"):
+        urls.raise_for_partial()
+
+
+@pytest.mark.parametrize(
+    "first", [(503, {}, b""), cut(b""), cut(b'<?xml version="1.0"?><urlset'), cut(urlset("http://x")[:90])]
+)
+def test_a_retry_before_any_entry_gives_each_record_once(site: SiteServer, first: Page) -> None:
+    locs = [f"{site.url}/{number}" for number in range(3)]
+    site.pages["/map.xml"] = [first, xml(urlset(*locs))]  # type: ignore[assignment]
+    with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
+        assert [url.loc for url in urls] == locs
+    assert urls.complete
+    assert not urls.problems.counts
+    assert site.requests().count("/map.xml") == 2
+
+
+# --- the async reader -----------------------------------------------------------------------------------------
+
+
+def test_the_async_reader_follows_what_the_caller_wants(site: SiteServer) -> None:
+    small_site(site)
+
+    async def main() -> tuple[list[str], sr.AsyncUrlStream]:
+        async with (
+            sr.SitemapReader(
+                user_agent="bot/1.0", scope="protocol", limits=sr.Limits(), allow_private=True
+            ) as reader,
+            reader.urls(site.url, follow=lambda ref: "1" in urlsplit(ref.loc).path) as urls,
+        ):
+            return [url.loc async for url in urls], urls
+
+    found, urls = asyncio.run(main())
+    assert found == [f"{site.url}/1/1", f"{site.url}/1/2"]
+    assert urls.complete
+    assert urls.summary.pruned == {"follow": 2}
+    assert site.requests() == ["/robots.txt", "/index.xml", "/1.xml"]
+    assert {request.headers["user-agent"] for request in site.received} == {"bot/1.0"}
+
+
+def test_since_takes_an_age(site: SiteServer) -> None:
+    now = datetime.now(UTC)
+    young, old = ((now - timedelta(days=days)).isoformat() for days in (2, 20))
+    site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/new.xml", f"Sitemap: {site.url}/index.xml")
+    site.pages["/new.xml"] = xml(
+        urlset(f"{site.url}/young", lastmod=young).replace(
+            b"</urlset>", urlset(f"{site.url}/old", lastmod=old).partition(b"\n")[2]
+        )
+    )
+    site.pages["/index.xml"] = xml(index(f"{site.url}/pruned.xml", lastmod=old))
+    with sr.urls(site.url, since="7d", allow_private=True) as urls:
+        assert [url.loc for url in urls] == [f"{site.url}/young"]
+    assert "/pruned.xml" not in site.requests()
+    assert (urls.summary.undue, urls.summary.pruned, urls.summary.dropped) == (1, {"since": 1}, {})
+    assert urls.complete
+    with sr.urls(site.url, until=timedelta(days=7), allow_private=True) as urls:
+        assert [url.loc for url in urls] == [f"{site.url}/old"]
+
+
+def test_several_streams_of_one_reader_at_once(site: SiteServer, site_server: Serve) -> None:
+    other = site_server({})
+    expected = [small_site(site), small_site(other, children=2)]
+
+    async def read(reader: sr.SitemapReader, target: str) -> list[str]:
+        async with reader.urls(target) as urls:
+            return [url.loc async for url in urls]
+
+    async def main() -> tuple[list[str], list[str]]:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            return await asyncio.gather(read(reader, site.url), read(reader, other.url))
+
+    found = asyncio.run(main())
+    assert [sorted(each) for each in found] == expected
+
+
+def test_leaving_an_async_stream_early_cancels_its_requests(site: SiteServer) -> None:
+    small_site(site)
+    release = threading.Event()
+    site.pages["/2.xml"] = (release, site.pages["/2.xml"])  # type: ignore[assignment]
+
+    async def main() -> int:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            async with reader.urls(site.url) as urls:
+                async for _ in urls:
+                    break
+            return len(asyncio.all_tasks())
+
+    started = time.monotonic()
+    assert asyncio.run(main()) == 1
+    assert time.monotonic() - started < WAIT_SECONDS / 2
+    release.set()
+
+
+def test_an_exception_of_the_caller_comes_out_as_it_is(site: SiteServer) -> None:
+    small_site(site)
+
+    def follow(ref: sr.SitemapRef) -> bool:
+        raise KeyError(ref.loc)
+
+    with pytest.raises(KeyError), sr.urls(site.url, follow=follow, allow_private=True) as urls:
+        list(urls)
+
+
+# --- the sync face --------------------------------------------------------------------------------------------
+
+
+def test_sync_reading_inside_a_running_loop(site: SiteServer) -> None:
+    expected = small_site(site)
+
+    async def cell() -> list[str]:
+        with sr.urls(site.url, allow_private=True) as urls:
+            return [url.loc for url in urls]
+
+    assert sorted(asyncio.run(cell())) == expected
+
+
+def test_reading_to_the_end_leaves_no_thread_and_no_connection(site: SiteServer) -> None:
+    before = set(threading.enumerate())
+    small_site(site)
+    urls = sr.urls(site.url, allow_private=True)
+    assert len(list(urls)) == 6
+    assert all_threads_end(before)
+    gc.collect()
+
+
+def test_leaving_early_joins_the_thread_and_closes_the_connections(site: SiteServer) -> None:
+    before = set(threading.enumerate())
+    small_site(site)
+    release = threading.Event()
+    site.pages["/1.xml"] = (release, site.pages["/1.xml"])  # type: ignore[assignment]
+    started = time.monotonic()
+    with sr.urls(site.url, allow_private=True) as urls:
+        next(iter(urls))
+        assert any(thread.name == "sitemap-reader" for thread in threading.enumerate())
+    assert not any(thread.name == "sitemap-reader" for thread in threading.enumerate())
+    assert time.monotonic() - started < WAIT_SECONDS / 2
+    release.set()
+    assert all_threads_end(before)
+    gc.collect()
+
+
+def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
+    """The reading thread is waiting for the consumer then, not for the network."""
+    before = set(threading.enumerate())
+    site.pages["/map.xml"] = xml(urlset(*(f"{site.url}/{number}" for number in range(40_000))))
+    with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
+        for number, _ in enumerate(urls):
+            if number == 10:
+                break
+    assert urls.progress.urls == 11
+    assert urls.progress.bytes_wire < len(site.pages["/map.xml"][2])
+    assert all_threads_end(before)
+
+
+def test_a_stream_that_is_never_iterated_asks_for_nothing(site: SiteServer) -> None:
+    before = set(threading.enumerate())
+    with sr.urls(site.url, allow_private=True):
+        pass
+    assert site.requests() == []
+    assert set(threading.enumerate()) <= before
+
+
+def test_closing_twice_does_no_harm(site: SiteServer) -> None:
+    small_site(site)
+    urls = sr.urls(site.url, allow_private=True)
+    next(iter(urls))
+    urls.close()
+    urls.close()
+    assert list(urls) == []
+
+
+def test_progress_and_outcomes_are_told_on_the_way(site: SiteServer) -> None:
+    small_site(site)
+    heard: list[sr.Outcome] = []
+    items: list[object] = []
+    with sr.urls(site.url, allow_private=True, on_outcome=heard.append, on_item=items.append) as urls:
+        assert urls.progress.urls == 0
+        list(urls)
+    assert heard == urls.outcomes
+    assert len(heard) == 5
+    progress = urls.progress
+    assert (progress.documents_done, progress.documents_known, progress.urls) == (4, 4, 6)
+    assert progress.bytes_wire == sum(len(page[2]) for page in site.pages.values())
+    assert Counter(type(item) for item in items) == {sr.Outcome: 5, sr.SitemapRef: 4}
+    assert all(outcome.seconds is not None for outcome in heard if outcome.status == 200)
+
+
+def test_recording_and_replaying_give_the_same(site: SiteServer, tmp_path: Path) -> None:
+    varied_site(site)
+    with sr.urls(site.url, allow_private=True, record=tmp_path / "tape") as urls:
+        first = Counter(map(sr.json_line, urls))
+    asked = len(site.received)
+    with sr.urls(tmp_path / "tape") as again:
+        assert Counter(map(sr.json_line, again)) == first
+    assert len(site.received) == asked
+    assert {o.url: (o.status, o.kept, o.complete, o.problems) for o in again.outcomes} == {
+        o.url: (o.status, o.kept, o.complete, o.problems) for o in urls.outcomes
+    }
+
+
+def test_discover_tells_where_the_sitemaps_are_without_reading_them(site: SiteServer) -> None:
+    small_site(site)
+    site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/index.xml", f"Sitemap: {site.url}/gone.xml")
+    found = sr.discover(site.url, allow_private=True)
+    assert sorted((each.url, each.why, each.status, each.format) for each in found) == [
+        (f"{site.url}/gone.xml", "robots", 404, None),
+        (f"{site.url}/index.xml", "robots", 200, "sitemapindex"),
+    ]
+    assert sorted(site.requests()) == ["/gone.xml", "/index.xml", "/robots.txt"]
+
+
+# --- nothing, or a part ---------------------------------------------------------------------------------------
+
+
+def test_a_site_without_a_sitemap_raises_nothing_found(site: SiteServer) -> None:
+    with pytest.raises(sr.NothingFound, match="no sitemap found") as caught, sr.urls(
+        site.url, allow_private=True
+    ) as urls:
+        list(urls)
+    assert [outcome.format for outcome in caught.value.outcomes] == ["robots"]
+
+
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [
+        ((404, {}, b""), "F01"),
+        ((200, {"Content-Type": "text/html"}, b"<!doctype html><html></html>"), "F05"),
+        ((200, XML, b""), "F11"),
+        ((200, XML, b"<urlset><url><loc>http"), "S01"),
+    ],
+)
+@pytest.mark.parametrize("listed", ["robots", "index", "given"])
+def test_sitemaps_of_which_none_can_be_read_raise_nothing_readable(
+    site: SiteServer, page: Page, code: str, listed: str
+) -> None:
+    first = "/map.xml" if listed != "index" else "/index.xml"
+    site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}{first}")
+    site.pages["/index.xml"] = xml(index(f"{site.url}/map.xml"))
+    site.pages["/map.xml"] = page
+    target = f"{site.url}/map.xml" if listed == "given" else site.url
+    with pytest.raises(sr.NothingReadable) as caught, sr.urls(
+        target, allow_private=True, probe="never", limits=sr.Limits(tries=1)
+    ) as urls:
+        list(urls)
+    (outcome,) = [outcome for outcome in caught.value.outcomes if outcome.url == f"{site.url}/map.xml"]
+    assert not outcome.complete
+    assert code in outcome.problems
+    assert code in str(caught.value)
+
+
+def test_an_empty_sitemap_is_no_error(site: SiteServer) -> None:
+    site.pages["/map.xml"] = xml(urlset())
+    with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
+        assert list(urls) == []
+    assert urls.complete
+
+
+def test_a_site_whose_urls_are_all_out_of_scope_is_no_error(site: SiteServer) -> None:
+    site.pages["/map.xml"] = xml(urlset("https://other.example/1"))
+    with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
+        assert list(urls) == []
+    assert urls.summary.dropped == {"host": 1}
+
+
+def test_a_part_raises_only_on_request(site: SiteServer) -> None:
+    small_site(site)
+    del site.pages["/1.xml"]
+    with sr.urls(site.url, allow_private=True) as urls:
+        assert len(list(urls)) == 4
+    assert not urls.complete
+    with pytest.raises(sr.PartialRead, match="1 sitemap could not be read") as caught:
+        urls.raise_for_partial()
+    assert {outcome.url for outcome in caught.value.outcomes if not outcome.complete} == {f"{site.url}/1.xml"}
+
+
+def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(sr.NothingReadable) as caught, sr.urls(
+        url, allow_private=True, limits=sr.Limits(tries=1)
+    ) as urls:
+        list(urls)
+    assert {"F04", "F14"} <= set(caught.value.outcomes[0].problems)
+
+
+# --- values that cannot be ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scope": "all"},
+        {"probe": "maybe"},
+        {"concurrency": 0},
+        {"per_host": 0},
+        {"since": "soon"},
+        {"undated": "perhaps"},
+        {"limits": sr.Limits(tries=0)},
+    ],
+)
+def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(sr.UsageError):
+        sr.urls("https://shop.example", **options)
+
+
+@pytest.mark.parametrize(
+    "target", ["", "  ", "shop", "no/such/folder/", "ftp://shop.example/", "a" * 5000 + ".example/"]
+)
+def test_targets_that_cannot_be_are_refused_at_once(target: str) -> None:
+    with pytest.raises(sr.UsageError):
+        sr.urls(target)
+
+
+def test_a_file_is_no_target(tmp_path: Path) -> None:
+    (tmp_path / "sitemap.xml").write_bytes(urlset())
+    for target in (tmp_path / "sitemap.xml", str(tmp_path / "sitemap.xml")):
+        with pytest.raises(sr.UsageError, match="sitemap-reader parse"):
+            sr.urls(target)
+
+
+def test_a_folder_that_is_not_there_or_no_replay_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match="no folder"):
+        sr.urls(tmp_path / "shop.example")
+    with pytest.raises(sr.UsageError, match=r"site\.toml"):
+        sr.urls(tmp_path)
+
+
+# --- private addresses ----------------------------------------------------------------------------------------
+
+
+def test_private_addresses_are_refused_unless_allowed(site: SiteServer) -> None:
+    small_site(site)
+    with pytest.raises(sr.NothingReadable) as caught, sr.urls(site.url) as urls:
+        list(urls)
+    assert caught.value.outcomes[0].problems["F13"] == 1
+    assert site.received == []
+
+
+class Half:
+    """A Fetcher: public.example is played, everything else is really asked for."""
+
+    def __init__(self, pages: dict[str, Page]) -> None:
+        self.pages = pages
+        self.network = sr.AiohttpFetcher(user_agent="test")
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+        if urlsplit(url).hostname != "public.example":
+            async with self.network.fetch(url, headers) as response:
+                yield response
+            return
+        status, given, body = self.pages.get(urlsplit(url).path, (404, {}, b""))
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield body
+
+        yield sr.Response(status, {name.lower(): value for name, value in given.items()}, chunks(), url)
+
+
+HOSTS = ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1")
+
+
+def elsewhere(site: SiteServer, host: str) -> str:
+    return f"http://{host}:{urlsplit(site.url).port}/secret.xml"
+
+
+def read_half(pages: dict[str, Page]) -> tuple[list[str], sr.AsyncUrlStream]:
+    async def main() -> tuple[list[str], sr.AsyncUrlStream]:
+        half = Half(pages)
+        try:
+            async with (
+                sr.SitemapReader(fetcher=half, scope="any", limits=sr.Limits(tries=1)) as reader,
+                reader.urls("https://public.example/") as urls,
+            ):
+                return [url.loc async for url in urls], urls
+        finally:
+            await half.network.close()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("obstacle", ["redirect", "index", "robots"])
+def test_private_addresses_are_refused_wherever_they_come_from(site: SiteServer, host: str, obstacle: str) -> None:
+    secret = elsewhere(site, host)
+    site.pages["/secret.xml"] = xml(urlset("https://public.example/leak"))
+    good = xml(urlset("https://public.example/1"))
+    pages: dict[str, Page] = {
+        "/good.xml": good,
+        "/index.xml": xml(index(secret)) if obstacle == "index" else good,
+        "/moved.xml": (302, {"Location": secret}, b"") if obstacle == "redirect" else good,
+    }
+    lines = [f"Sitemap: https://public.example/{name}.xml" for name in ("good", "index", "moved")]
+    pages["/robots.txt"] = robots(*lines, *([f"Sitemap: {secret}"] if obstacle == "robots" else []))
+    found, urls = read_half(pages)
+    assert "https://public.example/1" in found
+    assert "https://public.example/leak" not in found
+    assert not urls.complete
+    assert "F13" in urls.problems.counts
+    assert site.received == []
+
+
+def test_userinfo_of_a_sitemap_is_never_sent(site: SiteServer) -> None:
+    small_site(site)
+    listed = site.url.replace("http://", "http://user:secret@") + "/index.xml"
+    site.pages["/robots.txt"] = robots(f"Sitemap: {listed}")
+    with sr.urls(site.url, allow_private=True, probe="never") as urls:
+        list(urls)
+    assert not any("authorization" in request.headers for request in site.received)
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_threads() -> Iterator[None]:
+    yield
+    assert not any(thread.name == "sitemap-reader" for thread in threading.enumerate())

@@ -1,0 +1,841 @@
+"""The frontier, played by hand: a dict of URL -> answers in place of the network, a number in place of a clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import attrs
+import pytest
+
+from sitemap_reader.limits import Limits
+from sitemap_reader.problems import Problem
+from sitemap_reader.read.document import SitemapParser
+from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
+from sitemap_reader.walk.window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+SITE = "https://shop.example"
+ROBOTS = f"{SITE}/robots.txt"
+MAP = f"{SITE}/sitemap.xml"
+INDEX = f"{SITE}/index.xml"
+REFUSED = Failed("F04", "connection refused")
+
+# What a URL answers: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
+Reply = str | int | tuple[int, dict[str, str]] | Failed
+Pages = dict[str, Reply | list[Reply]]
+
+
+@attrs.define
+class Walk:
+    """A walk that came to its end, and what was seen on the way."""
+
+    frontier: Frontier
+    asked: list[str] = attrs.field(factory=list)
+    at: list[float] = attrs.field(factory=list)  # when each was asked
+    most_in_flight: int = 0
+    most_a_host: int = 0
+    records: list[UrlRecord] = attrs.field(factory=list)
+    told: list[Problem | Outcome] = attrs.field(factory=list)
+
+    @property
+    def documents(self) -> list[str]:
+        return [url for url in self.asked if not url.endswith("/robots.txt")]
+
+    @property
+    def locs(self) -> list[str]:
+        return [record.loc for record in self.records]
+
+    @property
+    def codes(self) -> list[str]:
+        return [told.code for told in self.told if isinstance(told, Problem)]
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        found = [told for told in self.told if isinstance(told, Outcome)]
+        by_url = {str(outcome.url): outcome for outcome in found}
+        assert len(by_url) == len(found), "a document came to its end twice"
+        return by_url
+
+    def problem(self, code: str) -> Problem:
+        (found,) = [told for told in self.told if isinstance(told, Problem) and told.code == code]
+        return found
+
+
+def walk(
+    targets: str | list[str], pages: Mapping[str, Reply | list[Reply]], *, takes: float = 0.0, **plan: object
+) -> Walk:
+    """Plays the walk to its end; each answer `takes` so many seconds. Fails where it would wait for ever."""
+    seeds = [parse_target(target) for target in ([targets] if isinstance(targets, str) else targets)]
+    frontier = Frontier(seeds, Plan(**plan), jitter=lambda: 0.5)  # type: ignore[arg-type]
+    replies = {url: list(reply) if isinstance(reply, list) else [reply] for url, reply in pages.items()}
+    seen = Walk(frontier)
+    now = 0.0
+    flying: list[Visit] = []
+    while not frontier.done:
+        for visit in frontier.next_requests(now):
+            seen.asked.append(visit.url)
+            seen.at.append(now)
+            flying.append(visit)
+        seen.most_in_flight = max(seen.most_in_flight, len(flying))
+        by_host = Counter(urlsplit(visit.url).netloc for visit in flying)
+        seen.most_a_host = max([seen.most_a_host, *by_host.values()])
+        if flying:
+            now += takes
+            visit = flying.pop(0)
+            answers = replies.get(visit.url, [404])
+            answer(seen, visit, answers.pop(0) if len(answers) > 1 else answers[0], now)
+        elif not frontier.done:
+            seconds = frontier.wait(now)
+            assert seconds is not None, f"stuck after {seen.asked}"
+            now += seconds
+        seen.told += frontier.take()
+        assert len(seen.asked) < 1000
+    return seen
+
+
+def answer(seen: Walk, visit: Visit, reply: Reply, now: float) -> None:
+    frontier = seen.frontier
+    if isinstance(reply, Failed):
+        frontier.receive(visit, reply, now, TODAY)
+        return
+    body = reply if isinstance(reply, str) else ""
+    status, headers = reply if isinstance(reply, tuple) else (200 if isinstance(reply, str) else reply, {})
+    if not frontier.receive(visit, Head(status, headers), now, TODAY):
+        return
+    parser = SitemapParser(
+        url=visit.asked,
+        final_url=visit.url,
+        scope=frontier.plan.scope,
+        authorities=frontier.authorities(visit),
+        limits=frontier.plan.limits,
+    )
+    for item in [*parser.feed(body.encode()), *parser.close()]:
+        if isinstance(item, SitemapRef):
+            frontier.receive(visit, item, now, TODAY)
+        elif isinstance(item, UrlRecord):
+            seen.records.append(item)
+    frontier.receive(visit, Finished(parser.outcome, parser.robots_text), now, TODAY)
+
+
+def names(*sitemaps: str, rules: str = "") -> str:
+    """A robots.txt."""
+    return f"User-agent: *\n{rules}\n" + "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps)
+
+
+def index(*children: str, lastmod: str | None = None) -> str:
+    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    entries = "".join(f"<sitemap><loc>{child}</loc>{date}</sitemap>" for child in children)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
+
+
+def urlset(*locs: str) -> str:
+    entries = "".join(f"<url><loc>{loc}</loc></url>" for loc in locs)
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+
+
+# --- robots.txt: permission -----------------------------------------------------------------------------------
+
+
+def test_robots_txt_is_asked_before_anything_else() -> None:
+    seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS, MAP]
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.outcomes[MAP].why == "robots"
+    assert seen.outcomes[MAP].parents == [ROBOTS]
+
+
+def test_documents_wait_until_robots_txt_has_been_read() -> None:
+    frontier = Frontier([parse_target(MAP)], Plan())
+    (robots,) = frontier.next_requests(0.0)
+    assert robots.url == ROBOTS
+    assert frontier.next_requests(5.0) == []
+    assert frontier.wait(5.0) is None
+    frontier.receive(robots, Head(404, {}), 6.0, TODAY)
+    assert [visit.url for visit in frontier.next_requests(6.0)] == [MAP]
+
+
+def test_a_forbidden_sitemap_is_not_fetched_and_said_so() -> None:
+    seen = walk(SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: urlset(f"{SITE}/1")}, probe="never")
+    assert seen.asked == [ROBOTS]
+    assert seen.problem("F02").sitemap == MAP
+    assert not seen.outcomes[MAP].complete
+
+
+def test_without_obedience_a_forbidden_sitemap_is_fetched() -> None:
+    pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP: urlset(f"{SITE}/1")}
+    seen = walk(SITE, pages, obey_robots=False)
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.at == [0.0, 0.0]
+
+
+def test_robots_txt_speaks_to_our_own_user_agent() -> None:
+    rules = f"User-agent: bot\nDisallow: /\n\nUser-agent: *\nAllow: /\n\nSitemap: {MAP}\n"
+    assert walk(SITE, {ROBOTS: rules, MAP: urlset(f"{SITE}/1")}, user_agent="bot/2.0").locs == []
+    assert walk(SITE, {ROBOTS: rules, MAP: urlset(f"{SITE}/1")}, user_agent="other/2.0").locs == [f"{SITE}/1"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
+def test_robots_txt_that_is_unavailable_permits_all(status: int) -> None:
+    seen = walk(SITE, {ROBOTS: status, MAP: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS, MAP]
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.outcomes[ROBOTS].complete
+
+
+@pytest.mark.parametrize("reply", [429, 500, 503, REFUSED])
+def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply) -> None:
+    seen = walk(MAP, {ROBOTS: reply, MAP: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS] * 3
+    assert seen.codes.count("F14") == 1
+    assert seen.problem("F02").sitemap == MAP
+    assert not seen.outcomes[ROBOTS].complete
+
+
+def test_no_path_is_guessed_on_a_host_whose_robots_txt_is_unreachable() -> None:
+    seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS] * 3
+    assert list(seen.outcomes) == [ROBOTS]
+
+
+def test_without_obedience_an_unreachable_robots_txt_stops_nothing() -> None:
+    seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")}, obey_robots=False)
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_robots_txt_that_comes_at_the_second_try_counts() -> None:
+    seen = walk(SITE, {ROBOTS: [503, names(MAP)], MAP: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+    assert "F14" not in seen.codes
+
+
+# --- where a site starts --------------------------------------------------------------------------------------
+
+
+def test_a_bare_host_is_https_then_http() -> None:
+    http = "http://shop.example"
+    pages: Pages = {
+        ROBOTS: REFUSED,
+        f"{http}/robots.txt": names(f"{http}/sitemap.xml"),
+        f"{http}/sitemap.xml": urlset(f"{http}/1"),
+    }
+    seen = walk("shop.example", pages)
+    assert seen.asked == [ROBOTS, f"{http}/robots.txt", f"{http}/sitemap.xml"]
+    assert seen.locs == [f"{http}/1"]
+    assert all(outcome.complete for outcome in seen.outcomes.values())
+
+
+def test_a_bare_host_that_answers_over_https_is_not_asked_over_http() -> None:
+    seen = walk("shop.example", {MAP: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS, MAP]
+
+
+def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
+
+    frontier = Frontier([parse_target("shop.example")], Plan(), jitter=lambda: 0.5)
+    (robots,) = frontier.next_requests(0.0)
+    assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
+    frontier.receive(robots, Failed("F04", "reset"), 0.0, TODAY)
+    (again,) = frontier.next_requests(60.0)
+    assert again.url == ROBOTS
+
+
+def test_both_schemes_that_fail_are_both_told() -> None:
+    seen = walk("shop.example", {ROBOTS: REFUSED, "http://shop.example/robots.txt": REFUSED})
+    assert {url for url, outcome in seen.outcomes.items() if not outcome.complete} == {
+        ROBOTS,
+        "http://shop.example/robots.txt",
+    }
+
+
+def test_a_sitemap_on_the_scheme_that_failed_is_asked_for_all_the_same() -> None:
+    """http answered, and names a sitemap on the https host that did not: it must not wait for ever."""
+    http = "http://shop.example/robots.txt"
+    seen = walk("shop.example", {ROBOTS: [REFUSED, 404], http: names(MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS, http, ROBOTS, MAP]
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_a_document_that_is_named_is_read_and_nothing_is_guessed() -> None:
+    target = f"{SITE}/maps/products.xml?page=2"
+    seen = walk(target, {ROBOTS: names(MAP), target: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
+    assert seen.asked == [ROBOTS, target]
+    assert seen.outcomes[target].why == "given"
+    assert seen.locs == [f"{SITE}/1"], "a document that the user names speaks for its host"
+
+
+def test_a_robots_txt_that_is_named_gives_its_sitemaps_and_no_guesses() -> None:
+    pages: Pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": 404, MAP: urlset(f"{SITE}/1")}
+    seen = walk(ROBOTS, pages)
+    assert seen.asked == [ROBOTS, f"{SITE}/a.xml"]
+
+
+@pytest.mark.parametrize("targets", [[MAP, SITE], [SITE, MAP]])
+def test_a_document_and_its_site_together_are_both_walked(targets: list[str]) -> None:
+    pages = {ROBOTS: names(MAP, f"{SITE}/b.xml"), MAP: urlset(f"{SITE}/1"), f"{SITE}/b.xml": urlset(f"{SITE}/2")}
+    seen = walk(targets, pages)
+    assert sorted(seen.asked) == sorted([ROBOTS, MAP, f"{SITE}/b.xml"])
+
+
+def test_a_document_that_is_named_twice_is_fetched_once() -> None:
+    assert walk([MAP, MAP], {MAP: urlset(f"{SITE}/1")}).documents == [MAP]
+
+
+# --- what robots.txt proves -----------------------------------------------------------------------------------
+
+
+def test_a_sitemap_line_proves_the_whole_host_on_both_schemes() -> None:
+    deep = f"{SITE}/maps/deep/sitemap.xml"
+    locs = [f"{SITE}/1", "http://shop.example/2", "https://other.example/3", "https://shop.example:8443/4"]
+    seen = walk(SITE, {ROBOTS: names(deep), deep: urlset(*locs)})
+    assert seen.locs == locs[:2]
+    assert seen.outcomes[deep].dropped == {"host": 1, "port": 1}
+
+
+def test_a_sitemap_on_another_host_speaks_for_the_host_whose_robots_txt_names_it() -> None:
+    elsewhere = "https://maps.example/shop/sitemap.xml"
+    locs = [f"{SITE}/1", "https://maps.example/shop/2", "https://maps.example/3"]
+    seen = walk(SITE, {ROBOTS: names(elsewhere), elsewhere: urlset(*locs)})
+    assert seen.asked == [ROBOTS, "https://maps.example/robots.txt", elsewhere]
+    assert seen.locs == locs[:2]
+    assert seen.outcomes[elsewhere].dropped == {"path": 1}
+
+
+def test_the_proof_travels_down_an_index_and_through_a_redirect() -> None:
+    top, moved, child = (f"https://maps.example/{name}.xml" for name in ("top", "moved/top", "moved/child"))
+    pages: Pages = {ROBOTS: names(top), top: (301, {"location": moved}), moved: index(child)}
+    pages[child] = urlset(f"{SITE}/1")
+    assert walk(SITE, pages).locs == [f"{SITE}/1"]
+
+
+@pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
+def test_a_redirect_of_robots_txt_proves_the_other_host_within_one_domain(final: str, proven: bool) -> None:
+    listing = f"{SITE}/maps/a.xml"
+    pages: Pages = {
+        ROBOTS: (301, {"location": f"{final}/robots.txt"}),
+        f"{final}/robots.txt": names(listing),
+        listing: urlset(f"{SITE}/1", f"{final}/2"),
+    }
+    seen = walk(SITE, pages)
+    assert seen.locs == ([f"{SITE}/1", f"{final}/2"] if proven else [f"{SITE}/1"])
+
+
+def test_the_robots_txt_of_a_document_that_is_named_gives_proof_and_permission_only() -> None:
+    """What it lists is not fetched, but for the document itself it counts."""
+    pages = {ROBOTS: names(f"{SITE}/other.xml", rules="Disallow: /index.xml"), INDEX: index(MAP)}
+    seen = walk(INDEX, pages)
+    assert seen.asked == [ROBOTS]
+    assert seen.codes == ["F02"]
+
+
+def test_robots_txt_that_redirects_to_a_document_of_the_walk_does_not_stop_it() -> None:
+    seen = walk(MAP, {ROBOTS: (302, {"location": MAP}), MAP: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_more_redirects_of_robots_txt_than_the_limit_are_not_followed() -> None:
+    steps = [ROBOTS, *(f"{SITE}/r{number}" for number in range(7))]
+    pages: Pages = {
+        start: (302, {"location": end}) for start, end in pairwise(steps)
+    }
+    assert walk(ROBOTS, pages).asked == steps[:6]
+    assert walk(ROBOTS, {**pages, f"{SITE}/r4": names(MAP), MAP: urlset(f"{SITE}/1")}).locs == [f"{SITE}/1"]
+
+
+# --- discovery ------------------------------------------------------------------------------------------------
+
+
+def test_well_known_paths_are_tried_in_order_up_to_the_first_sitemap() -> None:
+    found = SITE + WELL_KNOWN[3]
+    seen = walk(SITE, {found: urlset(f"{SITE}/1"), SITE + WELL_KNOWN[5]: urlset(f"{SITE}/2")})
+    assert seen.asked == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
+    assert seen.outcomes[found].why == "well-known"
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_failed_guesses_leave_no_outcome_and_no_problem() -> None:
+    pages: Pages = {
+        SITE + WELL_KNOWN[1]: "<html><body>not here</body></html>",
+        SITE + WELL_KNOWN[2]: (301, {"location": f"{SITE}/"}),
+        SITE + WELL_KNOWN[3]: REFUSED,
+        SITE + WELL_KNOWN[4]: "",
+    }
+    seen = walk(SITE, pages)
+    assert [url for url in dict.fromkeys(seen.documents) if url != f"{SITE}/"] == [SITE + path for path in WELL_KNOWN]
+    assert list(seen.outcomes) == [ROBOTS]
+    assert seen.codes == []
+    assert seen.frontier.sites[0].candidates == []
+
+
+def test_a_guess_that_redirects_to_a_sitemap_tells_of_the_redirect() -> None:
+    seen = walk(SITE, {MAP: (301, {"location": f"{SITE}/s.xml"}), f"{SITE}/s.xml": urlset(f"{SITE}/1")})
+    assert seen.documents == [MAP, f"{SITE}/s.xml"]
+    assert seen.problem("F03").sitemap == MAP
+    assert seen.outcomes[MAP].final_url == f"{SITE}/s.xml"
+
+
+@pytest.mark.parametrize("bad", [404, "<html></html>", REFUSED])
+def test_paths_are_guessed_where_none_that_robots_names_holds_a_sitemap(bad: Reply) -> None:
+    seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": bad, MAP: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+    assert not seen.outcomes[f"{SITE}/a.xml"].complete
+
+
+def test_paths_are_not_guessed_before_every_named_candidate_has_ended() -> None:
+    slow, good = f"{SITE}/slow.xml", f"{SITE}/good.xml"
+    seen = walk(SITE, {ROBOTS: names(slow, good), slow: 404, good: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
+    assert seen.documents == [slow, good]
+
+
+def test_probe_always_guesses_beside_what_robots_names() -> None:
+    pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")}
+    assert walk(SITE, pages).documents == [f"{SITE}/a.xml"]
+    assert walk(SITE, pages, probe="always").documents == [f"{SITE}/a.xml", MAP]
+
+
+def test_probe_always_goes_past_a_path_that_robots_names() -> None:
+    seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")}, probe="always")
+    assert seen.documents == [SITE + path for path in WELL_KNOWN]
+
+
+def test_a_robots_txt_over_the_byte_limit_still_leads_to_guesses() -> None:
+    seen = walk(SITE, {ROBOTS: names() + "#" * 600, MAP: urlset(f"{SITE}/1")}, limits=Limits(max_robots_bytes=500))
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_a_host_that_never_answers_is_not_asked_for_guesses() -> None:
+    assert walk(SITE, {ROBOTS: REFUSED}, obey_robots=False).asked == [ROBOTS] * 3
+
+
+def test_probe_never_guesses_nothing() -> None:
+    seen = walk(SITE, {MAP: urlset(f"{SITE}/1")}, probe="never")
+    assert seen.asked == [ROBOTS]
+
+
+def test_robots_txt_without_a_sitemap_line_is_noted() -> None:
+    assert walk(SITE, {ROBOTS: names(), MAP: urlset()}).problem("F09").sitemap == ROBOTS
+    assert "F09" not in walk(SITE, {ROBOTS: names(MAP), MAP: urlset()}).codes
+
+
+def test_candidates_are_what_robots_names_and_the_guess_that_held() -> None:
+    seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), SITE + WELL_KNOWN[1]: urlset()})
+    candidates = seen.frontier.sites[0].candidates
+    assert [(each.url, each.why, each.status, each.format) for each in candidates] == [
+        (f"{SITE}/a.xml", "robots", 404, None),
+        (SITE + WELL_KNOWN[1], "well-known", 200, "urlset"),
+    ]
+    assert str(candidates[0].problem).startswith("F01 404 Not Found")
+
+
+# --- children of an index -------------------------------------------------------------------------------------
+
+
+def test_children_of_an_index_are_read() -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    seen = walk(INDEX, {INDEX: index(a, b), a: urlset(f"{SITE}/1"), b: urlset(f"{SITE}/2")})
+    assert seen.documents == [INDEX, a, b]
+    assert seen.outcomes[a].why == "index"
+    assert seen.outcomes[a].parents == [INDEX]
+    assert seen.codes == []
+
+
+def test_without_descent_the_candidates_are_all() -> None:
+    assert walk(INDEX, {INDEX: index(MAP), MAP: urlset()}, descend=False).documents == [INDEX]
+
+
+@pytest.mark.parametrize(
+    "child", ["https://other.example/a.xml", "https://www.shop.example/a.xml", "https://shop.example:8443/a.xml"]
+)
+def test_a_child_on_another_host_is_dropped(child: str) -> None:
+    seen = walk(INDEX, {INDEX: index(child, MAP), MAP: urlset(), child: urlset()})
+    assert seen.documents == [INDEX, MAP]
+    assert seen.problem("U04").raw == child
+    assert seen.outcomes[INDEX].complete
+
+
+@pytest.mark.parametrize(
+    ("scope", "child"),
+    [
+        ("any", "https://other.example/a.xml"),
+        ("domain", "https://www.shop.example/a.xml"),
+        ("host", "http://shop.example/a.xml"),
+    ],
+)
+def test_a_wider_scope_follows_children_elsewhere(scope: str, child: str) -> None:
+    assert child in walk(INDEX, {INDEX: index(child)}, scope=scope).documents
+
+
+def test_a_child_on_another_host_that_robots_txt_proves_is_read() -> None:
+    child = "https://other.example/a.xml"
+    pages = {ROBOTS: names(INDEX, child), INDEX: index(child), child: urlset(f"{SITE}/1")}
+    seen = walk(SITE, pages)
+    assert seen.locs == [f"{SITE}/1"]
+    assert "U04" not in seen.codes
+    assert seen.outcomes[child].parents == [ROBOTS, INDEX]
+
+
+def test_a_sitemap_line_proves_a_child_that_only_an_index_leads_to() -> None:
+    """The user names the index: what its host's robots.txt lists is proof, not a candidate."""
+    child = "https://other.example/a.xml"
+    seen = walk(INDEX, {ROBOTS: names(child), INDEX: index(child), child: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_robots_txt_is_a_parent_of_what_it_lists_though_the_user_named_it() -> None:
+    assert walk(MAP, {ROBOTS: names(MAP), MAP: urlset()}).outcomes[MAP].parents == [ROBOTS]
+
+
+def test_a_child_above_the_directory_is_noted_and_read() -> None:
+    deep = f"{SITE}/maps/index.xml"
+    seen = walk(deep, {deep: index(MAP, f"{SITE}/maps/b.xml"), MAP: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.problem("S13").raw == MAP
+
+
+def test_a_child_speaks_for_its_own_directory_only_where_nothing_proves_more() -> None:
+    """Below a document that speaks for one directory, a child elsewhere on the host adds its own."""
+    top, child = "https://maps.example/a/index.xml", "https://maps.example/b/child.xml"
+    locs = ["https://maps.example/a/1", "https://maps.example/b/2", "https://maps.example/3"]
+    seen = walk(SITE, {ROBOTS: names(top), top: index(child), child: urlset(*locs)})
+    assert seen.locs == locs[:2]
+
+
+def test_a_child_that_is_listed_twice_is_noted_and_fetched_once() -> None:
+    seen = walk(INDEX, {INDEX: index(MAP, MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.documents == [INDEX, MAP]
+    assert seen.problem("S12").sitemap == INDEX
+    assert seen.outcomes[MAP].parents == [INDEX]
+
+
+def test_a_document_of_several_parents_is_fetched_once_and_has_them_all() -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    pages = {ROBOTS: names(a, b, MAP), a: index(MAP), b: index(MAP), MAP: urlset(f"{SITE}/1")}
+    seen = walk(SITE, pages)
+    assert sorted(seen.documents) == sorted([a, b, MAP])
+    assert seen.outcomes[MAP].parents == [ROBOTS, a, b]
+    assert "S12" not in seen.codes
+
+
+def test_parents_that_come_later_are_in_the_outcome() -> None:
+    """The second parent names the document when its outcome is out already."""
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    seen = walk(SITE, {ROBOTS: names(a, b), a: index(MAP), b: [503, index(MAP)], MAP: urlset()})
+    assert seen.outcomes[MAP].parents == [a, b]
+
+
+def test_an_index_that_lists_itself_is_noted_and_read_once() -> None:
+    seen = walk(INDEX, {INDEX: index(INDEX, MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.documents == [INDEX, MAP]
+    assert seen.problem("S05").raw == INDEX
+    assert "S04" not in seen.codes
+    assert seen.outcomes[INDEX].complete
+
+
+def test_a_ring_of_indexes_is_noted_and_ends() -> None:
+    a, b, c = (f"{SITE}/{name}.xml" for name in "abc")
+    seen = walk(a, {a: index(b), b: index(c), c: index(a, MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.documents == [a, b, c, MAP]
+    assert (seen.problem("S05").sitemap, seen.problem("S05").raw) == (c, a)
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_an_index_within_an_index_is_noted_and_followed() -> None:
+    seen = walk(INDEX, {INDEX: index(f"{SITE}/a.xml"), f"{SITE}/a.xml": index(MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.problem("S04").sitemap == f"{SITE}/a.xml"
+    assert seen.locs == [f"{SITE}/1"]
+
+
+@pytest.mark.parametrize(("depth", "reached"), [(3, True), (2, False)])
+def test_indexes_are_followed_as_deep_as_the_limit(depth: int, reached: bool) -> None:
+    chain = [f"{SITE}/{number}.xml" for number in range(3)]
+    pages: Pages = {
+        INDEX: index(chain[0]),
+        chain[0]: index(chain[1]),
+        chain[1]: index(chain[2]),
+        chain[2]: urlset(f"{SITE}/page"),
+    }
+    seen = walk(INDEX, pages, limits=Limits(max_index_depth=depth))
+    assert (chain[2] in seen.documents) is reached
+    assert ("S14" in seen.codes) is not reached
+    assert seen.outcomes[chain[1]].complete is reached
+
+
+def test_five_levels_are_the_default() -> None:
+    chain = [f"{SITE}/{number}.xml" for number in range(9)]
+    pages: Pages = {
+        above: index(below) for above, below in pairwise(chain)
+    }
+    assert walk(chain[0], pages).documents == chain[:6]
+
+
+def test_no_more_documents_are_read_than_the_limit() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(3)]
+    pages: Pages = {INDEX: index(*children), **{child: urlset() for child in children}}
+    exact = walk(INDEX, pages, limits=Limits(max_documents=4))
+    assert exact.documents == [INDEX, *children]
+    assert exact.codes == []
+    under = walk(INDEX, pages, limits=Limits(max_documents=3))
+    assert under.documents == [INDEX, *children[:2]]
+    assert "max_documents" in under.problem("S16").message
+    assert not under.outcomes[children[2]].complete
+
+
+def test_no_more_bytes_are_read_than_the_limit() -> None:
+    body = urlset(f"{SITE}/1")
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    pages: Pages = {a: body, b: body}
+    assert walk([a, b], pages, per_host=1, limits=Limits(max_site_bytes=len(body))).documents == [a, b]
+    under = walk([a, b], pages, per_host=1, limits=Limits(max_site_bytes=len(body) - 1))
+    assert under.documents == [a]
+    assert "max_site_bytes" in under.problem("S16").message
+    assert not under.outcomes[b].complete
+
+
+def test_children_older_than_the_window_are_left_out_and_counted() -> None:
+    pages = {INDEX: index(MAP, f"{SITE}/b.xml", lastmod="2025-01-31"), MAP: urlset()}
+    old = walk(INDEX, pages, window=Window(since=datetime(2025, 2, 1, tzinfo=UTC)))
+    assert old.documents == [INDEX]
+    assert old.frontier.pruned == {"since": 2}
+    assert old.outcomes[INDEX].complete
+    same_day = walk(INDEX, pages, window=Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC)))
+    assert len(same_day.documents) == 3
+    assert not same_day.frontier.pruned
+
+
+def test_until_leaves_out_no_child() -> None:
+    """A sitemap that changed later may still list older pages."""
+    pages = {INDEX: index(MAP, lastmod="2025-01-31"), MAP: urlset()}
+    assert MAP in walk(INDEX, pages, window=Window(until=datetime(2024, 1, 1, tzinfo=UTC))).documents
+
+
+def test_the_caller_decides_which_children_are_followed() -> None:
+    a, b = f"{SITE}/product.xml", f"{SITE}/blog.xml"
+    seen = walk(INDEX, {INDEX: index(a, b), a: urlset(), b: urlset()}, follow=lambda ref: "product" in ref.loc)
+    assert seen.documents == [INDEX, a]
+    assert seen.frontier.pruned == {"follow": 1}
+    assert seen.outcomes[INDEX].complete
+
+
+# --- redirects ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_followed_and_noted(status: int) -> None:
+    seen = walk(MAP, {MAP: (status, {"location": "/s/moved.xml"}), f"{SITE}/s/moved.xml": urlset(f"{SITE}/s/1")})
+    assert seen.locs == [f"{SITE}/s/1"]
+    assert "https://shop.example/s/moved.xml" in seen.problem("F03").message
+    outcome = seen.outcomes[MAP]
+    assert (outcome.url, outcome.final_url, outcome.status) == (MAP, f"{SITE}/s/moved.xml", 200)
+    assert [record.sitemap for record in seen.records] == [MAP]
+
+
+def test_a_redirect_without_a_location_is_a_failure() -> None:
+    seen = walk(MAP, {MAP: 302})
+    assert seen.problem("F01").message.startswith("302 Found")
+
+
+@pytest.mark.parametrize(
+    "steps", [[MAP, MAP], [MAP, f"{SITE}/b.xml", MAP], [MAP, f"{SITE}/b.xml", f"{SITE}/c.xml", f"{SITE}/b.xml"]]
+)
+def test_a_redirect_loop_ends_with_an_error(steps: list[str]) -> None:
+    seen = walk(MAP, {start: (302, {"location": end}) for start, end in pairwise(steps)})
+    assert "redirect loop" in seen.problem("F04").message
+    assert seen.documents == steps[:-1]
+    assert not seen.outcomes[MAP].complete
+
+
+@pytest.mark.parametrize(("limit", "read"), [(3, True), (2, False)])
+def test_redirects_are_followed_up_to_the_limit(limit: int, read: bool) -> None:
+    steps = [f"{SITE}/{number}.xml" for number in range(4)]
+    pages: Pages = {
+        start: (302, {"location": end}) for start, end in pairwise(steps)
+    }
+    pages[steps[-1]] = urlset(f"{SITE}/page")
+    seen = walk(steps[0], pages, limits=Limits(max_redirects=limit))
+    assert (seen.locs == [f"{SITE}/page"]) is read
+    assert ("F04" in seen.codes) is not read
+
+
+def test_a_redirect_to_another_host_asks_its_robots_txt() -> None:
+    moved = "https://cdn.example/s.xml"
+    pages: Pages = {MAP: (302, {"location": moved}), moved: urlset("https://cdn.example/1")}
+    seen = walk(MAP, pages)
+    assert seen.asked == [ROBOTS, MAP, "https://cdn.example/robots.txt", moved]
+    forbidden = walk(MAP, {**pages, "https://cdn.example/robots.txt": names(rules="Disallow: /")})
+    assert moved not in forbidden.asked
+    assert "https://cdn.example/robots.txt" in forbidden.problem("F02").message
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "ftp://shop.example/a.xml", "javascript:0", "http://[/"])
+def test_a_redirect_out_of_http_is_refused(location: str) -> None:
+    seen = walk(MAP, {MAP: (302, {"location": location})})
+    assert "no http or https URL" in seen.problem("F04").message
+    assert not seen.outcomes[MAP].complete
+
+
+def test_a_redirect_to_a_document_that_is_known_reads_it_once() -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    seen = walk(INDEX, {INDEX: index(a, b), a: urlset(f"{SITE}/1"), b: (301, {"location": a})})
+    assert seen.documents == [INDEX, a, b]
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.outcomes[a].parents == [INDEX, b]
+
+
+# --- retries and pace -----------------------------------------------------------------------------------------
+
+
+def test_failures_that_pass_are_tried_again_with_growing_waits() -> None:
+    seen = walk(MAP, {MAP: [REFUSED, 500, urlset(f"{SITE}/1")]})
+    assert seen.documents == [MAP] * 3
+    assert seen.at[1:] == [0.0, 0.5, 1.5]
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.codes == []
+
+
+@pytest.mark.parametrize("tries", [1, 2, 5])
+def test_a_document_is_tried_as_often_as_the_limit_says(tries: int) -> None:
+    seen = walk(MAP, {MAP: 502}, limits=Limits(tries=tries))
+    assert seen.documents == [MAP] * tries
+    assert seen.problem("F01").message == "502 Bad Gateway"
+
+
+@pytest.mark.parametrize("reply", [400, 403, 404, 410, 206, 304, 999, 101, Failed("F13", "refused", transient=False)])
+def test_failures_that_stay_are_asked_for_once(reply: Reply) -> None:
+    seen = walk(MAP, {MAP: reply})
+    assert seen.documents == [MAP]
+    assert not seen.outcomes[MAP].complete
+
+
+def test_the_tries_count_anew_behind_a_redirect() -> None:
+    moved = f"{SITE}/moved.xml"
+    seen = walk(MAP, {MAP: [500, 500, (302, {"location": moved})], moved: [500, 500, urlset(f"{SITE}/1")]})
+    assert seen.documents == [MAP] * 3 + [moved] * 3
+    assert seen.locs == [f"{SITE}/1"]
+
+
+def test_what_has_given_entries_is_not_asked_for_again() -> None:
+    part = Failed("F04", "reset", given=7, outcome=Outcome(entries=7, kept=7, format="urlset"))
+    seen = walk(MAP, {MAP: part})
+    assert seen.documents == [MAP]
+    assert (seen.outcomes[MAP].kept, seen.outcomes[MAP].complete) == (7, False)
+    assert seen.problem("F04").message == "reset"
+
+
+def test_the_place_that_listed_it_is_in_the_message() -> None:
+    seen = walk(INDEX, {INDEX: index(MAP)})
+    assert seen.problem("F01").message == "404 Not Found (listed in index.xml:1)"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("asked", ["20", "Sun, 01 Mar 2026 12:00:20 GMT"])
+def test_retry_after_holds_the_whole_host(status: int, asked: str) -> None:
+    other = f"{SITE}/b.xml"
+    pages: Pages = {MAP: [(status, {"retry-after": asked}), urlset()], other: urlset()}
+    seen = walk([MAP, other], pages, per_host=1)
+    assert dict(zip(seen.asked, seen.at, strict=True)) == {ROBOTS: 0.0, MAP: 20.0, other: 20.0}
+
+
+def test_retry_after_is_a_minimum() -> None:
+    seen = walk(MAP, {MAP: [(503, {"retry-after": "0"}), urlset()]})
+    assert seen.at[-1] == 0.5
+
+
+@pytest.mark.parametrize(("seconds", "given_up"), [("60", False), ("61", True)])
+def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, given_up: bool) -> None:
+    other = f"{SITE}/b.xml"
+    pages: Pages = {MAP: [(503, {"retry-after": seconds}), urlset()], other: urlset()}
+    seen = walk([MAP, other], pages, per_host=1)
+    assert seen.codes == (["F04", "F04"] if given_up else [])
+    assert (seen.documents == [MAP]) is given_up
+    assert all(outcome.complete is not given_up for url, outcome in seen.outcomes.items() if url != ROBOTS)
+
+
+def test_a_host_that_is_given_up_takes_no_new_documents() -> None:
+    elsewhere = "https://maps.example/index.xml"
+    pages: Pages = {
+        ROBOTS: names(MAP, elsewhere),
+        MAP: (429, {"retry-after": "86400"}),
+        elsewhere: index(f"{SITE}/late.xml"),
+    }
+    seen = walk(SITE, pages, probe="never")
+    assert f"{SITE}/late.xml" not in seen.asked
+    assert "max_wait_seconds" in seen.outcomes[f"{SITE}/late.xml"].samples[0].message
+
+
+@pytest.mark.parametrize("first", [ROBOTS, MAP])
+def test_giving_a_host_up_is_told_even_where_nothing_names_a_sitemap(first: str) -> None:
+    seen = walk(SITE, {first: (503, {"retry-after": "3600"})})
+    assert "F04" in seen.codes
+    assert any(not outcome.complete for outcome in seen.outcomes.values())
+    assert seen.asked == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
+
+
+def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(4)]
+    pages: Pages = {ROBOTS: names(*children, rules="Crawl-delay: 10")}
+    seen = walk(SITE, {**pages, **{child: urlset() for child in children}}, takes=1.0)
+    assert seen.most_in_flight == 1
+    assert seen.at == [0.0, 10.0, 20.0, 30.0, 40.0]
+
+
+def test_a_crawl_delay_over_the_limit_is_noted_and_shortened() -> None:
+    pages: Pages = {ROBOTS: names(MAP, rules="Crawl-delay: 301"), MAP: urlset()}
+    assert walk(SITE, pages).at == [0.0, 300.0]
+    assert walk(SITE, pages).problem("F15").sitemap == ROBOTS
+    pages[ROBOTS] = names(MAP, rules="Crawl-delay: 300")
+    assert "F15" not in walk(SITE, pages).codes
+
+
+@pytest.mark.parametrize("per_host", [1, 3])
+def test_a_host_is_asked_for_so_many_at_once(per_host: int) -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(9)]
+    seen = walk(SITE, {ROBOTS: names(*children)}, per_host=per_host, probe="never")
+    assert seen.most_a_host == per_host
+
+
+@pytest.mark.parametrize("concurrency", [1, 5])
+def test_all_hosts_together_are_asked_for_so_many_at_once(concurrency: int) -> None:
+    children = [f"https://h{number}.example/{page}.xml" for number in range(4) for page in range(4)]
+    pages: Pages = {ROBOTS: names(*children), **{child: urlset() for child in children}}
+    seen = walk(SITE, pages, concurrency=concurrency)
+    assert seen.most_in_flight == concurrency
+    assert set(seen.documents) == set(children)
+
+
+def test_four_a_host_and_sixteen_in_all_are_the_defaults() -> None:
+    assert (Plan().per_host, Plan().concurrency) == (4, 16)
+
+
+# --- book-keeping ---------------------------------------------------------------------------------------------
+
+
+def test_documents_known_and_done_agree_at_the_end() -> None:
+    seen = walk(INDEX, {INDEX: index(MAP, f"{SITE}/gone.xml"), MAP: urlset()})
+    assert seen.frontier.documents_known == seen.frontier.documents_done == 3
+
+
+def test_validators_and_status_are_in_the_outcome() -> None:
+    frontier = Frontier([parse_target(MAP)], Plan())
+    (robots,) = frontier.next_requests(0.0)
+    frontier.receive(robots, Head(404, {}), 0.0, TODAY)
+    (visit,) = frontier.next_requests(0.0)
+    assert frontier.receive(visit, Head(200, {"etag": '"7"', "last-modified": "yesterday"}), 0.0, TODAY)
+    frontier.receive(visit, Finished(Outcome(format="urlset")), 0.0, TODAY)
+    (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == MAP]
+    assert (outcome.etag, outcome.last_modified, outcome.status) == ('"7"', "yesterday", 200)
+
+
+def test_problems_of_the_walk_are_counted_in_the_outcome() -> None:
+    seen = walk(INDEX, {INDEX: index(*["https://other.example/a.xml"] * 8)})
+    outcome = seen.outcomes[INDEX]
+    assert outcome.problems == {"U04": 8}
+    assert [sample.code for sample in outcome.samples] == ["U04"] * 5

@@ -1,0 +1,125 @@
+"""since and until: what they are made of, and what they let through."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+
+from sitemap_reader.errors import UsageError
+from sitemap_reader.records import SitemapRef, UrlRecord
+from sitemap_reader.walk.window import Moment, Window, make_window
+
+NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
+
+
+def at(year: int, month: int = 1, day: int = 1, hour: int = 0, minute: int = 0, second: int = 0) -> datetime:
+    return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("since", "start"),
+    [
+        ("2026-05-31", at(2026, 5, 31)),
+        ("2026-05", at(2026, 5)),
+        ("2026", at(2026)),
+        ("2026-05-31T10:00:00+02:00", at(2026, 5, 31, 8)),
+        ("30s", at(2026, 6, 15, 12, 29, 30)),
+        ("15m", at(2026, 6, 15, 12, 15)),
+        ("12h", at(2026, 6, 15, 0, 30)),
+        ("7d", at(2026, 6, 8, 12, 30)),
+        (" 2w ", at(2026, 6, 1, 12, 30)),
+        (timedelta(hours=1), at(2026, 6, 15, 11, 30)),
+        (date(2026, 5, 31), at(2026, 5, 31)),
+        (datetime(2026, 5, 31, 10), at(2026, 5, 31, 10)),
+        (datetime(2026, 5, 31, 10, tzinfo=timezone(timedelta(hours=2))), at(2026, 5, 31, 8)),
+    ],
+)
+def test_since_begins_with_what_it_names(since: Moment, start: datetime) -> None:
+    assert make_window(since, None, "keep", NOW) == Window(since=start)
+
+
+@pytest.mark.parametrize(
+    ("until", "end"),
+    [
+        ("2026-05-31", at(2026, 6, 1)),
+        ("2026-05", at(2026, 6)),
+        ("2025", at(2026)),
+        (date(2026, 5, 31), at(2026, 6, 1)),
+        (at(2026, 5, 31, 10), at(2026, 5, 31, 10)),
+        ("7d", at(2026, 6, 8, 12, 30)),
+    ],
+)
+def test_until_takes_in_the_whole_period_that_it_names(until: Moment, end: datetime) -> None:
+    assert make_window(None, until, "keep", NOW) == Window(until=end)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "undated"),
+    [
+        ("yesterday", None, "keep"),
+        (None, "", "keep"),
+        ("7y", None, "keep"),
+        ("2026-02-30", None, "keep"),
+        ("2026-05", "2026-04", "keep"),
+        (at(2026), at(2026), "keep"),
+        (None, None, "maybe"),
+        ("999999w", None, "keep"),
+        (timedelta.max, None, "keep"),
+    ],
+)
+def test_what_cannot_be_a_window_is_refused(since: Moment, until: Moment, undated: str) -> None:
+    with pytest.raises(UsageError):
+        make_window(since, until, undated, NOW)  # type: ignore[arg-type]
+
+
+DAY = make_window("2026-05-10", "2026-05-10", "keep", NOW)
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "precision", "taken"),
+    [
+        (at(2026, 5, 9, 23, 59, 59), "second", False),
+        (at(2026, 5, 10), "second", True),
+        (at(2026, 5, 10, 23, 59, 59), "second", True),
+        (at(2026, 5, 11), "second", False),
+        (at(2026, 5, 9), "day", False),
+        (at(2026, 5, 10), "day", True),
+        (at(2026, 5, 11), "day", False),
+        (at(2026, 5), "month", True),
+        (at(2026, 4), "month", False),
+        (at(2026), "year", True),
+        (at(2025), "year", False),
+    ],
+)
+def test_a_stated_period_matches_if_it_overlaps(lastmod: datetime, precision: str, taken: bool) -> None:
+    record = UrlRecord("https://example.com/", lastmod, precision)  # type: ignore[arg-type]
+    assert DAY.takes(record) is taken
+
+
+def test_undated_pages_are_kept_or_dropped_and_only_where_there_is_a_window() -> None:
+    record = UrlRecord("https://example.com/")
+    assert DAY.takes(record)
+    assert not make_window("7d", None, "drop", NOW).takes(record)
+    assert not make_window(None, "7d", "drop", NOW).takes(record)
+    assert make_window(None, None, "drop", NOW).takes(record)
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "precision", "pruned"),
+    [
+        (at(2026, 5, 9), "day", True),
+        (at(2026, 5, 10), "day", False),
+        (at(2026, 4), "month", True),
+        (at(2026, 5), "month", False),
+        (at(2026, 5, 9, 23, 59, 59), "second", True),
+        (at(2027), "day", False),
+        (None, None, False),
+    ],
+)
+def test_only_children_that_ended_before_since_are_pruned(
+    lastmod: datetime | None, precision: str | None, pruned: bool
+) -> None:
+    ref = SitemapRef("https://example.com/a.xml", lastmod, precision)  # type: ignore[arg-type]
+    assert DAY.prunes(ref) is pruned
+    assert not Window(until=at(2000), undated="drop").prunes(ref)
