@@ -7,6 +7,7 @@ Never decides whether to try again.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import FetchError
@@ -72,10 +73,13 @@ class Reading:
             if parser.stopped:
                 return
 
-    async def end(self) -> Outcome:
-        """The last items, then what became of the document. A feed fallback takes its time off the loop."""
+    async def end(self, *, cut: bool = False) -> Outcome:
+        """The last items, then what became of the document; `cut` where its bytes broke off.
+
+        A feed fallback takes its time off the loop.
+        """
         if not self._seen_enough:
-            await self._give(await asyncio.to_thread(self._parser.close), final=True)
+            await self._give(await asyncio.to_thread(partial(self._parser.close, cut=cut)), final=True)
         outcome = self._parser.outcome
         if self._undue:
             outcome.dropped["date"] = self._undue

@@ -151,6 +151,6 @@ class Run:
         failed = Failed(error.code, str(error), error.transient, given)
         if reading is None or self.frontier.tries_again(visit, failed):
             return failed
-        outcome = await reading.end()
+        outcome = await reading.end(cut=True)
         outcome.complete = False
         return Failed(error.code, str(error), False, given, outcome)

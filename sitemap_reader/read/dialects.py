@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """A format's parser: UTF-8 chunks in, raw entries and problems out."""
+    """A format's parser: UTF-8 chunks in, raw entries and problems out. `cut`: the bytes end where they should not."""
 
     @property
     def complete(self) -> bool: ...
     @property
     def stopped(self) -> bool: ...
     def feed(self, data: bytes) -> Iterable[RawEntry | Problem]: ...
-    def close(self) -> Iterable[RawEntry | Problem]: ...
+    def close(self, *, cut: bool) -> Iterable[RawEntry | Problem]: ...
 
 
 # Format -> (names of the document for a root namespace, entry -> raw entries)
@@ -41,11 +41,11 @@ DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry], list
 
 
 class MarkupReader:
-    """XML of any dialect: its root element says which."""
+    """XML of any dialect: its root element says which. The first byte is on `line` of the document."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, line: int = 1) -> None:
         self.format: Format | None = None
-        self._markup = Markup(limits, self._open_root)
+        self._markup = Markup(limits, self._open_root, line)
         self._opening: list[Problem] = []
         self._raw_entries: Callable[[Entry], list[RawEntry]] = urlset.raw_entries
 
@@ -57,10 +57,15 @@ class MarkupReader:
     def stopped(self) -> bool:
         return self._markup.stopped
 
+    @property
+    def cut(self) -> bool:
+        """True where the bytes ended before the root element did."""
+        return self._markup.cut
+
     def feed(self, data: bytes) -> Iterator[RawEntry | Problem]:
         return self._given(self._markup.feed(data))
 
-    def close(self) -> Iterator[RawEntry | Problem]:
+    def close(self, *, cut: bool) -> Iterator[RawEntry | Problem]:
         return self._given(self._markup.close())
 
     def _given(self, items: list[Entry | Problem]) -> Iterator[RawEntry | Problem]:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ..records import Item
     from .dialects import Reader
 
-# What is fed at once: bounds what one call can give out, whatever the compression.
-FEED_BYTES = 16 * 1024
+_FILE_BYTES = 64 * 1024  # what is read of a file at once
 
 
 class FallbackLinks(Protocol):
@@ -117,17 +116,23 @@ class SitemapParser:
         )
 
     def feed(self, data: bytes) -> list[Item]:
-        """The items that `data` completes. Large data gives many at once: iter_parse() cuts it small."""
-        items: list[Item] = []
-        for chunk in self._decoder.feed(data):
-            items += self._read(chunk)
-        return items
+        """The items that `data` completes. Packed data may give very many at once: see pieces()."""
+        return [item for piece in self.pieces(data) for item in piece]
 
-    def close(self) -> list[Item]:
-        """The rest of the items; says what is missing. Without an entry, asks the feed fallback."""
+    def pieces(self, data: bytes) -> Iterator[list[Item]]:
+        """feed(), in pieces of at most 64 KiB of decoded bytes; to be iterated to its end, or to `stopped`."""
+        for chunk in self._decoder.feed(data):
+            yield [*self._read(chunk)]
+
+    def close(self, *, cut: bool = False) -> list[Item]:
+        """The rest of the items; says what is missing. Without an entry, asks the feed fallback.
+
+        `cut`: the bytes broke off, so that a last line without an end is left out, and entries may be missing.
+        """
         if self._closed:
             return []
         self._closed = True
+        self._complete = self._complete and not cut
         items: list[Item] = []
         for chunk in self._decoder.close():
             items += self._read(chunk)
@@ -159,7 +164,7 @@ class SitemapParser:
         return Outcome(
             url=self._url,
             final_url=self._base,
-            format=self.format,
+            format=None if self.format is None else self.format.value,
             bytes_wire=self._decoder.bytes_wire,
             bytes_decoded=self._decoder.bytes_decoded,
             entries=normaliser.entries,
@@ -188,19 +193,22 @@ class SitemapParser:
 
     def _open(self, verdict: Verdict) -> Iterator[Item]:
         """The reader that the first bytes call for, and what it makes of them."""
-        head, self._head = (self._head or b"")[verdict.skip_bytes :], None
-        if verdict.skip_bytes:
+        whole, self._head = self._head or b"", None
+        skipped, head = whole[: verdict.skip_bytes], whole[verdict.skip_bytes :]
+        if skipped:
             yield self._noted(report("S08", f"{verdict.skip_bytes:,} bytes stand before the document", line=1))
         if verdict.kind in _REFUSALS:
             self._format = Format.HTML if verdict.kind == "html" else None
             self._over, self._complete = True, False
-            yield self._noted(_REFUSALS[verdict.kind]())
+            # What nothing could be decoded of is not empty: the decoder's fault says what it is.
+            if verdict.kind != "empty" or self._decoder.complete:
+                yield self._noted(_REFUSALS[verdict.kind]())
             return
         reader: Reader
         if verdict.kind == "text":
             self._format, reader = Format.TEXT, TextList(self._limits)
         else:
-            reader = MarkupReader(self._limits)
+            reader = MarkupReader(self._limits, 1 + skipped.count(b"\n"))
         self._reader = reader
         yield from self._clean(reader.feed(head))
 
@@ -233,11 +241,11 @@ class SitemapParser:
         if self._head is not None:
             verdict = sniff(self._head, final=True)
             yield from self._open(verdict or Verdict("unknown"))
+        self._complete = self._complete and self._decoder.complete
         if self._reader:
             if not self._over:
-                yield from self._clean(self._reader.close())
+                yield from self._clean(self._reader.close(cut=not self._complete))
             self._complete = self._complete and self._reader.complete
-        self._complete = self._complete and self._decoder.complete
         yield from self._ask_fallback()
         for fault in self._decoder.faults:
             yield self._noted(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity))
@@ -247,11 +255,15 @@ class SitemapParser:
     def _ask_fallback(self) -> Iterator[Item]:
         """feedparser, or whatever was passed in, for what looks like a feed and gave nothing."""
         held, self._problem_held = self._problem_held, None
-        wanted = held is not None or (self.format in (Format.RSS, Format.ATOM) and not self._complete)
-        if self._fallback and wanted and not self._normaliser.entries:
+        damaged = self.format in (Format.RSS, Format.ATOM) and not self._complete
+        # What was cut off, feedparser would take for whole: a link that ends where the bytes end.
+        cut = not self._body.rstrip().endswith(b">") or (isinstance(self._reader, MarkupReader) and self._reader.cut)
+        if self._fallback and (held or damaged) and not cut and not self._normaliser.entries:
             yield from self._clean(self._fallback_entries(self._fallback))
         if held and self._normaliser.entries:
             self._format = Format.RSS
+            message = f"{held.message}, but feedparser found entries; there may be more"
+            yield self._noted(attrs.evolve(held, message=message, severity="warning"))
         elif held:
             yield self._noted(held)
 
@@ -323,10 +335,8 @@ def iter_parse(
         feed_fallback=feed_fallback,
     )
     for chunk in chunks:
-        for start in range(0, len(chunk), FEED_BYTES):
-            if parser.stopped:
-                break
-            yield from parser.feed(chunk[start : start + FEED_BYTES])
+        for piece in parser.pieces(chunk):
+            yield from piece
         if parser.stopped:
             break
     yield from parser.close()
@@ -386,7 +396,7 @@ def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
         return
     if not hasattr(body, "read"):
         raise UsageError(f"body must be bytes, str or a binary file, not {type(body).__name__}")
-    while chunk := body.read(FEED_BYTES):
+    while chunk := body.read(_FILE_BYTES):
         if not isinstance(chunk, bytes):
             raise UsageError("the file must be opened in binary mode")
         yield chunk

@@ -68,15 +68,17 @@ class Reading:
         return date.moment
 
     def integer(self, text: str, field: str) -> int | None:
-        if re.fullmatch(r"[0-9]{1,18}", text):
-            return int(text)
-        self._unreadable(text, field, "a whole number")
+        most = _MOST.get(field, 10**18 - 1)
+        if re.fullmatch(r"[0-9]{1,18}", text) and (value := int(text)) <= most:
+            return value
+        self._unreadable(text, field, f"a whole number up to {most:,}" if field in _MOST else "a whole number")
         return None
 
     def number(self, text: str, field: str) -> float | None:
-        if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]{1,15})?", text):
-            return float(text)
-        self._unreadable(text, field, "a number")
+        most = _MOST.get(field, 10**15)
+        if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]{1,15})?", text) and (value := float(text)) <= most:
+            return value
+        self._unreadable(text, field, f"a number up to {most}" if field in _MOST else "a number")
         return None
 
     def boolean(self, text: str, field: str) -> bool | None:
@@ -89,6 +91,8 @@ class Reading:
         self.note("V05", f'{field} "{text[:80]}" is not {wanted}', field, text)
 
 
+# The schema's ranges; they begin at 0.
+_MOST = {"video:duration": 28_800, "video:rating": 5}
 _BOOLEANS = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
 
 # How a tag's text becomes a value.
@@ -169,7 +173,8 @@ def _fields(children: Iterable[Element], table: dict[str, Tag], reading: Reading
         if name in fields and not tag.many:
             reading.note("S10", f"<{child.tag}> is repeated: the first counts", child.tag, child.text)
             continue
-        value = tag.read(reading, child.text.strip(), child.tag)
+        text = child.text.strip()
+        value = tag.read(reading, text, child.tag) if text else None
         if tag.attributes:
             value = {"value": value, **{key: child.get(key) for key in tag.attributes}}
         if tag.many:
@@ -180,7 +185,7 @@ def _fields(children: Iterable[Element], table: dict[str, Tag], reading: Reading
 
 def _image(element: Element, reading: Reading) -> Image | None:
     fields = _fields(element.children, IMAGE, reading)
-    if "loc" not in fields:
+    if not any(child.tag == "image:loc" and child.text.strip() for child in element.children):
         reading.note("S11", "an image without a location", "image:loc", element.text.strip())
     return Image(**fields) if fields.get("loc") else None
 
@@ -209,7 +214,10 @@ def _news(element: Element, reading: Reading) -> News:
 
 def _alternate(element: Element, reading: Reading) -> Alternate | None:
     href = (element.get("href") or "").strip()
-    if "alternate" not in (element.get("rel") or "").lower().split() or not href:
+    if "alternate" not in (element.get("rel") or "").lower().split():
+        return None
+    if not href:
+        reading.note("S11", "an alternate without href", "xhtml:link", element.get("hreflang") or "")
         return None
     loc = clean_url(href, reading.base)
     for code, message in loc.notes:
@@ -230,6 +238,8 @@ _READERS: dict[str, tuple[str, Callable[[Element, Reading], Any]]] = {
     "mobile:mobile": ("mobile", _mobile),
 }
 _SINGLE = frozenset({"news", "mobile"})
+# What belongs inside of these, and means nothing directly in an entry.
+_PARTS = frozenset({*IMAGE, *VIDEO, *TVSHOW, *NEWS, *_NEWS_LISTS})
 
 
 def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, Any]:
@@ -237,6 +247,8 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
     fields: dict[str, Any] = {}
     for element in elements:
         if element.tag not in _READERS:
+            if element.tag in _PARTS:
+                reading.note("S10", f"<{element.tag}> stands by itself", element.tag, element.text.strip())
             continue
         field, read = _READERS[element.tag]
         value = read(element, reading)

@@ -50,8 +50,14 @@ def rss_entries(item: Entry) -> list[RawEntry]:
     link = _first_text(item, "link")
     if not link:
         guids = [child for child in item.children if child.tag == "guid"]
-        link = next((_text(guid) for guid in guids if (guid.get("isPermaLink") or "true").lower() != "false"), "")
+        link = next((_text(guid) for guid in guids if _is_permalink(guid)), "")
     return [_raw(item, link, _RSS_DATES, _bases(item, "link", "guid"))]
+
+
+def _is_permalink(guid: Element) -> bool:
+    """RSS 2.0: true unless declared otherwise; but `post-17` is an identifier whatever it is declared as."""
+    declared = (guid.get("isPermaLink") or "true").lower() != "false"
+    return declared and _text(guid).lower().startswith(("http://", "https://"))
 
 
 def atom_entries(entry: Entry) -> list[RawEntry]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+import attrs
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, report
 from . import repair
-from .tree import Builder, Entry, Stop, over_limit
+from .tree import Builder, Entry, NestedEntry, Stop, over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,10 @@ _ENDED_EARLY = frozenset(
 )
 
 
+# How often one entry is cured: enough for the prefixes of an entry, and a bound on the time it takes.
+_MAX_CURES = 8
+
+
 class _BareDoctype(Exception):
     """A DOCTYPE that names an external subset: to be blanked before expat sees it."""
 
@@ -43,20 +48,22 @@ class _BareDoctype(Exception):
 class Markup:
     """feed() and close() give what has become certain; `complete` is False once an entry may be missing.
 
-    `open_root(namespace, name)` gives the vocabulary of the document, or raises Stop.
+    `open_root(namespace, name)` gives the vocabulary of the document, or raises Stop. The first byte is on `line`.
     """
 
-    def __init__(self, limits: Limits, open_root: Callable[[str, str], Vocabulary]) -> None:
+    def __init__(self, limits: Limits, open_root: Callable[[str, str], Vocabulary], line: int = 1) -> None:
         self.complete = True
         self.stopped = False
+        self.cut = False  # the bytes ended before the root element did
         self._limits = limits
         self._pending = bytearray()  # what expat was fed and a restart may need again
-        self._pending_line = 1
+        self._pending_line = line
         self._base = 0  # where _pending begins, in expat's count of bytes
         self._mend_base = 0  # what to add to expat's count to get the mender's
         self._mender: repair.Mender | None = None
         self._skipping = False
-        self._builder = Builder(limits, open_root, self._written_at, self._mends_of)
+        self._cures = 0  # since something was settled
+        self._builder = Builder(limits, open_root, self._written_at, self._written_before, self._mends_of)
         self._expat = self._new_expat(b"")
 
     def feed(self, data: bytes) -> list[Entry | Problem]:
@@ -106,6 +113,8 @@ class Markup:
             except _BareDoctype:
                 self._pending[:] = repair.blank_doctype(bytes(self._pending))
                 rest = self._restart()
+            except NestedEntry as nested:
+                rest = self._close_entry(nested.index, final=final)
             except Stop as stop:
                 return self._stop(stop.problem)
             except DefusedXmlException:
@@ -130,8 +139,10 @@ class Markup:
         """Forgets what no restart needs: all up to the end of the last tag outside entries."""
         event = self._builder.last_event
         if event is not None:
-            self._drop(repair.tag_end(self._pending, event - self._base))
+            end = event - self._base
+            self._drop(repair.tag_end(self._pending, end) if self._builder.last_event_is_tag else end)
             self._builder.last_event = None
+            self._cures = 0
 
     def _trim(self) -> None:
         self._settle()
@@ -145,6 +156,10 @@ class Markup:
         start = index - self._base
         return bytes(self._pending[start : repair.tag_end(self._pending, start)]).replace(b"\n", b" ")
 
+    def _written_before(self, index: int) -> bytes:
+        """The two bytes before `index` of expat's count."""
+        return bytes(self._pending[max(0, index - self._base - 2) : index - self._base])
+
     def _stop(self, problem: Problem) -> None:
         self._builder.out.append(problem)
         self.complete = False
@@ -154,6 +169,7 @@ class Markup:
 
     def _recover(self, error: expat.ExpatError, *, final: bool) -> bytes | None:
         """The bytes to go on with after a fault; None where there are none yet."""
+        self._settle()
         position = max(0, self._expat.ErrorByteIndex - self._base)
         line = self._pending_line + self._pending.count(b"\n", 0, position)
         if error.code == _JUNK_AFTER_END:
@@ -162,16 +178,20 @@ class Markup:
             return self._next_entry(position, final=final)
         fault = expat.ErrorString(error.code)
         if final and error.code in _ENDED_EARLY:
+            self.cut = True
             self._stop(report("S01", "the document ends before its root element does", line=line))
-            return None
-        if not self._builder.root_seen:
-            self._stop(report("S01", f"{fault}, before the root element", line=line))
             return None
         if self._mender is None:
             return self._mend(final=final)
+        edits = repair.cure(error.code, self._pending, position, self._builder.prefixes)
+        if edits and self._cures < _MAX_CURES:
+            return self._cure(edits, self._mender)
+        if not self._builder.root_seen:
+            self._stop(report("S01", f"{fault}, before the root element", line=line))
+            return None
         self._release_mends(position)
         self.complete = False
-        self._builder.out.append(report("S01", f"{fault}: the entry is lost", line=line))
+        self._builder.out.append(report("S01", f"{fault}: lost up to the next entry", line=line))
         # The token at the fault would fail again: the search begins behind its first byte.
         return self._next_entry(position + 1, final=final)
 
@@ -181,6 +201,29 @@ class Markup:
         self._mend_base = -self._base
         self._mender = repair.Mender(self._pending_line)
         self._pending[:] = self._mender.feed(bytes(self._pending), final=final)
+        return self._restart()
+
+    def _close_entry(self, index: int, *, final: bool) -> bytes:
+        """An entry begins right inside another, at `index` of expat's count."""
+        self._settle()
+        if self._mender is None:
+            return self._mend(final=final)
+        position = index - self._base
+        return self._cure(repair.close_entry(self._pending, position), self._mender)
+
+    def _cure(self, edits: list[repair.Edit], mender: repair.Mender) -> bytes:
+        """Carries out the edits, in their order, and starts again."""
+        self._cures += 1
+        # The mender's count knows nothing of the edits.
+        self._mend_base -= sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
+        cured, done = bytearray(), 0
+        for edit in edits:
+            cured += self._pending[done : edit.start]
+            line = self._pending_line + cured.count(b"\n")
+            mender.add(self._base + len(cured) + self._mend_base, attrs.evolve(edit.problem, line=line))
+            cured += edit.replacement
+            done = edit.stop
+        self._pending[:] = cured + self._pending[done:]
         return self._restart()
 
     def _next_entry(self, start: int, *, final: bool) -> bytes | None:

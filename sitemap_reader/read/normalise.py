@@ -16,7 +16,7 @@ from ..problems import Problem, report
 from ..records import SitemapRef, UrlRecord
 from .dates import parse_date
 from .extensions import Reading, read_extensions
-from .urls import clean_url, directory
+from .urls import clean_url, directory, is_clean
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -103,19 +103,22 @@ class Normaliser:
         """The URL of the entry; None, noted, where there is none or where it is out of scope."""
         text = raw.loc
         if not text:
-            notes.add("S11", f"a <{raw.kind}> without a location", "loc")
+            notes.add("S11", "an entry without a location", "loc")
             return None
-        loc = clean_url(text, None if raw.absolute_only else base)
-        for code, message in loc.notes:
-            notes.add(code, message, "loc", text)
-        if loc.url is None or raw.kind == "sitemap":
-            return loc.url
-        reason = self._scope.reason(loc.url)
+        url: str | None = text
+        if not is_clean(text):
+            loc = clean_url(text, None if raw.absolute_only else base)
+            url = loc.url
+            for code, message in loc.notes:
+                notes.add(code, message, "loc", text)
+        if url is None or raw.kind == "sitemap":
+            return url
+        reason = self._scope.reason(url)
         if reason is None:
-            return loc.url
+            return url
         self.dropped[reason] += 1
         code, message = _DROPS[reason]
-        notes.add(code, f"{loc.url} {message}: dropped", "loc", text)
+        notes.add(code, f"{url} {message}: dropped", "loc", text)
         return None
 
     def _record(self, raw: RawEntry, loc: str, base: str | None, notes: _Notes) -> UrlRecord | SitemapRef:

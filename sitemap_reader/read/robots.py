@@ -130,13 +130,14 @@ def _names_sitemap(line: str) -> bool:
 class RobotsReader:
     """A robots.txt as a document: close() gives an entry for each Sitemap line. `text` is what was read.
 
-    Beyond max_robots_bytes nothing is read (RFC 9309 2.5); a line that the limit cuts does not count.
+    Beyond max_robots_bytes nothing is read (RFC 9309 2.5); a line that is cut off does not count.
     """
 
     stopped = False
 
     def __init__(self, limits: Limits, url: str | None) -> None:
         self.complete = True
+        self._cut = False
         self._limit = limits.max_robots_bytes
         self._url = url
         self._body = bytearray()
@@ -144,16 +145,20 @@ class RobotsReader:
     @property
     def text(self) -> str:
         text = self._body[: self._limit].decode("utf-8", "replace")
-        return text if self.complete else text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+        return text if not self._cut else text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
 
     def feed(self, data: bytes) -> list[RawEntry | Problem]:
         if len(self._body) <= self._limit:
             self._body += data
         return []
 
-    def close(self) -> list[RawEntry | Problem]:
+    def close(self, *, cut: bool) -> list[RawEntry | Problem]:
         self.complete = len(self._body) <= self._limit
+        self._cut = cut or not self.complete
         entries: list[RawEntry | Problem] = [self._entry(found) for found in sitemap_lines(self.text)]
+        if is_html(self.text):
+            message = "an HTML page where a robots.txt should be"
+            entries.append(report("F05", message, severity="warning"))
         if not self.complete:
             entries.append(over_limit("max_robots_bytes", self._limit, "bytes of robots.txt"))
         return entries

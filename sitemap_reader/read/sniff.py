@@ -69,6 +69,8 @@ class Verdict:
 _DECLARATION = re.compile(rb"<\?xml[\s?]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
+# How PHP begins to say what is wrong with the script that writes the sitemap.
+_PHP_NOTICE = re.compile(rb"\s*<(?:br|b|p|pre|div|font|table)\b", re.IGNORECASE)
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
 
@@ -86,11 +88,13 @@ def _judge(window: bytes, *, complete: bool) -> Verdict:
     if not stripped:
         # A document may begin with more blanks than the window holds: XML allows them, text skips them.
         return Verdict("empty" if complete else "xml")
+    if _HTML.match(window):
+        return Verdict("html")
     declaration = _DECLARATION.search(window)
     if declaration:
         return Verdict("xml", declaration.start())
-    if _HTML.match(window):
-        return Verdict("html")
+    if _PHP_NOTICE.match(window) and (root := _ROOT.search(window)):
+        return Verdict("xml", root.start())
     if stripped.startswith(b"<"):
         return Verdict("xml")
     return _judge_text(window)

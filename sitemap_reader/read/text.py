@@ -36,7 +36,10 @@ class TextList:
         rest = lines.pop() + data[len(ready) :]
         return self._given(lines, rest)
 
-    def close(self) -> list[RawEntry | Problem]:
+    def close(self, *, cut: bool) -> list[RawEntry | Problem]:
+        """The last line; where the document was cut off, a line without an end may be half a URL: left out."""
+        if cut and not self._held.endswith(b"\r"):
+            return []
         return self._given([self._held.rstrip(b"\r")], b"")
 
     def _given(self, lines: list[bytes], rest: bytes) -> list[RawEntry | Problem]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..problems import Problem, report
+from .repair import CONTROLS_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -67,13 +68,25 @@ class Vocabulary(dict[str, str]):
 
     The root's namespace and none are core: plain `name`. Known namespaces give `prefix:name`, whatever prefix
     the document uses ("" makes them core). Everything else stays as it is, so is never taken for a core element.
+    `strict`: directly inside the root there should be entries only.
     """
 
-    def __init__(self, namespaces: Mapping[str, str], root_namespace: str, entries: frozenset[str]) -> None:
+    def __init__(
+        self, namespaces: Mapping[str, str], root_namespace: str, entries: frozenset[str], *, strict: bool = False
+    ) -> None:
         super().__init__()
+        self.strict = strict
         self._namespaces = namespaces
         self._root_namespace = root_namespace
         self.entries = entries
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """What a prefix usually means: a namespace for each."""
+        found: dict[str, str] = {}
+        for namespace, prefix in self._namespaces.items():
+            found.setdefault(prefix, namespace)
+        return found
 
     def __missing__(self, name: str) -> str:
         namespace, _, local = name.rpartition("}")
@@ -82,6 +95,14 @@ class Vocabulary(dict[str, str]):
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag
+
+
+class NestedEntry(Exception):
+    """Raised where an entry begins right inside another: that one was not closed. `index` is expat's count."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(f"an entry begins inside another, at byte {index}")
+        self.index = index
 
 
 class Stop(Exception):
@@ -104,12 +125,17 @@ class Ancestor:
     written: bytes
     base: str | None
 
+    @property
+    def is_empty(self) -> bool:
+        return self.written.endswith(b"/>")
+
 
 class Builder:
     """Collects `out` (Entries and Problems) from the events of the expat parsers it is attached to.
 
     `last_event` is where, in the parser's count of bytes, the last tag outside entries or the last entry's
-    end tag began; None while there was none since it was attached.
+    end tag began; None while there was none since it was attached. `last_event_is_tag` is False where that was the
+    end of an empty element (`<a/>`), which expat puts behind the tag.
     """
 
     def __init__(
@@ -117,23 +143,33 @@ class Builder:
         limits: Limits,
         open_root: Callable[[str, str], Vocabulary],
         written_at: Callable[[int], bytes],
+        written_before: Callable[[int], bytes],
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
         self.out: list[Entry | Problem] = []
         self.last_event: int | None = None
+        self.last_event_is_tag = True
         self.root_seen = False
         self._limits = limits
         self._open_root = open_root
         self._written_at = written_at
+        self._written_before = written_before
         self._mends_of = mends_of
         self._vocabulary = Vocabulary({}, "", frozenset())
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
 
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The namespaces that the document's vocabulary has a prefix for."""
+        return self._vocabulary.prefixes
+
     def head(self) -> bytes:
         """The start tags of the open elements outside entries; of the root, where all have ended."""
         if not self._ancestors and self._root:
+            if self._root.is_empty:
+                self._root.written = self._root.written[:-2] + b">"
             self._ancestors.append(self._root)
             self._bases = _bases(self._ancestors)
         return b"".join(ancestor.written for ancestor in self._ancestors)
@@ -145,7 +181,7 @@ class Builder:
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
         vocabulary = self._vocabulary
         entry: Entry | None = None  # the open one
-        stack: list[Element] = []  # the open elements in it
+        stack: list[Element] = []  # the open elements in it, itself first
         text: list[str] = []  # what was read since it began
         settled = start_index
         self.last_event = None
@@ -160,20 +196,22 @@ class Builder:
             if len(stack) + len(ancestors) >= max_depth:
                 raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
             tag = vocabulary[name]
-            if stack:
-                stack.append(Element(tag, attributes, len(text)))
-            elif tag in vocabulary.entries:
+            if not stack and tag not in vocabulary.entries:
+                open_ancestor(name, attributes)
+            elif not stack:
                 entry = Entry(tag, attributes, line(), self._bases)
                 text.clear()
                 stack.append(entry)
+            elif len(stack) == 1 and tag in vocabulary.entries:
+                raise NestedEntry(parser.CurrentByteIndex)
             else:
-                open_ancestor(name, attributes)
+                stack.append(Element(tag, attributes, len(text)))
 
         def end(name: str) -> None:
-            nonlocal entry
             if not stack:
-                self._close_ancestor()
+                empty = self._close_ancestor().is_empty
                 settle()
+                self.last_event_is_tag = not empty
                 return
             element = stack.pop()
             element.text = content = "".join(text[element.mark :])
@@ -183,7 +221,11 @@ class Builder:
                 stack[-1].children.append(element)
             elif entry is not None:
                 settle()
+                if not entry.children:
+                    self.last_event_is_tag = bool(content) or self._written_before(settled) != b"/>"
                 entry.problems = self._mends_of(settled, entry.line)
+                if entry.problems:
+                    _put_controls_back(entry)
                 out.append(entry)
 
         def open_ancestor(name: str, attributes: list[str]) -> None:
@@ -192,6 +234,8 @@ class Builder:
             ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
+            if vocabulary.strict and len(ancestors) == 2 and _is_core(tag := vocabulary[name]):
+                out.append(report("S10", f"<{tag[:80]}> is unknown: it is no entry", line=line(), field=tag[:80]))
             if not self.root_seen:
                 namespace, _, local = name.rpartition("}")
                 self._root, self.root_seen = ancestor, True
@@ -203,15 +247,29 @@ class Builder:
             if index - settled > max_entry:
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in one entry", line()))
             settled = self.last_event = index
+            self.last_event_is_tag = True
             text.clear()
 
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append
 
-    def _close_ancestor(self) -> None:
-        self._ancestors.pop()
+    def _close_ancestor(self) -> Ancestor:
+        closed = self._ancestors.pop()
         self._bases = _bases(self._ancestors)
+        return closed
+
+
+def _is_core(tag: str) -> bool:
+    return ":" not in tag and "}" not in tag
+
+
+def _put_controls_back(element: Element) -> None:
+    """Gives the text of a mended entry the control characters that expat was not shown."""
+    element.text = element.text.translate(CONTROLS_BACK)
+    element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
+    for child in element.children:
+        _put_controls_back(child)
 
 
 def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ _FIELDS = ("lastmod", "changefreq", "priority")
 
 def vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is in `namespace`."""
-    return Vocabulary(_NAMESPACES, namespace, _ENTRIES)
+    return Vocabulary(_NAMESPACES, namespace, _ENTRIES, strict=True)
 
 
 def judge_namespace(namespace: str) -> Problem | None:

@@ -236,7 +236,7 @@ class Frontier:
     def _other_origin(self, visit: Visit, site: Site, failed: Failed) -> None:
         """A bare host is https, then http: this one did not answer at all."""
         visit.held = [self._problem(visit, failed.code, failed.message)]
-        site.first_failure = site.first_failure or self._outcome(visit, Outcome(complete=False))
+        site.first_failure = self._outcome(visit, Outcome(format=Format.ROBOTS, complete=False))
         # A document that somebody names over there has it asked anew.
         self._host(site.origin).robots_asked = False
         site.origin = site.other_origins.pop(0)
@@ -379,7 +379,7 @@ class Frontier:
         """Discovery hears of the end of a candidate, and may have a guess."""
         if not visit.is_robots:
             site.settled(outcome)
-        elif not outcome.complete and site.first_failure:
+        elif not outcome.complete and site.first_failure and not _says_the_same(site.first_failure, outcome):
             self._out += [*site.first_failure.samples, site.first_failure]
         if self._is_lost(visit, self._host(site.origin)):
             return
@@ -415,6 +415,11 @@ class Frontier:
         problem = report(code, message, sitemap=visit.asked, line=line, raw=raw)
         visit.tally.add(problem)
         return problem
+
+
+def _says_the_same(one: Outcome, other: Outcome) -> bool:
+    """A host that does not exist does not exist for https and for http: once is enough."""
+    return one.samples[0].message in {problem.message for problem in other.samples}
 
 
 def _place(ref: SitemapRef) -> str | None:

@@ -1,0 +1,67 @@
+"""The cases of corpus/: a document, beside it what must come out, and options where they matter.
+
+`scripts/bless` writes expectations with this, and test_corpus.py holds the code to them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sitemap_reader import Limits, feedparser_fallback, iter_parse, json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sitemap_reader.records import Item
+
+CORPUS = Path(__file__).parent.parent / "corpus"
+COMPANIONS = (".jsonl", ".toml")
+
+
+@attrs.define(slots=False)
+class Case:
+    """One document of the corpus; `name` is its group and file name."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def expectation(self) -> Path:
+        return self.path.with_name(self.path.name + ".jsonl")
+
+    @cached_property
+    def body(self) -> bytes:
+        return self.path.read_bytes()
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of iter_parse(): the defaults, and what the .toml says."""
+        beside = self.path.with_name(self.path.name + ".toml")
+        stated = tomllib.loads(beside.read_text("utf-8")) if beside.exists() else {}
+        stated["limits"] = Limits(**stated.get("limits", {}))
+        return {"url": f"https://example.com/{self.path.name}", "feed_fallback": feedparser_fallback, **stated}
+
+    def items(self, chunks: Iterable[bytes] | None = None) -> list[Item]:
+        return list(iter_parse([self.body] if chunks is None else chunks, **self.options))
+
+
+def lines(items: Iterable[Item]) -> bytes:
+    """What `sitemap-reader parse --report -` prints of them."""
+    return b"".join(json_line(item) for item in items)
+
+
+def files() -> list[Path]:
+    """Every file of a group's folder; sites/ holds replayed walks, which are another matter."""
+    return sorted(path for path in CORPUS.glob("*/*") if path.is_file() and path.parent.name != "sites")
+
+
+def cases() -> list[Case]:
+    return [Case(path) for path in files() if path.suffix not in COMPANIONS]

@@ -1,0 +1,236 @@
+"""parse(), iter_parse() and SitemapParser: what they take, where they stop, and what they refuse."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "https://example.com/sitemap.xml"
+NS = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+
+
+def entry(number: int, inside: bytes = b"") -> bytes:
+    return b"<url><loc>https://example.com/%d</loc>%s</url>" % (number, inside)
+
+
+def urlset(*entries: bytes) -> bytes:
+    return NS + b"".join(entries) + b"</urlset>"
+
+
+BODY = urlset(entry(1), entry(2))
+
+
+# --- what is taken and given ---
+
+
+@pytest.mark.parametrize("body", [BODY, BODY.decode(), bytearray(BODY), io.BytesIO(BODY)], ids=lambda body: type(body))
+def test_body_is_bytes_text_or_a_binary_file(body: Any) -> None:
+    document = sr.parse(body, url=URL)
+    assert document.format == "urlset"
+    assert [url.loc for url in document.urls] == ["https://example.com/1", "https://example.com/2"]
+    assert (document.children, document.problems, document.outcome.complete) == ([], [], True)
+
+
+def test_text_is_read_whatever_charset_it_declares() -> None:
+    text = '<?xml version="1.0" encoding="Shift_JIS"?>' + urlset(entry(1)).decode().replace("/1", "/\u8336")
+    assert sr.parse(text).urls[0].loc == "https://example.com/%E8%8C%B6"
+
+
+def test_document_separates_urls_children_and_problems() -> None:
+    body = b"<sitemapindex><sitemap><loc>https://example.com/a.xml</loc></sitemap>" + entry(1) + b"</sitemapindex>"
+    document = sr.parse(body, url=URL)
+    assert [child.loc for child in document.children] == ["https://example.com/a.xml"]
+    assert [url.loc for url in document.urls] == ["https://example.com/1"]
+    assert [str(problem) for problem in document.problems] == [
+        f"S02 {URL}: the root has no namespace: read all the same"
+    ]
+    assert document.children[0].authorities == ("https://example.com/",)
+
+
+def test_iteration_ends_in_one_outcome() -> None:
+    *items, outcome = sr.iter_parse([BODY[:30], BODY[30:]], url=URL)
+    assert [type(item) for item in items] == [sr.UrlRecord, sr.UrlRecord]
+    assert isinstance(outcome, sr.Outcome)
+    assert (outcome.url, outcome.entries, outcome.kept, outcome.bytes_wire) == (URL, 2, 2, len(BODY))
+
+
+def test_parser_gives_a_record_as_soon_as_its_entry_has_ended() -> None:
+    parser = sr.SitemapParser(url=URL)
+    comment = b"<!--" + b" " * 1024 + b"-->"  # the charset is looked for in the first 1,024 bytes
+    assert parser.feed(b'<?xml version="1.0"?>' + comment + NS + entry(1)[:-1]) == []
+    assert parser.format == "urlset"
+    assert [item.loc for item in parser.feed(b">" + entry(2)[:20]) if isinstance(item, sr.UrlRecord)] == ["https://example.com/1"]
+    parser.close()
+    assert parser.close() == []
+    assert not parser.outcome.complete
+
+
+def test_relative_locations_go_by_the_url_that_redirects_led_to() -> None:
+    parser = sr.SitemapParser(url=URL, final_url="https://www.example.com/maps/sitemap.xml")
+    items = parser.feed(NS + b"<url><loc>a</loc></url></urlset>") + parser.close()
+    record = next(item for item in items if isinstance(item, sr.UrlRecord))
+    assert (record.loc, record.sitemap) == ("https://www.example.com/maps/a", URL)
+
+
+def test_robots_url_has_its_sitemap_lines_read() -> None:
+    document = sr.parse(b"Sitemap: /a.xml\n", url="https://example.com/robots.txt")
+    assert [child.loc for child in document.children] == ["https://example.com/a.xml"]
+    assert "https://example.com/" in document.children[0].authorities
+
+
+def test_scope_drops_are_counted_and_noted() -> None:
+    body = urlset(entry(1), b"<url><loc>https://other.example/</loc></url>")
+    document = sr.parse(body, url=URL, scope="protocol")
+    assert (len(document.urls), document.outcome.dropped) == (1, {"host": 1})
+    assert [problem.code for problem in document.problems] == ["U04"]
+    widened = sr.parse(body, url=URL, scope="protocol", authorities=["https://other.example/"])
+    assert (len(widened.urls), widened.outcome.dropped) == (2, {})
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "found"),
+    [
+        (b"https://example.com/a\nhttps://example.com/ab", "https://example.com/list.txt", ["https://example.com/a"]),
+        (b"Sitemap: /a.xml\nSitemap: /b.x", "https://example.com/robots.txt", ["https://example.com/a.xml"]),
+        (b"https://example.com/a\nhttps://example.com/b\r", "https://example.com/list.txt",
+         ["https://example.com/a", "https://example.com/b"]),
+    ],
+)
+def test_last_line_of_bytes_that_broke_off_is_left_out(body: bytes, url: str, found: list[str]) -> None:
+    parser = sr.SitemapParser(url=url)
+    items = parser.feed(body) + parser.close(cut=True)
+    assert [item.loc for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef)] == found
+    assert not parser.outcome.complete
+
+
+def test_last_line_of_truncated_gzip_is_left_out() -> None:
+    packed = gzip.compress(b"https://example.com/a\nhttps://example.com/long", mtime=0)
+    document = sr.parse(packed[:-8], url="https://example.com/list.txt")
+    assert [url.loc for url in document.urls] == ["https://example.com/a"]
+    assert [problem.code for problem in document.problems] == ["F07"]
+
+
+def test_feed_that_was_cut_off_is_not_given_to_the_fallback() -> None:
+    def fallback(body: bytes, url: str | None) -> Any:
+        raise AssertionError(body)
+
+    body = b"<rss version='2.0'><channel><item><title>One</title><link>https://example.com/on</link>"
+    document = sr.parse(body, url=URL, feed_fallback=fallback)
+    assert (document.urls, document.outcome.complete) == ([], False)
+
+
+# --- protocol limits are reported ---
+
+
+@pytest.mark.parametrize(("count", "codes"), [(PROTOCOL_MAX_ENTRIES, []), (PROTOCOL_MAX_ENTRIES + 1, ["S03"])])
+def test_more_entries_than_the_protocol_allows_are_read_and_reported(count: int, codes: list[str]) -> None:
+    document = sr.parse(urlset(*[entry(1)] * count))
+    assert (len(document.urls), document.outcome.complete) == (count, True)
+    assert [problem.code for problem in document.problems] == codes
+
+
+@pytest.mark.parametrize(("size", "codes"), [(PROTOCOL_MAX_BYTES, []), (PROTOCOL_MAX_BYTES + 1, ["F08"])])
+def test_more_bytes_than_the_protocol_allows_are_read_and_reported(size: int, codes: list[str]) -> None:
+    filler = entry(1, b"<!--" + b"x" * 1_000_000 + b"-->")
+    body = urlset(*[filler] * (size // len(filler)))
+    document = sr.parse(body + b" " * (size - len(body)))
+    assert (document.outcome.bytes_decoded, document.outcome.complete) == (size, True)
+    assert [problem.code for problem in document.problems] == codes
+
+
+# --- safety limits are enforced ---
+
+LINES = b"https://example.com/1\nhttps://example.com/22\n"
+ROBOTS = b"Sitemap: https://example.com/a.xml\nSitemap: https://example.com/b.xml\n"
+DEEP = urlset(entry(1, b"<a><b><c/></b></a>"))
+WIDE = urlset(entry(1, b'<x a="1" b="2" c="3"/>'))
+LONG = entry(1, b"<!-- a long one -->")
+PACKED = gzip.compress(BODY, mtime=0)
+
+# A document that just fits under limits, and the limit's field, to be made one smaller.
+JUST_FITS = [
+    ("max_entries", 2, BODY, URL),
+    ("max_decoded_bytes", len(BODY), BODY, URL),
+    ("max_decoded_bytes", len(BODY), PACKED, URL),
+    ("max_token_bytes", len("https://example.com/1"), urlset(entry(1)), URL),
+    ("max_token_bytes", len("https://example.com/22"), LINES, "https://example.com/list.txt"),
+    ("max_xml_depth", 5, DEEP, URL),
+    ("max_attributes", 3, WIDE, URL),
+    ("max_gzip_layers", 2, gzip.compress(PACKED, mtime=0), URL),
+    ("max_gzip_members", 2, gzip.compress(BODY[:90], mtime=0) + gzip.compress(BODY[90:], mtime=0), URL),
+    ("max_robots_bytes", len(ROBOTS), ROBOTS, "https://example.com/robots.txt"),
+]
+
+
+@pytest.mark.parametrize(("field", "limit", "body", "url"), JUST_FITS)
+def test_limit_lets_through_what_just_fits_and_stops_one_more(field: str, limit: int, body: bytes, url: str) -> None:
+    fits = sr.parse(body, url=url, limits=sr.Limits(**{field: limit}))
+    assert (fits.outcome.complete, fits.problems) in [(True, []), (True, _unknown_tags(fits))]
+    over = sr.parse(body, url=url, limits=sr.Limits(**{field: limit - 1}))
+    assert not over.outcome.complete
+    stops = [problem for problem in over.problems if problem.code == "S16"]
+    assert [field in problem.message for problem in stops] == [True]
+    kept = fits.urls + fits.children
+    assert over.urls + over.children == kept[: len(over.urls + over.children)]
+
+
+def _unknown_tags(document: sr.Document) -> list[sr.Problem]:
+    return [problem for problem in document.problems if problem.code == "S10"]
+
+
+def test_entry_bytes_are_limited() -> None:
+    # In the root without a namespace, so that its tag is shorter than the entry.
+    body = b"<urlset>" + entry(1) + LONG + entry(2) + b"</urlset>"
+    fits = sr.parse(body, limits=sr.Limits(max_entry_bytes=len(LONG)))
+    assert (len(fits.urls), fits.outcome.complete) == (3, True)
+    over = sr.parse(body, limits=sr.Limits(max_entry_bytes=len(LONG) - 1))
+    assert [(problem.code, "max_entry_bytes" in problem.message) for problem in over.problems[1:]] == [("S16", True)]
+    assert ([url.loc for url in over.urls], over.outcome.complete) == (["https://example.com/1"], False)
+
+
+# --- usage ---
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"url": "sitemap.xml"}, "sitemap.xml"),
+        ({"url": "ftp://example.com/sitemap.xml"}, "ftp"),
+        ({"scope": "strict"}, "protocol, host, domain, any"),
+    ],
+)
+def test_bad_options_are_usage_errors_that_name_them(options: dict[str, Any], names: str) -> None:
+    with pytest.raises(sr.UsageError, match=names):
+        sr.parse(BODY, **options)
+    with pytest.raises(ValueError, match=names):
+        sr.SitemapParser(**options)
+
+
+def test_body_of_another_type_is_a_usage_error() -> None:
+    with pytest.raises(sr.UsageError, match="not int"):
+        sr.parse(7)  # type: ignore[arg-type]
+
+
+def test_file_in_text_mode_is_a_usage_error(tmp_path: Path) -> None:
+    path = tmp_path / "sitemap.xml"
+    path.write_bytes(BODY)
+    with path.open(encoding="utf-8") as file, pytest.raises(sr.UsageError, match="binary mode"):
+        sr.parse(file)  # type: ignore[arg-type]
+    with path.open("rb") as file:
+        assert len(sr.parse(file).urls) == 2
+
+
+def test_path_given_as_body_is_just_text(tmp_path: Path) -> None:
+    path = tmp_path / "sitemap.xml"
+    path.write_bytes(BODY)
+    document = sr.parse(str(path))
+    assert (document.urls, [problem.code for problem in document.problems]) == ([], ["S15"])

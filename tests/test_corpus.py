@@ -1,0 +1,128 @@
+"""Every document of the corpus: whole, one byte at a time, and cut short."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+from corpus_cases import COMPANIONS, CORPUS, cases, files, lines
+
+from sitemap_reader import CATALOGUE, Outcome, Problem, SitemapRef, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from corpus_cases import Case
+
+    from sitemap_reader.records import Item
+
+CASES = cases()
+ROOT = Path(__file__).parent.parent
+# Entries behind the end of the root element: cut there, the file is a whole document.
+MORE_BEHIND_THE_END = frozenset({"damage/second-root.xml", "damage/behind-an-empty-root.xml"})
+CUTS = 12
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def records(items: list[Item]) -> list[UrlRecord | SitemapRef]:
+    """What was listed, whatever was noted on the way."""
+    return [attrs.evolve(item, problems=()) for item in items if isinstance(item, UrlRecord | SitemapRef)]
+
+
+def outcome(items: list[Item]) -> Outcome:
+    last = items[-1]
+    assert isinstance(last, Outcome)
+    return last
+
+
+@every_case
+def test_whole_document_gives_what_is_expected(case: Case) -> None:
+    assert lines(case.items()).decode() == case.expectation.read_text("utf-8")
+
+
+@every_case
+def test_one_byte_at_a_time_gives_the_same(case: Case) -> None:
+    whole, piecemeal = case.items(), case.items(case.body[at : at + 1] for at in range(len(case.body)))
+    if outcome(piecemeal).bytes_wire < len(case.body):
+        # Reading stopped early: how much had been taken in by then depends on the size of the pieces.
+        for items in (whole, piecemeal):
+            items[-1] = attrs.evolve(outcome(items), bytes_wire=0, bytes_decoded=0, sha256=None)
+    assert piecemeal == whole
+
+
+@every_case
+def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(case: Case) -> None:
+    """The records are the first of the whole's; if the outcome is complete, they are all of them.
+
+    A text or a robots.txt has no end mark: its last line may be shorter, and nothing can tell. All lines before
+    it are as they were.
+    """
+    whole = records(case.items())
+    for cut in sorted({len(case.body) * part // CUTS for part in range(CUTS)} | {max(0, len(case.body) - 1)}):
+        items = case.items([case.body[:cut]])
+        found = records(items)
+        if outcome(items).format in ("text", "robots"):
+            assert found[:-1] == whole[: len(found[:-1])], cut
+            continue
+        assert found == whole[: len(found)], cut
+        if outcome(items).complete and case.name not in MORE_BEHIND_THE_END:
+            assert found == whole, cut
+        if not outcome(items).complete:
+            assert any(isinstance(item, Problem) for item in items), cut
+
+
+def test_outcomes_count_what_came_out() -> None:
+    for case in CASES:
+        items = case.items()
+        said = outcome(items)
+        assert said.kept == len(records(items)), case.name
+        counted: dict[str, int] = {}
+        for item in items:
+            if isinstance(item, Problem):
+                counted[item.code] = counted.get(item.code, 0) + 1
+        assert said.problems == counted, case.name
+
+
+def test_no_file_stands_alone() -> None:
+    documents = {case.path for case in CASES}
+    companions = {path for path in files() if path.suffix in COMPANIONS}
+    assert len(documents) >= 60
+    assert {case.expectation for case in CASES} == {path for path in companions if path.suffix == ".jsonl"}
+    assert {path.with_suffix("") for path in companions} <= documents
+
+
+def test_blessing_writes_the_expectation_once_and_shows_it(tmp_path: Path) -> None:
+    document = tmp_path / "plain.xml"
+    document.write_bytes((CORPUS / "urlset" / "plain.xml").read_bytes())
+    command = [sys.executable, ROOT / "scripts" / "bless", document]
+    first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    expected = (CORPUS / "urlset" / "plain.xml.jsonl").read_text("utf-8")
+    assert (tmp_path / "plain.xml.jsonl").read_text("utf-8") == expected
+    assert [line[1:] for line in first.stdout.splitlines()[3:]] == expected.splitlines()
+    assert (second.stdout, second.stderr) == ("", "1 cases, 0 expectations written\n")
+
+
+# --- problem codes ---
+
+_ROW = re.compile(r"^\| ([A-Z][0-9]{2}) \| (error|warning|info) \|(.+)\|(.+)\|$", re.MULTILINE)
+
+
+def test_every_problem_code_is_explained() -> None:
+    rows = _ROW.findall((ROOT / "docs" / "problems.md").read_text("utf-8"))
+    assert {code: severity for code, severity, _, _ in rows} == {
+        code: rule.severity for code, rule in CATALOGUE.items()
+    }
+    assert all(meaning.strip() and advice.strip() for _, _, meaning, advice in rows)
+
+
+def test_corpus_shows_most_problems(record_property: Callable[[str, object], None]) -> None:
+    seen = {item.code for case in CASES for item in case.items() if isinstance(item, Problem)}
+    record_property("codes without a case", " ".join(sorted(set(CATALOGUE) - seen)))
+    assert seen <= set(CATALOGUE)
+    assert len(seen) >= 25
