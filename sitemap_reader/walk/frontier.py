@@ -23,6 +23,7 @@ from .answers import Follow, Read, Refuse, Settle, judge
 from .children import ChildRules
 from .hosts import Host
 from .pacing import HostPace, backoff
+from .register import Register
 from .robots import ALLOW_ALL, Rules, disallow_all, parse_rules
 from .sites import Site
 from .visit import Answer, Failed, Finished, Head, Visit
@@ -68,7 +69,7 @@ class Frontier:
         self._child_rules = ChildRules(plan.scope, plan.window, plan.follow, plan.limits)
         self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
         self._hosts: dict[str, Host] = {}
-        self._visits: dict[str, Visit] = {}
+        self._register = Register()
         self._proofs: dict[str, tuple[str, ...]] = {}
         self._out: list[Problem | Outcome] = []
         self._bytes = 0
@@ -139,7 +140,7 @@ class Frontier:
         document = site.seed.document
         if document is None:
             self._ask_robots(self._host(site.origin), site)
-        elif document not in self._visits:
+        elif document not in self._register:
             site.pending += 1
             self._add(Visit(document, document, "given", site=site))
 
@@ -157,12 +158,8 @@ class Frontier:
 
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""
-        limit = self._limits.max_documents
+        self._register.add(visit.asked, visit)
         self.documents_known += 1
-        if len(self._visits) >= limit:
-            self._fail(visit, "S16", f"more than {limit:,} documents: not read; raise max_documents to go on")
-            return
-        self._visits[visit.asked] = visit
         self._queue(visit)
 
     def _queue(self, visit: Visit) -> None:
@@ -255,10 +252,10 @@ class Frontier:
         self._note(visit, "F03", f"redirected to {target}")
         visit.redirects.append(visit.url)
         visit.url, visit.tries = target, 0
-        known = self._visits.get(target)
+        known = self._register.get(target)
         if visit.is_robots or known is None or known is visit:
             if not visit.is_robots:
-                self._visits[target] = visit
+                self._register.add(target, visit)
             self._queue(visit)
         else:
             known.parents.append(visit.asked)
@@ -286,10 +283,10 @@ class Frontier:
         visit.children.add(ref.loc)
         proven = self._proofs.get(ref.loc, ()) + proof_authorities(visit.asked, visit.url)
         self._proofs[ref.loc] = tuple(dict.fromkeys(proven))
-        known = self._visits.get(ref.loc)
+        known = self._register.get(ref.loc)
         if known is not None:
             known.parents += [visit.asked] if visit.asked not in known.parents else []
-        elif visit.site:
+        elif visit.site and self._has_room(visit, ref):
             visit.site.pending += 1
             child = Visit(ref.loc, ref.loc, "robots", parents=[visit.asked], listed_at=_place(ref), site=visit.site)
             self._add(child)
@@ -301,7 +298,7 @@ class Frontier:
             self._named_by_robots(visit, ref)
             return
         visit.is_index = True
-        known = self._visits.get(ref.loc)
+        known = self._register.get(ref.loc)
         if known is not None:
             self._listed_again(visit, ref, known)
         elif self.plan.descend and self._wanted(visit, ref):
@@ -311,26 +308,12 @@ class Frontier:
         visit.children.add(ref.loc)
 
     def _listed_again(self, visit: Visit, ref: SitemapRef, known: Visit) -> None:
-        if known is visit or self._is_above(known, visit):
+        if self._register.is_above(known, visit):
             self._note(visit, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
         elif ref.loc in visit.children:
             self._note(visit, "S12", f"{ref.loc} is listed twice", ref)
         if visit.asked not in known.parents:
             known.parents.append(visit.asked)
-
-    def _is_above(self, known: Visit, visit: Visit) -> bool:
-        """Is `known` among the parents of `visit`, at any distance?"""
-        seen: set[str] = set()
-        above = list(visit.parents)
-        while above:
-            url = above.pop()
-            parent = self._visits.get(url)
-            if parent is known:
-                return True
-            if parent is not None and url not in seen:
-                seen.add(url)
-                above += parent.parents
-        return False
 
     def _wanted(self, visit: Visit, ref: SitemapRef) -> bool:
         verdict = self._child_rules.judge(visit, ref, self._proofs.get(ref.loc, ()))
@@ -339,7 +322,18 @@ class Frontier:
             self.pruned[verdict.pruned] += 1
         if verdict.code:
             self._note(visit, verdict.code, verdict.message, ref)
-        return verdict.read
+        return verdict.read and self._has_room(visit, ref)
+
+    def _has_room(self, visit: Visit, ref: SitemapRef) -> bool:
+        """Whether one document more may be read; the first that may not is named, for all behind it."""
+        limit = self._limits.max_documents
+        if len(self._register) < limit:
+            return True
+        if "S16" not in visit.tally.counts:
+            message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
+            self._note(visit, "S16", f"{message}; raise max_documents to go on", ref)
+        visit.missing = True
+        return False
 
     # --- ends ---
 
@@ -348,13 +342,9 @@ class Frontier:
             self._rules_known(visit, parse_rules(finished.text, self.plan.user_agent))
             if visit.site and not visit.children:
                 self._note(visit, "F09", "robots.txt names no sitemap")
-        elif visit.is_index and any(map(self._is_index, set(visit.parents) - {visit.asked})):
+        elif visit.is_index and self._register.is_in_index(visit):
             self._note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
-
-    def _is_index(self, url: str) -> bool:
-        parent = self._visits.get(url)
-        return parent is not None and parent.is_index
 
     def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
         listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
@@ -379,12 +369,12 @@ class Frontier:
         """Discovery hears of the end of a candidate, and may have a guess."""
         if not visit.is_robots:
             site.settled(outcome)
-        elif not outcome.complete and site.first_failure and not _says_the_same(site.first_failure, outcome):
-            self._out += [*site.first_failure.samples, site.first_failure]
+        elif not outcome.complete and site.first_failure:
+            self._out += [*_news(site.first_failure, outcome), site.first_failure]
         if self._is_lost(visit, self._host(site.origin)):
             return
         while (guess := site.next_guess()) is not None:
-            if guess not in self._visits:
+            if guess not in self._register:
                 site.pending += 1
                 self._add(Visit(guess, guess, "well-known", site=site))
                 return
@@ -417,9 +407,10 @@ class Frontier:
         return problem
 
 
-def _says_the_same(one: Outcome, other: Outcome) -> bool:
+def _news(first: Outcome, second: Outcome) -> list[Problem]:
     """A host that does not exist does not exist for https and for http: once is enough."""
-    return one.samples[0].message in {problem.message for problem in other.samples}
+    told = {problem.message for problem in second.samples}
+    return [problem for problem in first.samples if problem.message not in told]
 
 
 def _place(ref: SitemapRef) -> str | None:
