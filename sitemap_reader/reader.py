@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from .crawl.fetch import Fetcher
-    from .read.document import FeedFallback
+    from .read.fallback import FeedFallback
     from .read.scope import Mode
     from .records import Candidate, Item, Outcome, SitemapRef
     from .walk.discovery import Probe

@@ -21,7 +21,7 @@ from .reading import Batch, Reading, timed
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from ..read.document import FeedFallback
+    from ..read.fallback import FeedFallback
     from ..walk.frontier import Frontier
     from ..walk.visit import Answer
     from .fetch import Fetcher, Response

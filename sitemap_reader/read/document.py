@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
 
-from ..errors import SitemapReaderError, UsageError
+from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
 from ..problems import Problem, Tally, report
 from ..records import Outcome, SitemapRef, UrlRecord
 from .decode import Decoder
 from .dialects import MarkupReader, html_page
+from .fallback import FallbackFeed
 from .normalise import Normaliser, RawEntry
 from .robots import RobotsReader
 from .scope import MODES, Mode, Scope, host_authorities
@@ -32,23 +33,9 @@ if TYPE_CHECKING:
 
     from ..records import Item
     from .dialects import Reader
+    from .fallback import FeedFallback
 
 _FILE_BYTES = 64 * 1024  # what is read of a file at once
-
-
-class FallbackLinks(Protocol):
-    """What a feed fallback found: (link, date as written), and the links that it would have corrupted."""
-
-    @property
-    def links(self) -> Sequence[tuple[str, str | None]]: ...
-    @property
-    def dropped(self) -> Sequence[str]: ...
-
-
-class FeedFallback(Protocol):
-    """Reads what the streaming parser gets nothing from; may raise SitemapReaderError."""
-
-    def __call__(self, body: bytes, url: str | None, /) -> FallbackLinks: ...
 
 
 # What the first bytes rule out -> the problem to report.
@@ -91,10 +78,9 @@ class SitemapParser:
         self._base = _clean_base(final_url or url)
         self._media_type, charset = _content_type(content_type)
         self._limits = limits
-        self._fallback = feed_fallback
+        self._fallback = FallbackFeed(feed_fallback, limits, self._base) if feed_fallback else None
         self._decoder = Decoder(limits, charset)
         self._head: bytes | None = b""  # what sniffing has not judged yet
-        self._body = bytearray()  # what the fallback may have to read
         self._reader: Reader | None = None
         self._format: Format | None = None
         self._problem_held: Problem | None = None
@@ -180,8 +166,8 @@ class SitemapParser:
 
     def _read(self, chunk: bytes) -> Iterator[Item]:
         """A chunk of decoded bytes: first to the sniffer, then to the reader that it chose."""
-        if self._fallback and not self._normaliser.entries and len(self._body) <= self._limits.max_fallback_bytes:
-            self._body += chunk
+        if self._fallback and not self._normaliser.entries:
+            self._fallback.keep(chunk)
         if self._head is not None:
             self._head += chunk
             verdict = sniff(self._head, final=False)
@@ -256,30 +242,15 @@ class SitemapParser:
         """feedparser, or whatever was passed in, for what looks like a feed and gave nothing."""
         held, self._problem_held = self._problem_held, None
         damaged = self.format in (Format.RSS, Format.ATOM) and not self._complete
-        # What was cut off, feedparser would take for whole: a link that ends where the bytes end.
-        cut = not self._body.rstrip().endswith(b">") or (isinstance(self._reader, MarkupReader) and self._reader.cut)
-        if self._fallback and (held or damaged) and not cut and not self._normaliser.entries:
-            yield from self._clean(self._fallback_entries(self._fallback))
+        cut = isinstance(self._reader, MarkupReader) and self._reader.cut
+        if self._fallback and (held or damaged) and not (cut or self._normaliser.entries) and self._fallback.is_whole:
+            yield from self._clean(self._fallback.entries())
         if held and self._normaliser.entries:
             self._format = Format.RSS
             message = f"{held.message}, but feedparser found entries; there may be more"
             yield self._noted(attrs.evolve(held, message=message, severity="warning"))
         elif held:
             yield self._noted(held)
-
-    def _fallback_entries(self, fallback: FeedFallback) -> Iterator[RawEntry | Problem]:
-        if len(self._body) > self._limits.max_fallback_bytes:
-            return
-        try:
-            # The bytes are UTF-8 by now, whatever the declaration says.
-            found = fallback(_DECLARATION.sub(b"", bytes(self._body)), self._base)
-        except SitemapReaderError as error:
-            yield report("S01", f"feedparser cannot read it either: {error}")
-            return
-        for link in found.dropped:
-            yield report("S01", "a link with a bare & was dropped: feedparser may have altered it", raw=link)
-        for link, date in found.links:
-            yield RawEntry("url", link, lastmod=date, date_dialect="rss")
 
     def _closing_problems(self) -> Iterator[Problem]:
         entries = self._normaliser.entries
@@ -291,7 +262,6 @@ class SitemapParser:
             yield report("F06", message, raw=self._media_type)
 
 
-_DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
 
 

@@ -1,0 +1,73 @@
+"""What the streaming parser gets nothing from -> raw entries, through a feed fallback that the caller passes in.
+
+In: the decoded bytes, as long as no entry has come of them. Out: what the fallback makes of them, once, at the end.
+Which fallback that is (feedparser in a process of its own, say) is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from ..errors import SitemapReaderError
+from ..problems import Problem, report
+from .normalise import RawEntry
+from .tree import over_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..limits import Limits
+
+# The bytes are UTF-8 by the time they come here, whatever the declaration says.
+_DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
+
+
+class FallbackLinks(Protocol):
+    """What a feed fallback found: (link, date as written), and the links that it would have corrupted."""
+
+    @property
+    def links(self) -> Sequence[tuple[str, str | None]]: ...
+    @property
+    def dropped(self) -> Sequence[str]: ...
+
+
+class FeedFallback(Protocol):
+    """Reads what the streaming parser gets nothing from; may raise SitemapReaderError."""
+
+    def __call__(self, body: bytes, url: str | None, /) -> FallbackLinks: ...
+
+
+class FallbackFeed:
+    """keep() the bytes, then ask for entries()."""
+
+    def __init__(self, ask: FeedFallback, limits: Limits, base: str | None) -> None:
+        self._ask = ask
+        self._limit = limits.max_fallback_bytes
+        self._base = base
+        self._body = bytearray()
+
+    def keep(self, chunk: bytes) -> None:
+        """Remembers a chunk, up to a little over the limit."""
+        if len(self._body) <= self._limit:
+            self._body += chunk
+
+    @property
+    def is_whole(self) -> bool:
+        """False where the bytes end in mid-text: a link that ends there would be taken for whole."""
+        return self._body.rstrip().endswith(b">")
+
+    def entries(self) -> Iterator[RawEntry | Problem]:
+        """What the fallback finds, and what it cannot be trusted with."""
+        if len(self._body) > self._limit:
+            yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
+            return
+        try:
+            found = self._ask(_DECLARATION.sub(b"", bytes(self._body)), self._base)
+        except SitemapReaderError as error:
+            yield report("S01", f"feedparser cannot read it either: {error}")
+            return
+        for link in found.dropped:
+            yield report("S01", "a link with a bare & was dropped: feedparser may have altered it", raw=link)
+        for link, date in found.links:
+            yield RawEntry("url", link, lastmod=date, date_dialect="rss")
