@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM -> KeyboardInterrupt, but never in the middle of a write."""
+"""SIGINT and SIGTERM -> KeyboardInterrupt, but never in the middle of a write, or between reading and writing."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """As a context manager it handles both signals; `held()` puts one off until its block has ended.
+    """As a context manager it handles both signals; `held()` puts one off to check() or the end of its block.
 
     A second signal is not put off: it may be a write that hangs.
     """
 
     def __init__(self) -> None:
         self._before: dict[signal.Signals, Any] = {}
-        self._holding = False
+        self._holding = 0
         self._pending = False
 
     def __enter__(self) -> Self:
@@ -35,12 +35,17 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """A signal in this block is raised at its end."""
-        self._holding = True
+        """A signal in this block is raised at its end, or at that of the block around it."""
+        self._holding += 1
         try:
             yield
         finally:
-            self._holding = False
+            self._holding -= 1
+        if not self._holding:
+            self.check()
+
+    def check(self) -> None:
+        """Raises what was put off."""
         if self._pending:
             self._pending = False
             raise KeyboardInterrupt

@@ -7,8 +7,9 @@ control character, and a stderr that cannot be written stops nothing.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from typing import TYPE_CHECKING
+
+import attrs
 
 from ..ledger import Problems
 from ..problems import CATALOGUE, Problem
@@ -47,9 +48,13 @@ def printable(text: str) -> str:
 
 
 class Console:
-    """Stderr for one command. `quiet` leaves errors only; `verbose` adds infos and a line for each document."""
+    """Stderr for one command. `quiet` leaves errors only; `verbose` adds infos and a line for each document.
 
-    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+    `document` names what has no URL.
+    """
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False, document: str = "-") -> None:
+        self._document = document
         self._quiet = quiet
         self._verbose = verbose
         self._problems = Problems()
@@ -74,37 +79,48 @@ class Console:
     def nothing_read(self, failure: ReadError) -> None:
         """What ended a target without a URL, and what to try."""
         samples = [sample for outcome in failure.outcomes if not outcome.complete for sample in outcome.samples]
-        hint = next((_HINTS[sample.code] for sample in samples if sample.code in _HINTS), None)
-        self.error(f"{failure}; {hint}" if hint else str(failure))
+        self._hinted(str(failure), samples[0].code if samples else "")
+
+    def unreadable(self, name: str, outcome: Outcome) -> None:
+        """The same for a document that is read alone."""
+        first = next((sample for sample in outcome.samples if sample.severity == "error"), None)
+        why = f"{first.code} {first.message}" if first else "no reason is known"
+        self._hinted(f"no URL could be read of {name}: {why}", first.code if first else "")
+
+    def _hinted(self, told: str, code: str) -> None:
+        hint = _HINTS.get(code)
+        self.error(f"{told}; {hint}" if hint else told)
 
     def hear(self, item: Item) -> None:
         """Shows problems, five of a code and document, and with `verbose` documents."""
         if isinstance(item, Problem):
             self._show(item)
         elif isinstance(item, Outcome) and self._verbose:
-            self.line(document_line(item))
+            self.line(document_line(item, self._document))
 
     def _show(self, problem: Problem) -> None:
         if self._quiet or (problem.severity == "info" and not self._verbose):
             return
         self._severities.setdefault((problem.code, problem.sitemap), problem.severity)
         if self._problems.add(problem):
-            self.line(f"{problem.severity} {problem}")
+            shown = problem if problem.sitemap else attrs.evolve(problem, sitemap=self._document)
+            self.line(f"{problem.severity} {shown}")
 
     def rest(self) -> None:
         """Counts what was not shown, and starts anew."""
         for code, document, count in self._problems.unsampled():
             severity = self._severities.get((code, document), CATALOGUE[code].severity)
-            self.line(f"{severity} {code} {document or '-'}: {count:,} more")
+            self.line(f"{severity} {code} {document or self._document}: {count:,} more")
         self._problems = Problems()
         self._severities = {}
 
-    def end(self, summary: str, partial: str | None, codes: Sequence[Exit]) -> Exit:
+    def end(self, summary: str | None, partial: str | None, codes: Sequence[Exit]) -> Exit:
         """The last lines of a command, and the code that it exits with."""
         code = worst(codes)
         if self._quiet:
             return code
-        self.line(summary)
+        if summary is not None:
+            self.line(summary)
         if Exit.PARTIAL in codes and partial:
             self.line(f"{partial} (exit {code})")
         if code == Exit.INTERRUPTED:
@@ -112,23 +128,28 @@ class Console:
         return code
 
 
-def document_line(outcome: Outcome) -> str:
-    """A finished document in one line."""
-    parts = [outcome.format or "no sitemap", f"{outcome.entries:,} entries"]
+def document_line(outcome: Outcome, name: str) -> str:
+    """A finished document in one line; `name` is for one without a URL."""
+    parts = [outcome.format or "no sitemap", f"{outcome.entries:,} {'entry' if outcome.entries == 1 else 'entries'}"]
     if outcome.kept != outcome.entries:
         parts.append(f"{outcome.kept:,} kept")
     if not outcome.complete:
         parts.append("incomplete")
     if outcome.seconds is not None:
         parts.append(f"{outcome.seconds:.1f} s")
-    return f"done {outcome.url or '-'}: {', '.join(parts)}"
+    return f"done {outcome.url or name}: {', '.join(parts)}"
 
 
 def summary_line(summary: Summary, limit: int | None) -> str:
     """The summary; where `limit` ended it, most documents were not read to their end, and are not counted."""
     if limit is None or summary.urls < limit:
         return str(summary)
-    problems = Counter({"problem": summary.problems})
-    told = [f"{summary.urls:,} URLs, as many as --limit asks for" if summary.urls > 1 else "1 URL, as --limit asks for"]
-    told += [f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in problems.items() if count]
+    told = [f"{count_of(summary.urls, 'URL')}, as many as --limit asks for"]
+    if summary.problems:
+        told.append(count_of(summary.problems, "problem"))
     return "; ".join([*told, f"{summary.seconds:.1f} s"])
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 URL`, `1,000 URLs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

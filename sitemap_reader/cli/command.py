@@ -1,0 +1,111 @@
+"""The click classes behind every command: options in groups, errors in one line, one exit code.
+
+In: what was typed. Out: an exit code; whatever went wrong is told in one `error:` line, never a traceback
+for what a user can mend.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import click
+
+from ..errors import UsageError
+from .exits import Exit
+from .messages import Console
+
+
+class GroupedOption(click.Option):
+    """An option that stands under a heading of the help, and says its default even if it is nothing."""
+
+    def __init__(self, *args: Any, heading: str = "Output", **kwargs: Any) -> None:
+        self.heading = heading
+        super().__init__(*args, **kwargs)
+
+
+class Command(click.Command):
+    """A command whose function returns an Exit, and whose options stand under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        headings: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if row is not None and isinstance(param, click.Option):
+                headings.setdefault(getattr(param, "heading", "Help"), []).append(row)
+        for heading, rows in headings.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, as they were written."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                for line in self.epilog.splitlines():
+                    formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+    def invoke(self, ctx: click.Context) -> NoReturn:
+        """Runs it and exits with its code."""
+        ctx.exit(self._code(ctx))
+
+    def _code(self, ctx: click.Context) -> Exit:
+        try:
+            return Exit(super().invoke(ctx) or Exit.COMPLETE)
+        except BrokenPipeError:
+            _silence_stdout()  # `| head` has what it wanted
+            return Exit.COMPLETE
+        except KeyboardInterrupt:
+            return Exit.INTERRUPTED
+        except UsageError as exc:
+            Console().error(str(exc))
+            return Exit.USAGE
+        except OSError as exc:
+            Console().error(_unwritable(exc))
+            _silence_stdout()
+            return Exit.UNWRITABLE
+
+
+class CommandGroup(click.Group):
+    """The group. Usage errors are one line, also those of its commands."""
+
+    command_class = Command
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        options = {**options, "prog_name": "sitemap-reader", "standalone_mode": False}
+        try:
+            code = super().main(*args, **options)
+        except click.ClickException as exc:
+            code = _tell(exc)
+        except click.Abort:
+            code = Exit.INTERRUPTED
+        sys.exit(int(code or 0))
+
+
+def _tell(exc: click.ClickException) -> int:
+    context = getattr(exc, "ctx", None)
+    path = context.command_path if context else "sitemap-reader"
+    if not exc.format_message() or type(exc).__name__ == "NoArgsIsHelpError":  # a click of 8.2 or later
+        Console().error(f"which command? see {path} --help")
+    else:
+        message = " ".join(exc.format_message().split()).rstrip(".")
+        Console().error(f"{message}; see {path} --help")
+    return Exit.USAGE
+
+
+def _unwritable(exc: OSError) -> str:
+    place = exc.filename or "the output"
+    hints = {errno.ENOSPC: "free some space, or write elsewhere", errno.ENOENT: "make the folder first"}
+    told = f"cannot write {place}: {exc.strerror or exc}"
+    hint = hints.get(exc.errno or 0)
+    return f"{told}; {hint}" if hint else told
+
+
+def _silence_stdout() -> None:
+    """What is still in its buffer cannot be written; at shutdown Python would try once more, and complain."""
+    with suppress(OSError, ValueError, AttributeError):  # stdout is no file, or is closed already
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, sys.stdout.fileno())
+        os.close(sink)

@@ -1,0 +1,91 @@
+"""`discover`: where the sitemaps of sites are, and why that is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..errors import NothingFound, UsageError
+from ..ledger import Ledger
+from ..read.sniff import SITEMAP_FORMATS
+from ..records import Candidate, json_line
+from .exits import Exit
+from .interrupts import Interrupts
+from .messages import Console, count_of
+from .output import open_outputs
+from .sites import each_target, read_targets
+from .table import write_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..records import Item
+    from .table import Cell
+
+HEADER = ("url", "why", "status", "format", "problem")
+
+
+def run(
+    *,
+    targets: Sequence[str],
+    output: str | None,
+    format: str | None,
+    quiet: bool,
+    verbose: bool,
+    **reading: Any,
+) -> Exit:
+    """One row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
+    if quiet and verbose:
+        raise UsageError("-q and -v cannot both be given")
+    console = Console(quiet=quiet, verbose=verbose)
+    names = read_targets(targets)
+    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+        discovery = _Discovery(console, reading)
+        codes = each_target(names, console, discovery.site)
+        found = discovery.found
+        if format == "jsonl":
+            for site, candidate in found:
+                outputs.records.write(json_line(candidate, site=site if len(names) > 1 else None))
+        else:
+            header, rows = _rows(found, names_sites=len(names) > 1)
+            write_rows(outputs.records, header, rows, output=output, format=format, right=("status",))
+    holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
+    summary = f"{count_of(holding, 'sitemap')} found"
+    if holding < len(found):
+        summary += f"; {len(found) - holding:,} named that cannot be read"
+    return console.end(summary, "partial: not every sitemap that is named can be read", codes)
+
+
+@attrs.define
+class _Discovery:
+    console: Console
+    reading: dict[str, Any]
+    found: list[tuple[str, Candidate]] = attrs.field(factory=list)
+
+    def site(self, target: str) -> Exit:
+        """The candidates of one target."""
+        from ..reader import discover
+
+        ledger = Ledger(on_item=self.console.hear)
+
+        def hear(item: Item) -> None:
+            ledger.take([item])
+
+        candidates = discover(target, on_item=hear, **self.reading)
+        self.found += [(target, candidate) for candidate in candidates]
+        if not candidates:
+            raise ledger.verdict(target) or NothingFound(f"no sitemap found for {target}")
+        good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
+        if good == len(candidates):
+            return Exit.COMPLETE
+        return Exit.PARTIAL if good else Exit.UNREADABLE
+
+
+def _rows(found: Sequence[tuple[str, Candidate]], *, names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:
+    rows: list[list[Cell]] = []
+    for site, candidate in found:
+        status = None if candidate.status is None else str(candidate.status)
+        row = [candidate.url, candidate.why, status, candidate.format, candidate.problem]
+        rows.append([site, *row] if names_sites else row)
+    return ("site", *HEADER) if names_sites else HEADER, rows

@@ -1,0 +1,90 @@
+"""`dump`: every URL of sites as JSONL."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..errors import UsageError
+from ..problems import Problem
+from ..records import Outcome, json_line
+from .exits import Exit
+from .interrupts import Interrupts
+from .messages import Console, summary_line
+from .output import Outputs, open_outputs
+from .sites import each_target, judge, read_targets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ledger import Summary
+    from ..records import Item
+
+
+def run(
+    *,
+    targets: Sequence[str],
+    output: str | None,
+    report: str | None,
+    limit: int | None,
+    quiet: bool,
+    verbose: bool,
+    **reading: Any,
+) -> Exit:
+    """Reads the targets one after the other; `reading` are keywords of sitemap_reader.urls()."""
+    if quiet and verbose:
+        raise UsageError("-q and -v cannot both be given")
+    console = Console(quiet=quiet, verbose=verbose)
+    names = read_targets(targets)
+    with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
+        dump = _Dump(console, outputs, interrupts, reading, limit, names_sites=len(names) > 1)
+        codes = each_target(names, console, dump.site)
+    if dump.total is None:  # not one target could be tried
+        return console.end(None, None, codes)
+    return console.end(summary_line(dump.total, limit), dump.total.partial_line(), codes)
+
+
+@attrs.define
+class _Dump:
+    """What the targets of one command share."""
+
+    console: Console
+    outputs: Outputs
+    interrupts: Interrupts
+    reading: dict[str, Any]
+    limit: int | None
+    names_sites: bool
+    total: Summary | None = None
+
+    def site(self, target: str) -> Exit:
+        """One target, up to what the limit leaves."""
+        from ..reader import urls
+
+        left = None if self.limit is None else self.limit - (self.total.urls if self.total else 0)
+        if left == 0:
+            return Exit.COMPLETE
+        site = target if self.names_sites else None
+        write = self.outputs.records.write
+        hear = partial(self._hear, site)
+        # Held: the summary counts what was written, no more and no less.
+        with self.interrupts.held(), urls(target, on_item=hear, on_wait=self._wait, **self.reading) as stream:
+            try:
+                for record in islice(stream, left):
+                    write(json_line(record, site=site))
+                    self.interrupts.check()
+            finally:
+                summary = stream.summary
+                self.total = self.total + summary if self.total else summary
+        return judge(target, summary, self.console)
+
+    def _wait(self) -> None:
+        self.outputs.flush()
+        self.interrupts.check()
+
+    def _hear(self, site: str | None, item: Item) -> None:
+        self.console.hear(item)
+        if self.outputs.report is not None and isinstance(item, Problem | Outcome):
+            self.outputs.report.write(json_line(item, site=site))

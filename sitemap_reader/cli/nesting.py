@@ -1,0 +1,114 @@
+"""Which sitemap lists which: the items of a walk in, rows of a tree out, parents before their children.
+
+Each document stands once, under the one that listed it first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..records import Outcome, SitemapRef, UrlRecord, stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from ..records import Item
+
+
+@attrs.define
+class Node:
+    """A document: what its index states (`ref`), what came of it (`outcome`), the newest lastmod that it lists."""
+
+    url: str
+    ref: SitemapRef | None = None
+    outcome: Outcome | None = None
+    newest: datetime | None = None
+    children: list[Node] = attrs.field(factory=list)
+
+
+@attrs.frozen
+class Row:
+    """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread."""
+
+    depth: int
+    branch: str
+    url: str
+    format: str | None
+    entries: int | None
+    kept: int | None
+    lastmod: str | None
+    newest: str | None
+    complete: str
+
+
+class Nesting:
+    """hear() every item, note() every record, then rows()."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+
+    def hear(self, item: Item) -> None:
+        """Takes in references and outcomes."""
+        if isinstance(item, SitemapRef):
+            self._refer(item)
+        elif isinstance(item, Outcome) and item.url is not None:
+            self._node(item.url).outcome = item
+
+    def note(self, record: UrlRecord) -> None:
+        """Takes in a record's date."""
+        if record.lastmod is None or record.sitemap is None:
+            return
+        node = self._node(record.sitemap)
+        if node.newest is None or record.lastmod > node.newest:
+            node.newest = record.lastmod
+
+    def rows(self) -> Iterator[Row]:
+        """Roots first; a document that nobody listed is one."""
+        seen: set[str] = set()
+        roots = [node for node in self._nodes.values() if node.ref is None]
+        for root in [*roots, *self._nodes.values()]:  # in a circle nobody is a root: its first is taken
+            yield from _walk(root, seen)
+
+    def _node(self, url: str) -> Node:
+        return self._nodes.setdefault(url, Node(url))
+
+    def _refer(self, ref: SitemapRef) -> None:
+        parent = None if ref.sitemap is None else self._node(ref.sitemap)
+        node = self._node(ref.loc)
+        if parent is None or node is parent or node.ref:
+            return
+        node.ref = ref
+        parent.children.append(node)
+
+
+def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
+    # A stack, so that depth costs nothing. Entries: node, depth, the branch of its own line, that of its children.
+    stack = [(root, 0, "", "")]
+    while stack:
+        node, depth, branch, below = stack.pop()
+        if node.url in seen:
+            continue
+        seen.add(node.url)
+        yield _row(node, depth, branch)
+        last = len(node.children) - 1
+        for number, child in reversed(list(enumerate(node.children))):
+            own, under = ("└── ", "    ") if number == last else ("├── ", "│   ")
+            stack.append((child, depth + 1, below + own, below + under))
+
+
+def _row(node: Node, depth: int, branch: str) -> Row:
+    outcome = node.outcome
+    return Row(
+        depth=depth,
+        branch=branch,
+        url=node.url,
+        format=outcome.format if outcome else None,
+        entries=outcome.entries if outcome else None,
+        kept=outcome.kept if outcome else None,
+        lastmod=stamp(node.ref.lastmod) if node.ref else None,
+        newest=stamp(node.newest),
+        complete="unread" if outcome is None else "yes" if outcome.complete else "no",
+    )

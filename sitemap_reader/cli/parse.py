@@ -1,0 +1,179 @@
+"""`parse`: one document from a file or stdin, without a network."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from ..crawl.feedchild import feedparser_fallback
+from ..errors import UsageError
+from ..ledger import Ledger
+from ..problems import Problem
+from ..read.document import iter_parse
+from ..read.urls import clean_url
+from ..records import Outcome, SitemapRef, UrlRecord, json_line
+from .exits import Exit
+from .interrupts import Interrupts
+from .messages import Console, count_of
+from .output import Outputs, open_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..read.scope import Mode
+    from ..records import Item
+
+STDIN = "-"
+READ_BYTES = 64 * 1024
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+def run(
+    *,
+    file: str,
+    url: str | None,
+    content_type: str | None,
+    scope: Mode,
+    authorities: Sequence[str],
+    output: str | None,
+    report: str | None,
+    quiet: bool,
+    verbose: bool,
+) -> Exit:
+    """Writes the items of the document as they are read."""
+    if quiet and verbose:
+        raise UsageError("-q and -v cannot both be given")
+    if scope != "any" and not (url or authorities):
+        raise UsageError(f"--scope {scope} judges by where the document is from: give --url, or --authority")
+    prefixes = [_authority(each) for each in authorities]
+    name = "stdin" if file == STDIN else file
+    console = Console(quiet=quiet, verbose=verbose, document=name)
+    with (
+        _opened(file) as body,
+        Interrupts() as interrupts,
+        open_outputs(output, report, interrupts) as outputs,
+    ):
+        items = iter_parse(
+            _chunks(body, file, outputs),
+            url=url,
+            content_type=content_type,
+            scope=scope,
+            authorities=prefixes,
+            feed_fallback=feedparser_fallback,
+        )
+        parsing = _Parsing(name, console, outputs)
+        code = parsing.read(items)
+    console.rest()
+    return console.end(parsing.summary(), parsing.ledger.summary().partial_line(), [code])
+
+
+class _Parsing:
+    """One document on its way to the outputs."""
+
+    def __init__(self, name: str, console: Console, outputs: Outputs) -> None:
+        self.ledger = Ledger(on_item=console.hear)
+        self._name = name
+        self._console = console
+        self._outputs = outputs
+        self._children = 0
+        self._errors = 0
+        self._started = time.monotonic()
+
+    def read(self, items: Iterator[Item]) -> Exit:
+        """Every item to where it belongs."""
+        try:
+            for item in items:
+                self._write(item)
+                self.ledger.take([item])
+                self._count(item)
+        except KeyboardInterrupt:
+            return Exit.INTERRUPTED
+        return self._judge(self.ledger.outcomes[-1])
+
+    def summary(self) -> str:
+        """What the document held, in a line."""
+        numbers, dropped = self.ledger.progress, self.ledger.summary().dropped
+        parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
+        if self._children:
+            parts.append(count_of(self._children, "sitemap"))
+        told = [" and ".join(parts) + f" in {self._label()}"]
+        if dropped:
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
+            told.append(f"{sum(dropped.values()):,} dropped ({reasons}; --scope any keeps it)")
+        if self.ledger.problems.counts:
+            told.append(count_of(len(self.ledger.problems), "problem"))
+        return "; ".join([*told, f"{time.monotonic() - self._started:.1f} s"])
+
+    def _label(self) -> str:
+        format_ = self.ledger.outcomes[-1].format if self.ledger.outcomes else None
+        return f"{self._name} ({format_})" if format_ else self._name
+
+    def _write(self, item: Item) -> None:
+        if isinstance(item, UrlRecord | SitemapRef):
+            self._outputs.records.write(json_line(item))
+        elif self._outputs.report is not None:
+            self._outputs.report.write(json_line(item))
+
+    def _count(self, item: Item) -> None:
+        if isinstance(item, UrlRecord):
+            self.ledger.progress.urls += 1
+        elif isinstance(item, SitemapRef):
+            self._children += 1
+        elif isinstance(item, Problem) and item.severity == "error":
+            self._errors += 1
+
+    def _judge(self, outcome: Outcome) -> Exit:
+        if self.ledger.progress.urls or self._children or outcome.dropped:
+            return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
+        if outcome.complete and not self._errors:
+            self._console.error(f"{self._name} lists no URL")
+            return Exit.NOTHING
+        self._console.unreadable(self._name, outcome)
+        return Exit.UNREADABLE
+
+
+def _authority(prefix: str) -> str:
+    """A prefix is a folder: /shop must not cover /shopping."""
+    clean = clean_url(prefix).url
+    if clean is None:
+        raise UsageError(f"--authority {prefix!r} is no http or https URL; write it as https://example.com/shop/")
+    return clean if clean.endswith("/") else clean + "/"
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    if name == STDIN:
+        if sys.stdin is None:
+            raise UsageError("stdin is closed; give a file")
+        yield sys.stdin.buffer
+        return
+    if _URL.match(name):
+        raise UsageError(f"{name} is a URL, and parse reads files: `sitemap-reader dump {name}` fetches it")
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder, and parse reads one file: `sitemap-reader dump {name}` replays it")
+    try:
+        body = path.open("rb")
+    except (OSError, ValueError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise UsageError(f"cannot read {name}: {reason}; give a file, or - for stdin") from exc
+    with body:
+        yield body
+
+
+def _chunks(body: BinaryIO, name: str, outputs: Outputs) -> Iterator[bytes]:
+    """The bytes as they come; what is ready goes out before a read that may have to wait."""
+    read = getattr(body, "read1", body.read)
+    while True:
+        outputs.flush()
+        try:
+            chunk = read(READ_BYTES)
+        except OSError as exc:
+            raise UsageError(f"cannot read {name}: {exc.strerror or exc}") from exc
+        if not chunk:
+            return
+        yield chunk

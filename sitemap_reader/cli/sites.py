@@ -1,0 +1,69 @@
+"""The TARGET arguments: which there are, and one after the other to their ends.
+
+In: what was typed, `-` for a list on stdin. Out: targets; the Exit of each.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ..errors import NothingFound, NothingReadable, UsageError
+from .exits import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..ledger import Summary
+    from .messages import Console
+
+STDIN = "-"
+
+
+def read_targets(typed: Sequence[str]) -> list[str]:
+    """The targets; the lines of stdin in place of `-`, without blank ones and # comments."""
+    targets: list[str] = []
+    for target in typed:
+        targets += _listed() if target == STDIN else [target]
+    if not targets:
+        raise UsageError("there is no target on stdin; give one a line, such as example.com")
+    return targets
+
+
+def _listed() -> list[str]:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed: no targets can be read from it")
+    lines = (line.strip() for line in sys.stdin.buffer.read().decode("utf-8-sig", "replace").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def each_target(targets: Sequence[str], console: Console, read: Callable[[str], Exit]) -> list[Exit]:
+    """What became of each; what stops one does not stop the next. An interrupt ends the list."""
+    codes: list[Exit] = []
+    for target in targets:
+        try:
+            codes.append(read(target))
+        except UsageError as exc:
+            console.error(str(exc))
+            codes.append(Exit.USAGE)
+        except NothingFound as exc:
+            console.nothing_read(exc)
+            codes.append(Exit.NOTHING)
+        except NothingReadable as exc:
+            console.nothing_read(exc)
+            codes.append(Exit.UNREADABLE)
+        except KeyboardInterrupt:
+            return [*codes, Exit.INTERRUPTED]
+        finally:
+            console.rest()
+    return codes
+
+
+def judge(target: str, summary: Summary, console: Console) -> Exit:
+    """What a target that was read without an exception comes to."""
+    if not summary.complete:
+        return Exit.PARTIAL
+    if summary.urls or summary.dropped or summary.undue or summary.pruned:
+        return Exit.COMPLETE
+    console.error(f"{target} lists no URL: its sitemaps are empty")
+    return Exit.NOTHING

@@ -1,0 +1,63 @@
+"""How the tests of the command line run it: in this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
+from sitemap_reader.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from click.testing import Result
+
+SITES = Path(__file__).parents[2] / "corpus" / "sites"
+SHOP = str(SITES / "shop")
+BROKEN = str(SITES / "broken")
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+PROGRAM = [sys.executable, "-m", "sitemap_reader"]
+
+
+def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    """Exit code, stdout and stderr of one command; an exception of ours is raised here."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def process(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """The same as a process of its own."""
+    command = [*PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def urlset(*locs: str, lastmod: Mapping[str, str] | None = None) -> str:
+    """A urlset of these locs."""
+    dates = lastmod or {}
+    entries = (
+        f"<url><loc>{loc}</loc>" + (f"<lastmod>{dates[loc]}</lastmod>" if loc in dates else "") + "</url>\n"
+        for loc in locs
+    )
+    return f"<urlset {NS}>\n{''.join(entries)}</urlset>\n"
+
+
+def index(*locs: str) -> str:
+    """A sitemapindex of these locs."""
+    return f"<sitemapindex {NS}>{''.join(f'<sitemap><loc>{loc}</loc></sitemap>' for loc in locs)}</sitemapindex>"
+
+
+def replay(folder: Path, pages: Mapping[str, str], host: str = "a.example") -> Path:
+    """A replay folder of one host; paths without their slash."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "site.toml").write_text(f'seeds = ["https://{host}/"]\n')
+    for path, body in pages.items():
+        file = folder / "https" / host / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(body)
+    return folder

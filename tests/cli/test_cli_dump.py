@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import json
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
+
+import sitemap_reader.reader
+from sitemap_reader.errors import UsageError
+from sitemap_reader.limits import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A = "https://a.example"
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def locs(text: str) -> list[str]:
+    return [line["loc"] for line in lines(text) if "type" not in line]
+
+
+def stated(text: str) -> list[str]:
+    """What the site said, without what was found wrong with it; sorted."""
+    entries = ({name: value for name, value in line.items() if name != "problems"} for line in lines(text))
+    return sorted(map(json.dumps, entries))
+
+
+@pytest.fixture
+def dated(tmp_path: Path) -> Path:
+    dates = {f"{A}/old": "2020-05-01", f"{A}/may": "2026-05-31T10:00:00Z", f"{A}/new": "2026-09-01"}
+    return replay(tmp_path / "dated", {"sitemap.xml": urlset(*dates, f"{A}/undated", lastmod=dates)})
+
+
+# --- what comes out ---
+
+
+def test_a_whole_site_is_every_url_of_its_truth() -> None:
+    result = run("dump", SHOP)
+    truth = (SITES / "shop.jsonl").read_text()
+    assert sorted(result.stdout.splitlines()) == sorted(truth.splitlines())
+    assert result.exit_code == 0
+    assert "640 URLs from 10 sitemaps" in result.stderr
+    assert "partial" not in result.stderr
+
+
+def test_a_broken_site_is_what_can_be_read_and_exit_3() -> None:
+    result = run("dump", BROKEN)
+    assert stated(result.stdout) == stated((SITES / "broken.jsonl").read_text())
+    assert result.exit_code == 3
+    last_two = result.stderr.splitlines()[-2:]
+    assert last_two[0].startswith("146 URLs from 5 of 8 sitemaps; 10 dropped (host 10; --scope any keeps it)")
+    assert last_two[1].startswith("partial: ")
+    assert last_two[1].endswith("(exit 3)")
+
+
+def test_stderr_shows_five_problems_of_a_code_and_document_then_a_count() -> None:
+    told = run("dump", BROKEN).stderr.splitlines()
+    mended = [line for line in told if " S01 https://broken.example/maps/mended.xml" in line]
+    assert mended[0] == "warning S01 https://broken.example/maps/mended.xml:4: a bare & was read as &amp;"
+    assert len(mended) == 6
+    assert mended[5] == "warning S01 https://broken.example/maps/mended.xml: 3 more"
+
+
+def test_several_targets_name_themselves_in_each_line() -> None:
+    result = run("dump", SHOP, BROKEN)
+    sites = [line["site"] for line in lines(result.stdout)]
+    assert (sites.count(SHOP), sites.count(BROKEN)) == (640, 146)
+    assert result.exit_code == 3
+    assert "786 URLs from 15 of 18 sitemaps" in result.stderr
+
+
+def test_one_target_adds_no_site() -> None:
+    assert "site" not in lines(run("dump", SHOP, "--limit", "1").stdout)[0]
+
+
+def test_targets_are_read_from_stdin_without_comments_and_blank_lines() -> None:
+    result = run("dump", "-", stdin=f"# sites\n\n{SHOP}\n  {BROKEN}  \n")
+    assert {line["site"] for line in lines(result.stdout)} == {SHOP, BROKEN}
+
+
+def test_a_target_that_fails_does_not_stop_the_next(tmp_path: Path) -> None:
+    empty = replay(tmp_path / "empty", {})
+    result = run("dump", "ftp://x.example/", empty, SHOP)
+    assert len(lines(result.stdout)) == 640
+    assert [line.split()[0] for line in result.stderr.splitlines()].count("error:") == 2
+    assert result.exit_code == 2
+
+
+# --- options ---
+
+
+def test_output_goes_to_a_file(tmp_path: Path) -> None:
+    result = run("dump", SHOP, "-o", tmp_path / "urls.jsonl")
+    assert result.stdout == ""
+    assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 640
+
+
+def test_limit_stops_after_n_urls_and_is_complete() -> None:
+    result = run("dump", SHOP, "--limit", "7")
+    assert len(lines(result.stdout)) == 7
+    assert result.exit_code == 0
+    assert "7 URLs, as many as --limit asks for" in result.stderr
+
+
+def test_limit_counts_over_all_targets() -> None:
+    result = run("dump", SHOP, BROKEN, "--limit", "650", "--report", "-")
+    assert len(locs(result.stdout)) == 650
+    assert {line["site"] for line in lines(result.stdout)} == {SHOP, BROKEN}
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--since", "2026-05-31"], "may new undated"),
+        (["--until", "2026-05-31"], "old may undated"),
+        (["--since", "2026-05-31", "--until", "2026-05-31"], "may undated"),
+        (["--since", "2026-05-31", "--undated", "drop"], "may new"),
+        (["--since", "2026-05-31", "--undated", "keep"], "may new undated"),
+        (["--undated", "drop"], "old may new undated"),
+    ],
+)
+def test_dates_choose_urls(dated: Path, options: list[str], names: str) -> None:
+    result = run("dump", dated, *options)
+    assert locs(result.stdout) == [f"{A}/{name}" for name in names.split()]
+    assert result.exit_code == 0
+
+
+def test_dates_that_leave_nothing_are_still_complete(dated: Path) -> None:
+    result = run("dump", dated, "--since", "2040-01-01", "--undated", "drop")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "4 outside the dates" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("scope", "count"), [("protocol", 2), ("host", 2), ("domain", 3), ("any", 4)]
+)
+def test_scope_decides_what_a_sitemap_may_list(tmp_path: Path, scope: str, count: int) -> None:
+    listed = [f"{A}/1", "http://a.example/2", "https://www.a.example/3", "https://b.example/4"]
+    site = replay(tmp_path, {"sitemap.xml": urlset(*listed)}, host="a.example")
+    result = run("dump", site, "--scope", scope)
+    assert len(locs(result.stdout)) == count
+    assert result.exit_code == 0
+    assert ("dropped" in result.stderr) == (scope != "any")
+
+
+def test_report_takes_problems_and_outcomes_to_a_file(tmp_path: Path) -> None:
+    result = run("dump", BROKEN, "--report", tmp_path / "report.jsonl")
+    assert len(locs(result.stdout)) == 146
+    kinds = [line["type"] for line in lines((tmp_path / "report.jsonl").read_text())]
+    assert (kinds.count("problem"), kinds.count("outcome")) == (23, 9)
+
+
+def test_report_to_stdout_merges() -> None:
+    kinds = [line.get("type") for line in lines(run("dump", BROKEN, "--report", "-").stdout)]
+    assert (kinds.count(None), kinds.count("problem"), kinds.count("outcome")) == (146, 23, 9)
+
+
+def test_quiet_shows_neither_problems_nor_summary() -> None:
+    result = run("dump", BROKEN, "-q")
+    assert (result.exit_code, result.stderr) == (3, "")
+
+
+def test_quiet_still_says_why_there_is_nothing(tmp_path: Path) -> None:
+    result = run("dump", replay(tmp_path, {}), "-q")
+    assert result.exit_code == 4
+    assert result.stderr.startswith("error: no sitemap found")
+
+
+def test_verbose_adds_a_line_for_each_document_and_infos() -> None:
+    told = run("dump", SHOP, "-v").stderr.splitlines()
+    done = [line for line in told if line.startswith("done ")]
+    assert len(done) == 11
+    assert any(line.startswith("done https://shop.example/sitemaps/news.xml: urlset, 30 entries") for line in done)
+
+
+def test_headers_and_user_agent_are_sent(site_server: Any) -> None:
+    site = site_server({"/sitemap.xml": (200, {"Content-Type": "text/xml"}, urlset("/x").encode())})
+    sent = ["-H", "X-Key: a b", "--header", "Authorization: Basic Zm9v", "-A", "bot/1.0 (+https://bot.example)"]
+    result = run("dump", f"{site.url}/sitemap.xml", "--allow-private", *sent)
+    assert result.exit_code == 0
+    for request in site.received:
+        assert request.headers["x-key"] == "a b"
+        assert request.headers["authorization"] == "Basic Zm9v"
+        assert request.headers["user-agent"] == "bot/1.0 (+https://bot.example)"
+
+
+def test_private_addresses_need_permission(site_server: Any) -> None:
+    site = site_server({"/sitemap.xml": (200, {}, urlset("/x").encode())})
+    result = run("dump", site.url)
+    assert result.exit_code == 5
+    assert "--allow-private" in result.stderr
+    assert site.received == []
+
+
+def test_no_robots_reads_what_robots_forbids(tmp_path: Path) -> None:
+    rules = f"User-agent: *\nDisallow: /\nSitemap: {A}/s.xml\n"
+    site = replay(tmp_path, {"robots.txt": rules, "s.xml": urlset(f"{A}/1")})
+    refused = run("dump", site)
+    assert refused.exit_code == 5
+    assert "--no-robots" in refused.stderr.splitlines()[-2]
+    assert locs(run("dump", site, "--no-robots").stdout) == [f"{A}/1"]
+
+
+@pytest.mark.parametrize(("probe", "names"), [("auto", "named"), ("always", "named known"), ("never", "named")])
+def test_probe_tries_well_known_paths_as_asked(tmp_path: Path, probe: str, names: str) -> None:
+    pages = {
+        "robots.txt": f"Sitemap: {A}/s.xml\n",
+        "s.xml": urlset(f"{A}/named"),
+        "sitemap.xml": urlset(f"{A}/known"),
+    }
+    result = run("dump", replay(tmp_path, pages), "--probe", probe)
+    assert sorted(locs(result.stdout)) == sorted(f"{A}/{name}" for name in names.split())
+
+
+def test_probe_never_finds_nothing_where_robots_names_nothing(tmp_path: Path) -> None:
+    site = replay(tmp_path, {"sitemap.xml": urlset(f"{A}/1")})
+    assert run("dump", site, "--probe", "never").exit_code == 4
+
+
+def test_a_recording_reads_the_same(tmp_path: Path) -> None:
+    first = run("dump", SHOP, "--record", tmp_path / "copy")
+    again = run("dump", tmp_path / "copy")
+    assert first.exit_code == again.exit_code == 0
+    assert sorted(first.stdout.splitlines()) == sorted(again.stdout.splitlines())
+
+
+def test_timeout_gives_a_silent_server_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = f"http://127.0.0.1:{silent.getsockname()[1]}/sitemap.xml"
+        result = run("dump", target, "--allow-private", "--timeout", "0.2", "--retries", "0")
+    assert result.exit_code == 5
+    assert "0.2 s" in result.stderr
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_retries_are_tries_after_the_first(site_server: Any, retries: int) -> None:
+    site = site_server({"/robots.txt": (404, {}, b""), "/s.xml": (500, {}, b"")})
+    result = run("dump", f"{site.url}/s.xml", "--allow-private", "--retries", str(retries))
+    assert result.exit_code == 5
+    assert site.requests().count("/s.xml") == 1 + retries
+
+
+def test_max_wait_gives_up_a_host_that_asks_for_more(site_server: Any) -> None:
+    site = site_server({"/s.xml": (503, {"Retry-After": "9"}, b"")})
+    result = run("dump", f"{site.url}/s.xml", "--allow-private", "--max-wait", "5")
+    assert result.exit_code == 5
+    assert "Retry-After 9 s" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], {"concurrency": 16, "per_host": 4, "obey_robots": True, "allow_private": False, "limits": Limits()}),
+        (["--concurrency", "3"], {"concurrency": 3}),
+        (["--per-host", "2"], {"per_host": 2}),
+        (["--timeout", "60"], {"limits": Limits(read_seconds=60, connect_seconds=10)}),
+        (["--timeout", "5"], {"limits": Limits(read_seconds=5, connect_seconds=5)}),
+        (["--retries", "0"], {"limits": Limits(tries=1)}),
+        (["--max-wait", "0"], {"limits": Limits(max_wait_seconds=0)}),
+        (["-H", "A:1", "-H", "B: x:y "], {"headers": [("A", "1"), ("B", "x:y")]}),
+        (["-A", "bot"], {"user_agent": "bot"}),
+        (["--no-robots"], {"obey_robots": False}),
+        (["--allow-private"], {"allow_private": True}),
+        (["--record", "x"], {"record": "x"}),
+        (["--probe", "never"], {"probe": "never"}),
+        (["--scope", "any", "--since", "7d", "--until", "1d"], {"scope": "any", "since": "7d", "until": "1d"}),
+    ],
+)
+def test_options_reach_the_reader(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], expected: dict[str, object]
+) -> None:
+    heard: dict[str, object] = {}
+
+    def urls(target: str, **keywords: object) -> None:
+        heard.update(keywords)
+        raise UsageError("heard")
+
+    monkeypatch.setattr(sitemap_reader.reader, "urls", urls)
+    assert run("dump", "a.example", *options).exit_code == 2
+    assert {name: heard[name] for name in expected} == expected
+    assert ("user_agent" in heard) == ("-A" in options)
+
+
+# --- what a target comes to ---
+
+
+@pytest.mark.parametrize(
+    ("pages", "code", "told"),
+    [
+        ({}, 4, "no sitemap found"),
+        ({"sitemap.xml": urlset()}, 4, "lists no URL"),
+        ({"sitemap.xml": index(f"{A}/e.xml"), "e.xml": urlset()}, 4, "lists no URL"),
+        ({"sitemap.xml": index(f"{A}/gone.xml")}, 5, "404 Not Found"),
+        ({"robots.txt": f"Sitemap: {A}/s.xml", "s.xml": "<html><body>"}, 5, "F05"),
+        ({"robots.txt": f"Sitemap: {A}/s.xml", "s.xml": ""}, 5, "F11"),
+        ({"sitemap.xml": index(f"{A}/gone.xml", f"{A}/s.xml"), "s.xml": urlset(f"{A}/1")}, 3, "partial: "),
+        ({"sitemap.xml": urlset(f"{A}/1")}, 0, "1 URL from 1 sitemap"),
+        ({"sitemap.xml": urlset("https://b.example/1")}, 0, "--scope any keeps it"),
+    ],
+)
+def test_exit_codes_of_a_site(tmp_path: Path, pages: dict[str, str], code: int, told: str) -> None:
+    result = run("dump", replay(tmp_path, pages))
+    assert result.exit_code == code
+    assert told in result.stderr
+    assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
+
+
+def test_what_a_site_wrote_reaches_stderr_without_control_characters(tmp_path: Path) -> None:
+    site = replay(tmp_path, {"sitemap.xml": urlset(f"{A}/1", lastmod={f"{A}/1": "\x9b31mred\u202e"})})
+    told = run("dump", site).stderr
+    assert "D01" in told
+    assert "\\x9b31mred\\u202e" in told
+    assert "\x9b" not in told

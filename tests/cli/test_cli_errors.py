@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import BROKEN, SHOP, SITES, process, run
+
+from sitemap_reader.cli.exits import PRECEDENCE, Exit, worst
+from sitemap_reader.cli.interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 2, "sitemap-reader --help"),
+        (["frob"], 2, "No such command 'frob'"),
+        (["dump"], 2, "Missing argument 'TARGET...'"),
+        (["dump", "--frob", "a.example"], 2, "--frob"),
+        (["dump", SHOP, "--limit", "0"], 2, "--limit"),
+        (["dump", SHOP, "--limit", "many"], 2, "many"),
+        (["dump", SHOP, "--concurrency", "0"], 2, "--concurrency"),
+        (["dump", SHOP, "--per-host", "-1"], 2, "--per-host"),
+        (["dump", SHOP, "--retries", "-1"], 2, "--retries"),
+        (["dump", SHOP, "--timeout", "0"], 2, "number of seconds"),
+        (["dump", SHOP, "--timeout", "nan"], 2, "number of seconds"),
+        (["dump", SHOP, "--max-wait", "inf"], 2, "number of seconds"),
+        (["dump", SHOP, "--scope", "planet"], 2, "'protocol'"),
+        (["dump", SHOP, "--probe", "maybe"], 2, "'auto'"),
+        (["dump", SHOP, "--undated", "guess"], 2, "'keep'"),
+        (["dump", SHOP, "-H", "no colon"], 2, "'Name: value'"),
+        (["dump", SHOP, "-H", "A: b\r\nC: d"], 2, "'Name: value'"),
+        (["dump", SHOP, "-A", "a\nb"], 2, "cannot be sent"),
+        (["dump", SHOP, "--since", "yesterday"], 2, "7d"),
+        (["dump", SHOP, BROKEN, "--since", "2026", "--until", "2025"], 2, "no date can match"),
+        (["dump", SHOP, "-q", "-v"], 2, "-q and -v"),
+        (["dump", SHOP, "-o", "same", "--report", "./same"], 2, "same file"),
+        (["dump", str(SITES)], 2, "site.toml"),
+        (["dump", "/nowhere/at/all/"], 2, "no folder /nowhere/at/all/"),
+        (["dump", str(LOGIN)], 2, "sitemap-reader parse"),
+        (["dump", "ftp://a.example/"], 2, "ftp"),
+        (["dump", "wort"], 2, "example.com"),
+        (["dump", ""], 2, "example.com"),
+        (["dump", "-"], 2, "no target on stdin"),
+        (["dump", "127.0.0.1:9"], 5, "--allow-private"),
+        (["dump", "no-such-host.invalid"], 5, "no-such-host.invalid"),
+        (["discover", "no-such-host.invalid"], 5, "no-such-host.invalid"),
+        (["parse"], 2, "Missing argument"),
+        (["parse", "https://a.example/s.xml"], 2, "sitemap-reader dump https://a.example/s.xml"),
+        (["parse", "no-such-file.xml"], 2, "No such file"),
+        (["parse", SHOP], 2, "sitemap-reader dump"),
+        (["parse", "-", "--url", "s.xml"], 2, "http"),
+        (["parse", "-", "--scope", "protocol"], 2, "--url"),
+        (["parse", "-", "--authority", "shop"], 2, "https://example.com/shop/"),
+        (["parse", "-"], 5, "F11"),
+        (["parse", str(LOGIN)], 5, "`discover HOST`"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line(arguments: list[str], code: int, told: str) -> None:
+    result = run(*arguments, stdin="")
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert result.exit_code == code
+    assert len(errors) == 1
+    assert told in errors[0]
+    assert result.stdout == ""
+    if code == 2:
+        assert result.stderr.splitlines() == errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (["dump", SHOP, "-o", "/nowhere/urls.jsonl"], "/nowhere/urls.jsonl"),
+        (["dump", SHOP, "--report", "/nowhere/report.jsonl"], "/nowhere/report.jsonl"),
+        (["dump", SHOP, "-o", "/dev/full"], "/dev/full"),
+        (["dump", BROKEN, "--report", "/dev/full"], "/dev/full"),
+        (["dump", SHOP, "--record", "/dev/null/copy"], "/dev/null/copy"),
+        (["discover", SHOP, "-o", "/dev/full"], "/dev/full"),
+        (["tree", SHOP, "-o", "/dev/full"], "/dev/full"),
+        (["parse", str(SITES / "shop/https/shop.example/sitemap_index.xml"), "-o", "/dev/full"], "/dev/full"),
+    ],
+)
+def test_output_that_cannot_be_written_is_exit_6(arguments: list[str], place: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 6
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith(f"error: cannot write {place}: ")
+
+
+def test_a_mistake_is_no_traceback_in_a_process_of_its_own(tmp_path: Path) -> None:
+    result = process("dump", "wort", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+
+
+def test_of_several_codes_one_wins() -> None:
+    assert set(PRECEDENCE) == set(Exit)
+    assert [worst(PRECEDENCE[i:]) for i in range(len(PRECEDENCE))] == list(PRECEDENCE)
+    assert worst([]) == Exit.COMPLETE
+
+
+def test_an_interrupt_waits_for_the_end_of_a_write() -> None:
+    done = []
+
+    def write(interrupts: Interrupts) -> None:
+        with interrupts.held():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("written")
+
+    with Interrupts() as interrupts:
+        with pytest.raises(KeyboardInterrupt):
+            write(interrupts)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert done == ["written"]
+
+
+def test_an_interrupt_that_waits_comes_with_the_next_check() -> None:
+    with Interrupts() as interrupts, interrupts.held():
+        with interrupts.held():
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        interrupts.check()
+
+
+def test_a_second_interrupt_does_not_wait() -> None:
+    done = []
+
+    def write(interrupts: Interrupts) -> None:
+        with interrupts.held():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            done.append("written")
+
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
+        write(interrupts)
+    assert done == []

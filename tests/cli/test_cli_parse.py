@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import SITES, index, run, urlset
+
+from sitemap_reader.crawl.feedchild import feedparser_fallback
+from sitemap_reader.read.document import iter_parse
+from sitemap_reader.records import json_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A = "https://a.example"
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def locs(text: str) -> list[str]:
+    return [line["loc"] for line in lines(text)]
+
+
+@pytest.mark.parametrize("name", ["mended.xml", "offhost.xml", "cut.xml.gz", "login.xml"])
+def test_report_to_stdout_is_every_item_in_document_order(name: str) -> None:
+    path = SITES / "broken/https/broken.example/maps" / name
+    url = f"https://broken.example/maps/{name}"
+    items = iter_parse([path.read_bytes()], url=url, feed_fallback=feedparser_fallback)
+    result = run("parse", path, "--url", url, "--report", "-")
+    assert result.stdout_bytes == b"".join(map(json_line, items))
+    assert lines(result.stdout)[-1]["type"] == "outcome"
+
+
+def test_urls_go_to_stdout_and_problems_to_stderr(tmp_path: Path) -> None:
+    file = tmp_path / "s.xml"
+    file.write_text(urlset(f"{A}/1", f"{A}/2", lastmod={f"{A}/2": "Mon"}))
+    result = run("parse", file)
+    assert locs(result.stdout) == [f"{A}/1", f"{A}/2"]
+    assert result.stderr.splitlines()[0] == f'error D01 {file}:3: lastmod "Mon" is no date'
+    assert f"2 URLs in {file} (urlset); 1 problem" in result.stderr
+    assert result.exit_code == 0
+
+
+def test_an_index_gives_sitemap_lines() -> None:
+    result = run("parse", "-", stdin=index(f"{A}/1.xml", f"{A}/2.xml"))
+    assert [(line["type"], line["loc"]) for line in lines(result.stdout)] == [
+        ("sitemap", f"{A}/1.xml"),
+        ("sitemap", f"{A}/2.xml"),
+    ]
+    assert "2 sitemaps in stdin (sitemapindex)" in result.stderr
+
+
+def test_url_resolves_relative_urls() -> None:
+    result = run("parse", "-", "--url", f"{A}/maps/s.xml", stdin=urlset("page"))
+    assert locs(result.stdout) == [f"{A}/maps/page"]
+    assert lines(result.stdout)[0]["sitemap"] == f"{A}/maps/s.xml"
+
+
+def test_content_type_is_judged() -> None:
+    assert "F06" in run("parse", "-", "--content-type", "text/html", stdin=urlset(f"{A}/1")).stderr
+    assert "F06" not in run("parse", "-", "--content-type", "text/xml", stdin=urlset(f"{A}/1")).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ([], "shop/1 shopping other"),
+        (["--scope", "any"], "shop/1 shopping other"),
+        (["--scope", "protocol", "--url", f"{A}/shop/s.xml"], "shop/1"),
+        (["--scope", "protocol", "--authority", f"{A}/shop"], "shop/1"),
+        (["--scope", "protocol", "--authority", "HTTPS://A.example:443"], "shop/1 shopping other"),
+        (["--scope", "protocol", "--authority", f"{A}/shop/", "--authority", f"{A}/other/"], "shop/1"),
+        (["--scope", "host", "--url", f"{A}/shop/s.xml"], "shop/1 shopping other"),
+    ],
+)
+def test_scope_judges_by_url_and_authorities(options: list[str], names: str) -> None:
+    result = run("parse", "-", *options, stdin=urlset(f"{A}/shop/1", f"{A}/shopping", f"{A}/other"))
+    assert locs(result.stdout) == [f"{A}/{name}" for name in names.split()]
+    assert result.exit_code == 0
+
+
+def test_output_and_report_go_to_files(tmp_path: Path) -> None:
+    text = urlset(f"{A}/1", lastmod={f"{A}/1": "Mon"})
+    result = run("parse", "-", "-o", tmp_path / "urls", "--report", tmp_path / "report", stdin=text)
+    assert result.stdout == ""
+    assert locs((tmp_path / "urls").read_text()) == [f"{A}/1"]
+    assert [line["type"] for line in lines((tmp_path / "report").read_text())] == ["problem", "outcome"]
+
+
+def test_quiet_and_verbose() -> None:
+    text = urlset(f"{A}/1", lastmod={f"{A}/1": "Mon"})
+    assert run("parse", "-", "-q", stdin=text).stderr == ""
+    assert "done stdin: urlset, 1 entry" in run("parse", "-", "-v", stdin=text).stderr
+
+
+def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
+    feed = '<?xml version="1.0"?><rss version="2.0"><channel><item><link href="https://a.example/1"/></item></channel></rss>'
+    result = run("parse", "-", "--url", f"{A}/feed", "--report", "-", stdin=feed)
+    assert lines(result.stdout)[-1]["format"] == "rss"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "told"),
+    [
+        (urlset(f"{A}/1").encode(), 0, "1 URL in stdin"),
+        (gzip.compress(urlset(f"{A}/1").encode()), 0, "1 URL in stdin"),
+        (gzip.compress(urlset(*(f"{A}/{n}" for n in range(2000))).encode())[:-100], 3, "partial: "),
+        (urlset().encode(), 4, "error: stdin lists no URL"),
+        (b"", 5, "F11"),
+        (b"<html><body>no</body></html>", 5, "F05"),
+        (b"{}", 5, "S15"),
+        (b"\x1f\x8b\x08", 5, "F07"),
+    ],
+)
+def test_exit_codes_of_a_document(body: bytes, code: int, told: str) -> None:
+    result = run("parse", "-", stdin=body)
+    assert result.exit_code == code
+    assert told in result.stderr
+    assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))

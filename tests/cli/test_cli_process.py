@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_runs import NS, PROGRAM, SHOP, process, run
+
+import sitemap_reader
+from sitemap_reader.cli import main
+
+DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    program = " ".join(PROGRAM)
+    script = f"set -o pipefail; {command.replace('sitemap-reader', program)}"
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_head_ends_it_quietly(tmp_path: Path) -> None:
+    many = tmp_path / "many.txt"
+    many.write_text("".join(f"https://a.example/{number}\n" for number in range(50_000)))
+    result = shell(f"sitemap-reader parse {many} | head -3; echo ${{PIPESTATUS[@]}}")
+    *lines, codes = result.stdout.splitlines()
+    assert [json.loads(line)["loc"] for line in lines] == [f"https://a.example/{number}" for number in range(3)]
+    assert (codes, result.stderr) == ("0 0", "")
+
+
+def test_a_full_disk_is_exit_6_and_no_traceback() -> None:
+    result = shell(f"sitemap-reader dump {SHOP} > /dev/full")
+    assert result.returncode == 6
+    assert result.stderr.splitlines()[-1].startswith("error: cannot write stdout: No space left on device")
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+
+
+def test_a_closed_stdout_is_exit_6() -> None:
+    result = shell(f"sitemap-reader dump {SHOP} >&-")
+    assert result.returncode == 6
+    assert result.stderr == "error: cannot write stdout: it is closed\n"
+
+
+def test_a_closed_stderr_stops_nothing() -> None:
+    result = shell(f"sitemap-reader dump {SHOP} 2>&- | wc -l")
+    assert (result.returncode, result.stdout.strip()) == (0, "640")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals) -> None:
+    # The body promises more than it has: behind these entries the reader waits.
+    body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
+    site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
+    command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        first = running.stdout.readline()  # flushed, although the document is still coming
+        running.send_signal(number)
+        rest, told = running.stdout.read(), running.stderr.read()
+    locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
+    assert locs == [f"{site.url}/page"] * len(locs)
+    assert locs
+    assert running.returncode == 130
+    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["dump", "-h"], ["parse", "-"]])
+def test_help_and_parse_load_no_network_library(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from sitemap_reader.cli import main\n"
+        "try:\n"
+        f"    main({arguments!r})\n"
+        "finally:\n"
+        "    print(*({'aiohttp', 'feedparser', 'pandas'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    text = f"<urlset {NS}><url><loc>https://a.example/1</loc></url></urlset>"
+    result = subprocess.run([sys.executable, "-c", script], input=text, capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert result.stderr.splitlines()[-1] == ""
+
+
+def test_version() -> None:
+    result = process("--version")
+    assert (result.returncode, result.stdout) == (0, f"sitemap-reader, version {sitemap_reader.__version__}\n")
+
+
+def test_every_option_says_its_default_and_every_command_has_examples() -> None:
+    for name, command in main.commands.items():
+        told = " ".join(run(name, "--help").stdout.split())
+        assert f"Examples: sitemap-reader {name} " in told
+        options = [param for param in command.params if param.param_type_name == "option"]
+        assert options
+        assert told.count("[default: ") == len(options)
+
+
+def test_every_command_and_option_stands_in_the_docs() -> None:
+    text = DOCS.read_text("utf-8")
+    for name, command in main.commands.items():
+        assert f"## `{name}`" in text
+        for param in command.params:
+            if param.param_type_name == "option":
+                assert [each for each in param.opts if f"`{each}" not in text] == []
