@@ -79,13 +79,16 @@ class Console:
     def nothing_read(self, failure: ReadError) -> None:
         """What ended a target without a URL, and what to try."""
         samples = [sample for outcome in failure.outcomes if not outcome.complete for sample in outcome.samples]
-        self._hinted(str(failure), samples[0].code if samples else "")
+        told = str(failure)
+        for sample in samples if not self._quiet else ():
+            told = told.removesuffix(f": {sample}")  # its own line has said so
+        self._hinted(told, samples[0].code if samples else "")
 
     def unreadable(self, name: str, outcome: Outcome) -> None:
         """The same for a document that is read alone."""
         first = next((sample for sample in outcome.samples if sample.severity == "error"), None)
-        why = f"{first.code} {first.message}" if first else "no reason is known"
-        self._hinted(f"no URL could be read of {name}: {why}", first.code if first else "")
+        why = f": {first.code} {first.message}" if first and self._quiet else ""
+        self._hinted(f"no URL could be read of {name}{why}", first.code if first else "")
 
     def _hinted(self, told: str, code: str) -> None:
         hint = _HINTS.get(code)
