@@ -42,11 +42,15 @@ class Case:
         return self.path.read_bytes()
 
     @cached_property
-    def options(self) -> dict[str, Any]:
-        """The keyword arguments of iter_parse(): the defaults, and what the .toml says."""
+    def stated(self) -> dict[str, Any]:
+        """What the .toml says, if there is one."""
         beside = self.path.with_name(self.path.name + ".toml")
-        stated = tomllib.loads(beside.read_text("utf-8")) if beside.exists() else {}
-        stated["limits"] = Limits(**stated.get("limits", {}))
+        return tomllib.loads(beside.read_text("utf-8")) if beside.exists() else {}
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """The keyword arguments of iter_parse(): the defaults, and what was stated."""
+        stated = {**self.stated, "limits": Limits(**self.stated.get("limits", {}))}
         return {"url": f"https://example.com/{self.path.name}", "feed_fallback": feedparser_fallback, **stated}
 
     def items(self, chunks: Iterable[bytes] | None = None) -> list[Item]:

@@ -42,7 +42,8 @@ def proof_authorities(asked: str, final: str) -> tuple[str, ...]:
     ('http://www.example.com/', 'https://www.example.com/')
     """
     proven = host_authorities(asked)
-    if registrable_domain(host(asked)) == registrable_domain(host(final)):
+    # The list of public suffixes takes its time to load: most files stay where they are.
+    if host(asked) == host(final) or registrable_domain(host(asked)) == registrable_domain(host(final)):
         proven += host_authorities(final)
     return tuple(dict.fromkeys(proven))
 

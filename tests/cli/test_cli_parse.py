@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import SITES, index, run, urlset
+from corpus_cases import Case, cases
 
 from sitemap_reader.crawl.feedchild import feedparser_fallback
 from sitemap_reader.read.document import iter_parse
@@ -121,3 +122,16 @@ def test_exit_codes_of_a_document(body: bytes, code: int, told: str) -> None:
     assert result.exit_code == code
     assert told in result.stderr
     assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if "limits" not in case.stated], ids=lambda case: case.name)
+def test_a_corpus_case_prints_its_expectation(case: Case) -> None:
+    """A bug report is two files: the second is what this command prints."""
+    options = case.options
+    arguments = ["--url", options["url"]]
+    for name in ("content_type", "scope"):
+        if name in options:
+            arguments += [f"--{name.replace('_', '-')}", options[name]]
+    for prefix in options.get("authorities", ()):
+        arguments += ["--authority", prefix]
+    assert run("parse", case.path, "--report", "-", "-q", *arguments).stdout == case.expectation.read_text("utf-8")
