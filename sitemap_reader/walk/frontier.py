@@ -16,7 +16,7 @@ import attrs
 from ..limits import Limits
 from ..problems import Problem, report
 from ..read.scope import Mode, proof_authorities
-from ..read.sniff import SITEMAP_FORMATS, Format
+from ..read.sniff import Format
 from ..read.urls import origin
 from ..records import Outcome, SitemapRef
 from .answers import Follow, Read, Refuse, Settle, judge
@@ -26,6 +26,7 @@ from .pacing import HostPace, backoff
 from .register import Register
 from .robots import ALLOW_ALL, Rules, disallow_all, parse_rules
 from .sites import Site
+from .telling import Telling, place
 from .visit import Answer, Failed, Finished, Head, Visit
 from .window import Window
 
@@ -71,7 +72,7 @@ class Frontier:
         self._hosts: dict[str, Host] = {}
         self._register = Register()
         self._proofs: dict[str, tuple[str, ...]] = {}
-        self._out: list[Problem | Outcome] = []
+        self._telling = Telling()
         self._bytes = 0
         # Documents last: a robots.txt that is asked for on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -88,7 +89,9 @@ class Frontier:
         """The visits that may start now, within the caps of the plan; each must be answered."""
         started: list[Visit] = []
         for host in list(self._hosts.values()):
-            while self.in_flight < self.plan.concurrency and (visit := host.next(now)):
+            while self.in_flight < self.plan.concurrency and (
+                visit := host.next(now, robots_only=self._gathers_proofs)
+            ):
                 if self._permitted(host, visit):
                     host.pace.started(now)
                     self.in_flight += 1
@@ -100,8 +103,9 @@ class Frontier:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
         if self.in_flight >= self.plan.concurrency:
             return None
-        waits = [wait for host in self._hosts.values() if (wait := host.wait(now)) is not None]
-        return min(waits, default=None)
+        robots_only = self._gathers_proofs
+        waits = (host.wait(now, robots_only=robots_only) for host in self._hosts.values())
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def receive(self, visit: Visit, answer: Answer, now: float, today: datetime) -> bool:
         """Takes in what came of a visit. For a Head: whether to read the body."""
@@ -119,8 +123,7 @@ class Frontier:
 
     def take(self) -> list[Problem | Outcome]:
         """What the walk itself has to say since the last call."""
-        out, self._out = self._out, []
-        return out
+        return self._telling.take()
 
     def authorities(self, visit: Visit) -> tuple[str, ...]:
         """What a document may speak for besides its own directory, by all that is known now."""
@@ -135,14 +138,20 @@ class Frontier:
 
     # --- starting ---
 
+    @property
+    def _gathers_proofs(self) -> bool:
+        """A document may be named by several sites' robots.txt: it is read when all of them have had their say."""
+        return any(site.awaits_robots for site in self.sites)
+
     def _open_site(self, site: Site) -> None:
         """robots.txt first: what it proves and permits decides on all the rest."""
         document = site.seed.document
         if document is None:
             self._ask_robots(self._host(site.origin), site)
         elif document not in self._register:
-            site.pending += 1
-            self._add(Visit(document, document, "given", site=site))
+            visit = Visit(document, document, "given")
+            site.expect(visit)
+            self._add(visit)
 
     def _host(self, origin_: str) -> Host:
         host = self._hosts.get(origin_)
@@ -151,10 +160,13 @@ class Frontier:
         return host
 
     def _ask_robots(self, host: Host, site: Site | None = None) -> None:
-        if not host.robots_asked:
-            host.robots_asked = True
+        if host.robots_visit is None:
             url = host.origin + "/robots.txt"
-            host.add(Visit(url, url, "well-known", is_robots=True, site=site))
+            host.robots_visit = Visit(url, url, "well-known", is_robots=True)
+            host.add(host.robots_visit)
+        if site:
+            site.awaits_robots = True
+            host.robots_visit.sites.append(site)
 
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""
@@ -221,23 +233,25 @@ class Frontier:
         self._failed(visit, Failed(refusal.code, refusal.message, refusal.transient), now)
 
     def _failed(self, visit: Visit, failed: Failed, now: float) -> None:
-        site = visit.site
-        if visit.is_robots and site and site.other_origins and visit.status is None:
-            self._other_origin(visit, site, failed)
+        if visit.is_robots and visit.status is None and any(site.other_origins for site in visit.sites):
+            self._other_origin(visit, failed)
         elif self.tries_again(visit, failed):
             visit.not_before = now + backoff(visit.tries, self._jitter())
             self._queue(visit)
         else:
             self._fail(visit, failed.code, failed.message, failed.outcome)
 
-    def _other_origin(self, visit: Visit, site: Site, failed: Failed) -> None:
+    def _other_origin(self, visit: Visit, failed: Failed) -> None:
         """A bare host is https, then http: this one did not answer at all."""
-        visit.held = [self._problem(visit, failed.code, failed.message)]
-        site.first_failure = self._outcome(visit, Outcome(format=Format.ROBOTS, complete=False))
+        failure = Outcome(format=Format.ROBOTS, complete=False)
+        visit.tally.add(report(failed.code, failed.message, sitemap=visit.asked))
+        self._telling.settle(visit, failure)
         # A document that somebody names over there has it asked anew.
-        self._host(site.origin).robots_asked = False
-        site.origin = site.other_origins.pop(0)
-        self._ask_robots(self._host(site.origin), site)
+        self._host(origin(visit.asked)).robots_visit = None
+        for site in visit.sites:
+            site.first_failure = failure
+            site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
+            self._ask_robots(self._host(site.origin), site)
 
     def _give_up(self, host: Host, visit: Visit, why: str) -> None:
         """The host asks for more patience than the user has: it is left alone for the rest of the walk."""
@@ -249,7 +263,7 @@ class Frontier:
 
     def _move(self, visit: Visit, target: str) -> None:
         """To where a redirect points, unless that is being read for itself."""
-        self._note(visit, "F03", f"redirected to {target}")
+        self._telling.note(visit, "F03", f"redirected to {target}")
         visit.redirects.append(visit.url)
         visit.url, visit.tries = target, 0
         known = self._register.get(target)
@@ -258,7 +272,7 @@ class Frontier:
                 self._register.add(target, visit)
             self._queue(visit)
         else:
-            known.parents.append(visit.asked)
+            known.add_parent(visit.asked)
             self._finish(visit, Outcome(format=known.outcome.format if known.outcome else None))
 
     # --- robots.txt ---
@@ -269,13 +283,14 @@ class Frontier:
         host.rules = rules if self.plan.obey_robots else ALLOW_ALL
         delay, limit = host.rules.delay_seconds, self._limits.max_crawl_delay_seconds
         if delay is not None and delay > limit:
-            self._note(visit, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
+            self._telling.note(visit, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
         if delay:
             host.pace.delay_seconds = min(delay, limit)
 
     def _rules_lost(self, visit: Visit, why: str) -> None:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed."""
-        self._note(visit, "F14", "robots.txt is unreachable: nothing on this host is fetched, except with --no-robots")
+        message = "robots.txt is unreachable: nothing on this host is fetched, except with --no-robots"
+        self._telling.note(visit, "F14", message)
         self._rules_known(visit, disallow_all(f"robots.txt: {why}"))
 
     def _named_by_robots(self, visit: Visit, ref: SitemapRef) -> None:
@@ -284,12 +299,13 @@ class Frontier:
         proven = self._proofs.get(ref.loc, ()) + proof_authorities(visit.asked, visit.url)
         self._proofs[ref.loc] = tuple(dict.fromkeys(proven))
         known = self._register.get(ref.loc)
+        if known is None and visit.sites and self._has_room(visit, ref):
+            known = Visit(ref.loc, ref.loc, "robots", listed_at=place(ref))
+            self._add(known)
         if known is not None:
-            known.parents += [visit.asked] if visit.asked not in known.parents else []
-        elif visit.site and self._has_room(visit, ref):
-            visit.site.pending += 1
-            child = Visit(ref.loc, ref.loc, "robots", parents=[visit.asked], listed_at=_place(ref), site=visit.site)
-            self._add(child)
+            known.add_parent(visit.asked)
+            for site in visit.sites:
+                site.expect(known)
 
     # --- children of an index ---
 
@@ -303,17 +319,16 @@ class Frontier:
             self._listed_again(visit, ref, known)
         elif self.plan.descend and self._wanted(visit, ref):
             child = Visit(ref.loc, ref.loc, "index", depth=visit.depth + 1, authorities=ref.authorities)
-            child.parents, child.listed_at = [visit.asked], _place(ref)
+            child.parents, child.listed_at = [visit.asked], place(ref)
             self._add(child)
         visit.children.add(ref.loc)
 
     def _listed_again(self, visit: Visit, ref: SitemapRef, known: Visit) -> None:
         if self._register.is_above(known, visit):
-            self._note(visit, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
+            self._telling.note(visit, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
         elif ref.loc in visit.children:
-            self._note(visit, "S12", f"{ref.loc} is listed twice", ref)
-        if visit.asked not in known.parents:
-            known.parents.append(visit.asked)
+            self._telling.note(visit, "S12", f"{ref.loc} is listed twice", ref)
+        known.add_parent(visit.asked)
 
     def _wanted(self, visit: Visit, ref: SitemapRef) -> bool:
         verdict = self._child_rules.judge(visit, ref, self._proofs.get(ref.loc, ()))
@@ -321,7 +336,7 @@ class Frontier:
         if verdict.pruned:
             self.pruned[verdict.pruned] += 1
         if verdict.code:
-            self._note(visit, verdict.code, verdict.message, ref)
+            self._telling.note(visit, verdict.code, verdict.message, ref)
         return verdict.read and self._has_room(visit, ref)
 
     def _has_room(self, visit: Visit, ref: SitemapRef) -> bool:
@@ -331,7 +346,7 @@ class Frontier:
             return True
         if "S16" not in visit.tally.counts:
             message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
-            self._note(visit, "S16", f"{message}; raise max_documents to go on", ref)
+            self._telling.note(visit, "S16", f"{message}; raise max_documents to go on", ref)
         visit.missing = True
         return False
 
@@ -340,15 +355,15 @@ class Frontier:
     def _finished(self, visit: Visit, finished: Finished) -> None:
         if visit.is_robots:
             self._rules_known(visit, parse_rules(finished.text, self.plan.user_agent))
-            if visit.site and not visit.children:
-                self._note(visit, "F09", "robots.txt names no sitemap")
+            if visit.sites and not visit.children:
+                self._telling.note(visit, "F09", "robots.txt names no sitemap")
         elif visit.is_index and self._register.is_in_index(visit):
-            self._note(visit, "S04", "an index within an index; the protocol allows none")
+            self._telling.note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
 
     def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
         listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
-        self._note(visit, code, message + listed)
+        self._telling.note(visit, code, message + listed)
         if visit.is_robots:
             self._rules_lost(visit, message)
         outcome = outcome or Outcome(format=Format.ROBOTS if visit.is_robots else None)
@@ -356,68 +371,29 @@ class Frontier:
         self._finish(visit, outcome)
 
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
-        visit.outcome = self._outcome(visit, outcome)
+        self._telling.finish(visit, outcome)
         self._bytes += outcome.bytes_decoded
         self.documents_done += not visit.is_robots
-        if not (visit.is_guess and outcome.format not in SITEMAP_FORMATS):
-            self._out += [*visit.held, outcome]
-        visit.held = []
-        if visit.site:
-            self._go_on(visit, visit.site, outcome)
+        for site in visit.sites:
+            self._go_on(visit, site, outcome)
 
     def _go_on(self, visit: Visit, site: Site, outcome: Outcome) -> None:
         """Discovery hears of the end of a candidate, and may have a guess."""
+        site.awaits_robots = False
         if not visit.is_robots:
             site.settled(outcome)
         elif not outcome.complete and site.first_failure:
-            self._out += [*_news(site.first_failure, outcome), site.first_failure]
+            self._telling.add_earlier(site.first_failure, outcome)
         if self._is_lost(visit, self._host(site.origin)):
             return
         while (guess := site.next_guess()) is not None:
             if guess not in self._register:
-                site.pending += 1
-                self._add(Visit(guess, guess, "well-known", site=site))
+                visit = Visit(guess, guess, "well-known")
+                site.expect(visit)
+                self._add(visit)
                 return
 
     def _is_lost(self, visit: Visit, host: Host) -> bool:
         """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
         unanswered = visit.is_robots and visit.status is None
         return unanswered or bool(host.given_up or (host.rules and host.rules.why))
-
-    def _outcome(self, visit: Visit, outcome: Outcome) -> Outcome:
-        """The parser's outcome with what only the walk knows."""
-        outcome.url, outcome.final_url = visit.asked, visit.url
-        outcome.parents, outcome.why, outcome.status = visit.parents, visit.why, visit.status
-        outcome.etag, outcome.last_modified = visit.etag, visit.last_modified
-        outcome.complete = outcome.complete and not visit.missing
-        for code, count in visit.tally.counts.items():
-            outcome.problems[code] = outcome.problems.get(code, 0) + count
-        outcome.samples = (*outcome.samples, *visit.tally.samples)
-        return outcome
-
-    def _note(self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None) -> None:
-        """A Problem of the visit; of a guess it is held back until the guess proves right."""
-        problem = self._problem(visit, code, message, ref)
-        (visit.held if visit.is_guess else self._out).append(problem)
-
-    def _problem(self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None) -> Problem:
-        line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=visit.asked, line=line, raw=raw)
-        visit.tally.add(problem)
-        return problem
-
-
-def _news(first: Outcome, second: Outcome) -> list[Problem]:
-    """A host that does not exist does not exist for https and for http: once is enough."""
-    told = {problem.message for problem in second.samples}
-    return [problem for problem in first.samples if problem.message not in told]
-
-
-def _place(ref: SitemapRef) -> str | None:
-    """`sitemap_index.xml:12`: where a child is listed, for a message that names the child in full."""
-    if ref.sitemap is None:
-        return None
-    name = ref.sitemap
-    if origin(name) == origin(ref.loc):
-        name = name.rpartition("/")[2] or name
-    return name if ref.line is None else f"{name}:{ref.line}"

@@ -23,7 +23,7 @@ class Host:
     origin: str
     pace: HostPace
     rules: Rules | None = None
-    robots_asked: bool = False
+    robots_visit: Visit | None = None  # the one that asks, or asked, for its robots.txt
     given_up: str | None = None
     robots: deque[Visit] = attrs.field(factory=deque)
     waiting: deque[Visit] = attrs.field(factory=deque)
@@ -31,22 +31,22 @@ class Host:
     def add(self, visit: Visit) -> None:
         (self.robots if visit.is_robots else self.waiting).append(visit)
 
-    def next(self, now: float) -> Visit | None:
+    def next(self, now: float, *, robots_only: bool) -> Visit | None:
         """The first visit that may start now; taken out."""
         if not self.pace.ready(now):
             return None
-        for queue in self._open_queues():
+        for queue in self._open_queues(robots_only):
             for visit in queue:
                 if visit.not_before <= now:
                     queue.remove(visit)
                     return visit
         return None
 
-    def wait(self, now: float) -> float | None:
+    def wait(self, now: float, *, robots_only: bool) -> float | None:
         """Seconds until next() may give something; None while nothing waits that time alone would start."""
         if self.pace.in_flight >= self.pace.slots:
             return None
-        due = min((visit.not_before for queue in self._open_queues() for visit in queue), default=None)
+        due = min((visit.not_before for queue in self._open_queues(robots_only) for visit in queue), default=None)
         return None if due is None else max(self.pace.wait(now), due - now, 0.0)
 
     def drain(self) -> list[Visit]:
@@ -56,6 +56,6 @@ class Host:
         self.waiting.clear()
         return visits
 
-    def _open_queues(self) -> list[deque[Visit]]:
+    def _open_queues(self, robots_only: bool) -> list[deque[Visit]]:
         """What permission does not hold back: robots.txt always, documents once it has been read."""
-        return [self.robots] if self.rules is None else [self.robots, self.waiting]
+        return [self.robots] if robots_only or self.rules is None else [self.robots, self.waiting]

@@ -16,6 +16,8 @@ from .discovery import WELL_KNOWN, Probe, Seed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .visit import Visit
+
 
 @attrs.define(eq=False)
 class Site:
@@ -25,9 +27,9 @@ class Site:
     probe: Probe
     origin: str
     other_origins: list[str]
+    awaits_robots: bool = False
     pending: int = 0
     found: bool = False  # a named candidate holds a sitemap
-    guessed: int = 0
     candidates: list[Candidate] = attrs.field(factory=list)
     first_failure: Outcome | None = None
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
@@ -37,6 +39,16 @@ class Site:
     def of(cls, seed: Seed, probe: Probe) -> Site:
         first, *others = seed.origins
         return cls(seed, probe, first, others)
+
+    def expect(self, visit: Visit) -> None:
+        """A candidate, which may be that of another site already, and may have come to its end."""
+        if self in visit.sites:
+            return
+        self.pending += 1
+        if visit.outcome:
+            self.settled(visit.outcome)
+        else:
+            visit.sites.append(self)
 
     def settled(self, outcome: Outcome) -> None:
         """A candidate has come to its end."""
@@ -62,5 +74,4 @@ class Site:
         path = next(self._paths, None)
         if path is None:
             return None
-        self.guessed += 1
         return self.origin + path

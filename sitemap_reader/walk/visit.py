@@ -35,7 +35,7 @@ class Visit:
     headers: dict[str, str] = attrs.field(factory=dict)
     parents: list[str] = attrs.field(factory=list)
     listed_at: str | None = None  # `document:line` of the first listing
-    site: Site | None = None  # whose discovery waits for it
+    sites: list[Site] = attrs.field(factory=list)  # whose discovery waits for it
     redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
     tries: int = 0
     not_before: float = 0.0
@@ -49,6 +49,11 @@ class Visit:
     is_index: bool = False
     aloud: bool = False  # its failure is news, even if it was only a guess
     outcome: Outcome | None = None
+
+    def add_parent(self, url: str) -> None:
+        """One more document lists it."""
+        if url not in self.parents:
+            self.parents.append(url)
 
     @property
     def is_guess(self) -> bool:

@@ -840,3 +840,32 @@ def test_problems_of_the_walk_are_counted_in_the_outcome() -> None:
     outcome = seen.outcomes[INDEX]
     assert outcome.problems == {"U04": 8}
     assert [sample.code for sample in outcome.samples] == ["U04"] * 5
+
+
+def test_a_document_waits_for_every_site_that_may_name_it() -> None:
+    """One sitemap for two hosts: read before the second robots.txt has come, half of it would be out of scope."""
+    shared = "https://maps.example/all.xml"
+    alpha, beta = "https://alpha.example", "https://beta.example"
+    pages: Pages = {
+        f"{alpha}/robots.txt": names(shared),
+        f"{beta}/robots.txt": [503, names(shared)],
+        shared: urlset(f"{alpha}/1", f"{beta}/1"),
+    }
+    seen = walk([alpha, beta], pages)
+    assert seen.locs == [f"{alpha}/1", f"{beta}/1"]
+    assert seen.outcomes[shared].parents == [f"{alpha}/robots.txt", f"{beta}/robots.txt"]
+    assert seen.documents == [shared]
+
+
+def test_two_sites_on_one_host_share_its_robots_txt() -> None:
+    pages: Pages = {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")}
+    seen = walk(["shop.example", SITE, f"{SITE}/robots.txt"], pages)
+    assert seen.asked == [ROBOTS, MAP]
+    assert [[found.url for found in site.candidates] for site in seen.frontier.sites] == [[MAP]] * 3
+
+
+def test_two_sites_that_name_one_document_both_have_it() -> None:
+    alpha, beta = "https://alpha.example", "https://beta.example"
+    pages: Pages = {f"{alpha}/robots.txt": names(MAP), f"{beta}/robots.txt": names(MAP), MAP: urlset(f"{alpha}/1")}
+    seen = walk([alpha, beta], pages)
+    assert seen.documents == [MAP], "neither site has a reason to guess"
