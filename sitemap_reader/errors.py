@@ -5,6 +5,7 @@
     SitemapReaderError
     ├── UsageError           the call cannot be carried out as written; also a ValueError
     ├── FetchError           one request got no answer; raised by Fetchers, never out of a stream
+    ├── FallbackFailed       a feed fallback was not asked, was stopped, or gave up; becomes an S01
     └── ReadError            at the end of a run, with its outcomes
         ├── NothingFound     there is no sitemap
         ├── NothingReadable  there are sitemaps, and none gave a URL because of errors
@@ -42,6 +43,10 @@ class FetchError(SitemapReaderError):
         super().__init__(message)
         self.code = code
         self.transient = transient
+
+
+class FallbackFailed(SitemapReaderError):
+    """feedparser was not asked, was stopped, or gave up: the message says which and why."""
 
 
 class ReadError(SitemapReaderError):

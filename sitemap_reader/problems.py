@@ -119,6 +119,11 @@ def report(
     return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw)
 
 
+def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
+    """The S16 of a limit: says what there was too much of, and which field to raise."""
+    return report("S16", f"more than {limit:,} {what}: reading stops here; raise {name} to go on", line=line)
+
+
 class Tally:
     """Exact counts by code, and the first few problems of each as samples."""
 

@@ -14,7 +14,6 @@ from ..errors import UsageError
 from ..ledger import Ledger
 from ..problems import Problem
 from ..read.document import iter_parse
-from ..read.urls import clean_url
 from ..records import Outcome, SitemapRef, UrlRecord, json_line
 from .exits import Exit
 from .interrupts import Interrupts
@@ -47,9 +46,6 @@ def run(
     """Writes the items of the document as they are read."""
     if quiet and verbose:
         raise UsageError("-q and -v cannot both be given")
-    if scope != "any" and not (url or authorities):
-        raise UsageError(f"--scope {scope} judges by where the document is from: give --url, or --authority")
-    prefixes = [_authority(each) for each in authorities]
     name = "stdin" if file == STDIN else file
     console = Console(quiet=quiet, verbose=verbose, document=name)
     with (
@@ -62,7 +58,7 @@ def run(
             url=url,
             content_type=content_type,
             scope=scope,
-            authorities=prefixes,
+            authorities=authorities,
             feed_fallback=feedparser_fallback,
         )
         parsing = _Parsing(name, console, outputs)
@@ -134,14 +130,6 @@ class _Parsing:
             return Exit.NOTHING
         self._console.unreadable(self._name, outcome)
         return Exit.UNREADABLE
-
-
-def _authority(prefix: str) -> str:
-    """A prefix is a folder: /shop must not cover /shopping."""
-    clean = clean_url(prefix).url
-    if clean is None:
-        raise UsageError(f"--authority {prefix!r} is no http or https URL; write it as https://example.com/shop/")
-    return clean if clean.endswith("/") else clean + "/"
 
 
 @contextmanager

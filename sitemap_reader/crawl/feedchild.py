@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 
 import attrs
 
-from ..errors import SitemapReaderError
+from ..errors import FallbackFailed
 from ..limits import MIB, Limits
 
 FeedLink = tuple[str, str | None]  # link, date text as written
@@ -32,10 +32,6 @@ _NOWHERE = "http://nowhere.invalid"
 
 # -I keeps PYTHON* variables and the current folder out; what the parent can import, the child can.
 _PROGRAM = "import sys; sys.path[:] = {paths!r}; from {module} import main; sys.exit(main())"
-
-
-class FallbackFailed(SitemapReaderError):
-    """feedparser was not asked, was stopped, or gave up: the message says which and why."""
 
 
 @attrs.frozen

@@ -169,7 +169,7 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
     import aiohttp
 
     class GuardedConnector(aiohttp.TCPConnector):
-        checks_addresses = True
+        checks_addresses = not allow_private
 
     make_socket = kwargs.pop("socket_factory", None) or _plain_socket
 

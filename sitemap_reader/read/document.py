@@ -15,17 +15,16 @@ import attrs
 
 from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
-from ..problems import Problem, Tally, report
+from ..problems import Problem, Tally, over_limit, report
 from ..records import Outcome, SitemapRef, UrlRecord
 from .decode import Decoder
 from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
 from .normalise import Normaliser, RawEntry
 from .robots import RobotsReader
-from .scope import MODES, Mode, Scope, host_authorities
+from .scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .sniff import CONTENT_TYPES, Format, Verdict, sniff
 from .text import TextList
-from .tree import over_limit
 from .urls import clean_url, directory
 
 if TYPE_CHECKING:
@@ -74,6 +73,9 @@ class SitemapParser:
     ) -> None:
         if scope not in MODES:
             raise UsageError(f"scope must be one of {', '.join(MODES)}, not {scope!r}")
+        if scope != "any" and not (url or authorities):
+            raise UsageError(f"scope {scope} judges by where the document is from: give its url, or authorities")
+        authorities = tuple(clean_authority(prefix) for prefix in authorities)
         self._url = url
         self._base = _clean_base(final_url or url)
         self._media_type, charset = _content_type(content_type)
@@ -98,7 +100,7 @@ class SitemapParser:
             sitemap=url,
             base=self._base,
             scope=Scope(scope, (*authorities, *own)),
-            authorities=tuple(authorities),
+            authorities=authorities,
         )
 
     def feed(self, data: bytes) -> list[Item]:
@@ -294,8 +296,11 @@ def iter_parse(
 ) -> Iterator[Item]:
     """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
 
-    Memory stays flat whatever the document's size. The options are those of SitemapParser.
+    Memory stays flat whatever the document's size. `chunks` are pieces of the body, cut anyhow; the options are
+    those of SitemapParser.
     """
+    if isinstance(chunks, bytes | bytearray | memoryview | str):
+        raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
     parser = SitemapParser(
         url=url,
         content_type=content_type,

@@ -10,9 +10,8 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import SitemapReaderError
-from ..problems import Problem, report
+from ..problems import Problem, over_limit, report
 from .normalise import RawEntry
-from .tree import over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,18 +23,20 @@ _DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
 
 
 class FallbackLinks(Protocol):
-    """What a feed fallback found: (link, date as written), and the links that it would have corrupted."""
+    """What a feed fallback found: (link, date as written), links it would have corrupted, items without a link."""
 
     @property
     def links(self) -> Sequence[tuple[str, str | None]]: ...
     @property
     def dropped(self) -> Sequence[str]: ...
+    @property
+    def without_link(self) -> int: ...
 
 
 class FeedFallback(Protocol):
     """Reads what the streaming parser gets nothing from; may raise SitemapReaderError."""
 
-    def __call__(self, body: bytes, url: str | None, /) -> FallbackLinks: ...
+    def __call__(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks: ...
 
 
 class FallbackFeed:
@@ -43,6 +44,7 @@ class FallbackFeed:
 
     def __init__(self, ask: FeedFallback, limits: Limits, base: str | None) -> None:
         self._ask = ask
+        self._limits = limits
         self._limit = limits.max_fallback_bytes
         self._base = base
         self._body = bytearray()
@@ -63,11 +65,13 @@ class FallbackFeed:
             yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
             return
         try:
-            found = self._ask(_DECLARATION.sub(b"", bytes(self._body)), self._base)
+            found = self._ask(_DECLARATION.sub(b"", bytes(self._body)), self._base, limits=self._limits)
         except SitemapReaderError as error:
             yield report("S01", f"feedparser cannot read it either: {error}")
             return
         for link in found.dropped:
             yield report("S01", "a link with a bare & was dropped: feedparser may have altered it", raw=link)
+        for _ in range(found.without_link):
+            yield report("S11", "an item without a location", field="loc")
         for link, date in found.links:
             yield RawEntry("url", link, lastmod=date, date_dialect="rss")

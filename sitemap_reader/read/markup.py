@@ -14,9 +14,9 @@ import attrs
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from ..problems import Problem, report
+from ..problems import Problem, over_limit, report
 from . import repair
-from .tree import Builder, Entry, NestedEntry, Stop, over_limit
+from .tree import Builder, Entry, NestedEntry, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable

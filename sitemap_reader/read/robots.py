@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..problems import Problem, report
+from ..problems import Problem, over_limit, report
 from .normalise import RawEntry
-from .tree import over_limit
 from .urls import clean_url
 
 if TYPE_CHECKING:
@@ -133,14 +132,17 @@ class RobotsReader:
     Beyond max_robots_bytes nothing is read (RFC 9309 2.5); a line that is cut off does not count.
     """
 
-    stopped = False
-
     def __init__(self, limits: Limits, url: str | None) -> None:
         self.complete = True
         self._cut = False
         self._limit = limits.max_robots_bytes
         self._url = url
         self._body = bytearray()
+
+    @property
+    def stopped(self) -> bool:
+        """Nothing behind the limit is read."""
+        return len(self._body) > self._limit
 
     @property
     def text(self) -> str:

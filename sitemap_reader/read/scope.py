@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple, get_args
 
 import attrs
 
-from .urls import DEFAULT_PORTS, host, origin, registrable_domain, without_userinfo
+from ..errors import UsageError
+from .urls import DEFAULT_PORTS, clean_url, host, origin, registrable_domain, without_userinfo
 
 Mode = Literal["protocol", "host", "domain", "any"]
 Reason = Literal["scheme", "host", "port", "path"]
@@ -46,6 +47,17 @@ def proof_authorities(asked: str, final: str) -> tuple[str, ...]:
     if host(asked) == host(final) or registrable_domain(host(asked)) == registrable_domain(host(final)):
         proven += host_authorities(final)
     return tuple(dict.fromkeys(proven))
+
+
+def clean_authority(prefix: str) -> str:
+    """A prefix that a user gives, as an authority: clean, and a folder, so that /shop does not cover /shopping.
+
+    UsageError for what is no http or https URL.
+    """
+    url = clean_url(prefix).url
+    if url is None:
+        raise UsageError(f"authority {prefix!r} is no http or https URL; write it as https://example.com/shop/")
+    return url if url.endswith("/") else url + "/"
 
 
 @attrs.frozen

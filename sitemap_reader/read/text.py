@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..problems import over_limit
 from .normalise import RawEntry
-from .tree import over_limit
 
 if TYPE_CHECKING:
     from ..limits import Limits

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..problems import Problem, report
+from ..problems import Problem, over_limit, report
 from .repair import CONTROLS_BACK
 
 if TYPE_CHECKING:
@@ -111,11 +111,6 @@ class Stop(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
         self.problem = problem
-
-
-def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
-    """The S16 of a limit: says what there was too much of, and which field to raise."""
-    return report("S16", f"more than {limit:,} {what}: reading stops here; raise {name} to go on", line=line)
 
 
 @attrs.define

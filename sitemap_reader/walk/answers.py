@@ -12,7 +12,7 @@ import attrs
 
 from ..read.urls import clean_url
 from .pacing import retry_after
-from .robots import Rules, rules_for_status
+from .robots import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,9 +38,10 @@ class Follow:
 
 @attrs.frozen
 class Settle:
-    """A robots.txt whose status alone says what holds."""
+    """A robots.txt whose head alone says what holds; `message` where that is worth a word."""
 
     rules: Rules
+    message: str | None = None
 
 
 @attrs.frozen
@@ -80,12 +81,19 @@ def _redirect(visit: Visit, location: str, limits: Limits) -> Step:
     limit: int = getattr(limits, field)
     way = [*visit.redirects, visit.url]
     if target is None:
-        return Refuse("F04", f"redirected to {location[:200]!r}, which is no http or https URL")
+        return _astray(visit, f"redirected to {location[:200]!r}, which is no http or https URL")
     if target in way:
-        return Refuse("F04", f"redirect loop: {' -> '.join([*way, target])[:500]}")
+        return _astray(visit, f"redirect loop: {' -> '.join([*way, target])[:500]}")
     if len(way) > limit:
-        return Refuse("F04", f"more than {limit} redirects; raise {field} to follow more")
+        return _astray(visit, f"more than {limit} redirects; raise {field} to follow more")
     return Follow(target)
+
+
+def _astray(visit: Visit, message: str) -> Step:
+    """A redirect that leads nowhere. RFC 9309 2.3.1.2: such a robots.txt is unavailable, so all is allowed."""
+    if visit.is_robots:
+        return Settle(ALLOW_ALL, f"robots.txt is taken for missing, all is allowed: {message}")
+    return Refuse("F04", message)
 
 
 def _busy(head: Head, limits: Limits, today: datetime) -> Refuse:

@@ -64,7 +64,7 @@ class Frontier:
         self.sites = [Site.of(seed, plan.probe) for seed in seeds]
         self.pruned: Counter[str] = Counter()  # children not asked for: reason -> count
         self.in_flight = 0
-        self.documents_known = 0
+        self._added = 0
         self.documents_done = 0
         self._limits = plan.limits
         self._child_rules = ChildRules(plan.scope, plan.window, plan.follow, plan.limits)
@@ -84,6 +84,11 @@ class Frontier:
     def done(self) -> bool:
         """Nothing is in flight and nothing waits."""
         return not self.in_flight and not any(host.waiting or host.robots for host in self._hosts.values())
+
+    @property
+    def documents_known(self) -> int:
+        """Sitemaps that were named or guessed so far, read or not."""
+        return self._added
 
     def next_requests(self, now: float) -> list[Visit]:
         """The visits that may start now, within the caps of the plan; each must be answered."""
@@ -114,7 +119,7 @@ class Frontier:
             return True
         if isinstance(answer, Head):
             return self._head(visit, answer, now, today)
-        self._release(visit, now)
+        self._release(visit)
         if isinstance(answer, Failed):
             self._failed(visit, answer, now)
         else:
@@ -171,7 +176,7 @@ class Frontier:
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""
         self._register.add(visit.asked, visit)
-        self.documents_known += 1
+        self._added += 1
         self._queue(visit)
 
     def _queue(self, visit: Visit) -> None:
@@ -202,9 +207,9 @@ class Frontier:
         self._fail(visit, "F02", f"forbidden by {host.origin}/robots.txt{why}")
         return False
 
-    def _release(self, visit: Visit, now: float) -> None:
+    def _release(self, visit: Visit) -> None:
         self.in_flight -= 1
-        self._host(origin(visit.url)).pace.finished(now)
+        self._host(origin(visit.url)).pace.finished()
 
     # --- answers ---
 
@@ -214,10 +219,12 @@ class Frontier:
         if isinstance(step, Read):
             visit.etag, visit.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
             return True
-        self._release(visit, now)
+        self._release(visit)
         if isinstance(step, Follow):
             self._move(visit, step.target)
         elif isinstance(step, Settle):
+            if step.message:
+                self._telling.note(visit, "F14", step.message)
             self._rules_known(visit, step.rules)
             self._finish(visit, Outcome(format=Format.ROBOTS))
         else:
@@ -342,7 +349,7 @@ class Frontier:
     def _has_room(self, visit: Visit, ref: SitemapRef) -> bool:
         """Whether one document more may be read; the first that may not is named, for all behind it."""
         limit = self._limits.max_documents
-        if len(self._register) < limit:
+        if self._added < limit:
             return True
         if "S16" not in visit.tally.counts:
             message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"

@@ -84,7 +84,7 @@ class HostPace:
         self.in_flight += 1
         self.last_start = max(self.last_start, now)
 
-    def finished(self, now: float) -> None:
+    def finished(self) -> None:
         """A request ended, whatever its end."""
         self.in_flight -= 1
 

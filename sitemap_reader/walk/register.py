@@ -17,9 +17,6 @@ class Register:
     def __init__(self) -> None:
         self._visits: dict[str, Visit] = {}
 
-    def __len__(self) -> int:
-        return len(self._visits)
-
     def __contains__(self, url: str) -> bool:
         return url in self._visits
 

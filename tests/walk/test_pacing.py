@@ -63,7 +63,7 @@ def test_a_host_takes_so_many_requests_at_once() -> None:
     pace.started(0.0)
     assert not pace.ready(100.0)
     assert pace.wait(100.0) == 0.0
-    pace.finished(101.0)
+    pace.finished()
     assert pace.ready(101.0)
 
 
@@ -71,7 +71,7 @@ def test_crawl_delay_makes_it_one_and_spaces_the_starts() -> None:
     pace = HostPace(per_host=4, delay_seconds=2.0)
     pace.started(10.0)
     assert not pace.ready(50.0)
-    pace.finished(10.5)
+    pace.finished()
     assert not pace.ready(11.9)
     assert pace.wait(11.5) == 0.5
     assert pace.ready(12.0)
@@ -80,7 +80,7 @@ def test_crawl_delay_makes_it_one_and_spaces_the_starts() -> None:
 def test_crawl_delay_that_becomes_known_counts_from_the_last_start() -> None:
     pace = HostPace(per_host=4)
     pace.started(10.0)
-    pace.finished(10.1)
+    pace.finished()
     pace.delay_seconds = 5.0
     assert (pace.next_at, pace.ready(14.9), pace.ready(15.0)) == (15.0, False, True)
 
@@ -96,5 +96,5 @@ def test_a_hold_blocks_the_host_and_is_never_shortened() -> None:
     assert (pace.ready(59.9), pace.wait(0.0), pace.ready(60.0)) == (False, 60.0, True)
     pace.delay_seconds = 10.0
     pace.started(60.0)
-    pace.finished(61.0)
+    pace.finished()
     assert pace.next_at == 70.0
