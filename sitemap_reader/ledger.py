@@ -16,7 +16,7 @@ from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from .records import Item
 
@@ -91,35 +91,41 @@ class Summary:
         return Summary(**fields)
 
     def __str__(self) -> str:
-        parts = [f"{_count(self.urls, 'URL')} from {self._sitemaps()}"]
+        parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
         if self.dropped:
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(self.dropped.items()))
-            parts.append(f"{sum(self.dropped.values()):,} dropped ({reasons}; --scope any keeps it)")
+            parts.append(dropped_text(self.dropped))
         if self.undue:
             parts.append(f"{self.undue:,} outside the dates")
-        parts += [f"{_count(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
+        parts += [f"{count_of(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
         if self.problems:
-            parts.append(_count(self.problems, "problem"))
+            parts.append(count_of(self.problems, "problem"))
         return "; ".join([*parts, f"{self.seconds:.1f} s"])
 
     def partial_line(self) -> str | None:
         """What is missing; None if nothing is."""
         parts = []
         if self.unread:
-            parts.append(f"{_count(self.unread, 'sitemap')} could not be read")
+            parts.append(f"{count_of(self.unread, 'sitemap')} could not be read")
         if self.incomplete:
-            parts.append(f"{_count(self.incomplete, 'sitemap')} could be read in part only")
+            parts.append(f"{count_of(self.incomplete, 'sitemap')} could be read in part only")
         if self.robots:
             parts.append(f"{self.robots:,} robots.txt could not be read")
         return f"partial: {', '.join(parts)}" if parts else None
 
     def _sitemaps(self) -> str:
         if self.sitemaps_read == self.sitemaps:
-            return _count(self.sitemaps, "sitemap")
-        return f"{self.sitemaps_read:,} of {_count(self.sitemaps, 'sitemap')}"
+            return count_of(self.sitemaps, "sitemap")
+        return f"{self.sitemaps_read:,} of {count_of(self.sitemaps, 'sitemap')}"
 
 
-def _count(number: int, noun: str) -> str:
+def dropped_text(dropped: Mapping[str, int]) -> str:
+    """`3 dropped (host 2, path 1; --scope any keeps it)`."""
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
+    return f"{sum(dropped.values()):,} dropped ({reasons}; --scope any keeps it)"
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 URL`, `1,000 URLs`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -166,7 +172,12 @@ class Ledger:
 
     def summary(self) -> Summary:
         """The numbers as they stand."""
-        sitemaps = [outcome for outcome in self.outcomes if outcome.format != Format.ROBOTS]
+        asked = {outcome.url for outcome in self.outcomes}
+        sitemaps = [
+            outcome
+            for outcome in self.outcomes
+            if outcome.format != Format.ROBOTS and not _is_alias(outcome, asked)
+        ]
         broken = [outcome for outcome in sitemaps if not outcome.complete]
         dropped: Counter[str] = Counter()
         for outcome in sitemaps:
@@ -188,12 +199,14 @@ class Ledger:
         )
 
     def verdict(self, target: str) -> ReadError | None:
-        """What to raise at the end: nothing, if there was a URL, one was left out as asked, or no sitemap failed."""
-        if self.progress.urls or self.pruned or any(outcome.dropped for outcome in self.outcomes):
+        """What to raise at the end: nothing, if there was a URL, or one was left out as asked."""
+        if self.progress.urls:
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:
             return NothingReadable(f"no URL could be read of {target}: {_reason(failed)}", self.outcomes)
+        if self.pruned or any(outcome.dropped for outcome in self.outcomes):
+            return None
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
@@ -201,6 +214,11 @@ class Ledger:
                 self.outcomes,
             )
         return None
+
+
+def _is_alias(outcome: Outcome, asked: set[str | None]) -> bool:
+    """A document that redirects to another which was read for itself counts once."""
+    return outcome.final_url != outcome.url and outcome.final_url in asked
 
 
 def _reason(failed: list[Outcome]) -> str:

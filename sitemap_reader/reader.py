@@ -149,7 +149,13 @@ class SitemapReader:
         fetcher = target.replay or self._fetcher
         if self._record is not None:
             fetcher = Recorder(fetcher, self._record, [seed.target for seed in target.seeds])
-        return Run(Frontier(target.seeds, plan), fetcher, feed_fallback=self._fallback, peek=peek)
+        return Run(
+            Frontier(target.seeds, plan),
+            fetcher,
+            feed_fallback=self._fallback,
+            peek=peek,
+            patient=target.replay is None,
+        )
 
 
 def _one_of(name: str, value: str, allowed: Iterable[str]) -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..errors import NothingFound, UsageError
-from ..ledger import Ledger
+from ..errors import NothingFound
+from ..ledger import Ledger, count_of
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import Candidate, json_line
 from .exits import Exit
 from .interrupts import Interrupts
-from .messages import Console, count_of
+from .messages import Console
 from .output import open_outputs
 from .sites import each_target, read_targets
 from .table import write_rows
@@ -36,8 +36,6 @@ def run(
     **reading: Any,
 ) -> Exit:
     """One row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
-    if quiet and verbose:
-        raise UsageError("-q and -v cannot both be given")
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..errors import UsageError
 from ..problems import Problem
 from ..records import Outcome, json_line
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console, summary_line
 from .output import Outputs, open_outputs
-from .sites import each_target, judge, read_targets
+from .sites import each_target, judge, read_targets, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +34,6 @@ def run(
     **reading: Any,
 ) -> Exit:
     """Reads the targets one after the other; `reading` are keywords of sitemap_reader.urls()."""
-    if quiet and verbose:
-        raise UsageError("-q and -v cannot both be given")
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
@@ -66,11 +63,12 @@ class _Dump:
         left = None if self.limit is None else self.limit - (self.total.urls if self.total else 0)
         if left == 0:
             return Exit.COMPLETE
-        site = target if self.names_sites else None
+        site = utf8(target) if self.names_sites else None
         write = self.outputs.records.write
         hear = partial(self._hear, site)
         # Held: the summary counts what was written, no more and no less.
         with self.interrupts.held(), urls(target, on_item=hear, on_wait=self._wait, **self.reading) as stream:
+            self.outputs.begin()
             try:
                 for record in islice(stream, left):
                     write(json_line(record, site=site))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..ledger import Problems
+from ..errors import UsageError
+from ..ledger import Problems, count_of
 from ..problems import CATALOGUE, Problem
 from ..records import Outcome
 from .exits import Exit, worst
@@ -54,6 +55,8 @@ class Console:
     """
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False, document: str = "-") -> None:
+        if quiet and verbose:
+            raise UsageError("-q and -v cannot both be given")
         self._document = document
         self._quiet = quiet
         self._verbose = verbose
@@ -98,8 +101,19 @@ class Console:
         """Shows problems, five of a code and document, and with `verbose` documents."""
         if isinstance(item, Problem):
             self._show(item)
-        elif isinstance(item, Outcome) and self._verbose:
-            self.line(document_line(item, self._document))
+        elif isinstance(item, Outcome):
+            self._finished(item)
+
+    def _finished(self, outcome: Outcome) -> None:
+        if self._verbose:
+            self.line(document_line(outcome, self._document))
+        if outcome.entries and sum(outcome.dropped.values()) == outcome.entries:
+            self._all_dropped(outcome)
+
+    def _all_dropped(self, outcome: Outcome) -> None:
+        if not self._quiet and "date" not in outcome.dropped:
+            name = outcome.url or self._document
+            self.line(f"note {name}: all its URLs are dropped; it may not speak for them, --scope any keeps them")
 
     def _show(self, problem: Problem) -> None:
         if self._quiet or (problem.severity == "info" and not self._verbose):
@@ -151,8 +165,3 @@ def summary_line(summary: Summary, limit: int | None) -> str:
     if summary.problems:
         told.append(count_of(summary.problems, "problem"))
     return "; ".join([*told, f"{summary.seconds:.1f} s"])
-
-
-def count_of(number: int, noun: str) -> str:
-    """`1 URL`, `1,000 URLs`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

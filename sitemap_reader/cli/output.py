@@ -5,8 +5,10 @@ In: the names of -o and --report. Out: sinks; they are flushed when the block en
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -29,6 +31,19 @@ class Outputs:
 
     records: Jsonl
     report: Jsonl | None
+    files: tuple[BinaryIO, ...] = ()
+
+    def begin(self) -> None:
+        """Empties the files: from here on they hold what this command writes. Later calls do nothing."""
+        for file in self.files:
+            if file.tell() == 0 and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                file.truncate()
+
+    def holds(self, body: BinaryIO) -> bool:
+        """Whether one of the files is the one that `body` reads."""
+        with suppress(OSError):  # it is no file
+            return any(os.path.samestat(os.fstat(file.fileno()), os.fstat(body.fileno())) for file in self.files)
+        return False
 
     def flush(self) -> None:
         """Writes what is held back."""
@@ -39,16 +54,21 @@ class Outputs:
 
 @contextmanager
 def open_outputs(output: str | None, report: str | None, interrupts: Interrupts) -> Iterator[Outputs]:
-    """Both sinks. Files are opened at once: a path that cannot be written is known before any request."""
+    """Both sinks. Files are opened at once: a path that cannot be written is known before any request.
+
+    What they held stays until begin(): a command that cannot be carried out destroys nothing.
+    """
     output = output or STDOUT
     if report is not None and report != STDOUT and _same(report, output):
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     with ExitStack() as files:
         sinks: dict[str, Jsonl] = {}
+        opened: list[BinaryIO] = []
         for name in dict.fromkeys(each for each in (output, report) if each):
-            stream = _stdout() if name == STDOUT else files.enter_context(Path(name).open("wb", buffering=0))
+            stream = _stdout() if name == STDOUT else files.enter_context(_open_file(name))
+            opened += [] if name == STDOUT else [stream]
             sinks[name] = Jsonl(stream, "stdout" if name == STDOUT else name, hold=interrupts.held)
-        outputs = Outputs(sinks[output], sinks[report] if report else None)
+        outputs = Outputs(sinks[output], sinks[report] if report else None, tuple(opened))
         try:
             yield outputs
         finally:
@@ -58,6 +78,11 @@ def open_outputs(output: str | None, report: str | None, interrupts: Interrupts)
 def is_terminal(output: str | None) -> bool:
     """Whether people will see it at once."""
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
+
+
+def _open_file(name: str) -> BinaryIO:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    return open(descriptor, "wb", buffering=0)
 
 
 def _same(one: str, other: str) -> bool:

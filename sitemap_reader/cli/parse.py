@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..crawl.feedchild import feedparser_fallback
 from ..errors import UsageError
-from ..ledger import Ledger
+from ..ledger import Ledger, count_of, dropped_text
 from ..problems import Problem
 from ..read.document import iter_parse
 from ..records import Outcome, SitemapRef, UrlRecord, json_line
 from .exits import Exit
 from .interrupts import Interrupts
-from .messages import Console, count_of
+from .messages import Console
 from .output import Outputs, open_outputs
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ def run(
     verbose: bool,
 ) -> Exit:
     """Writes the items of the document as they are read."""
-    if quiet and verbose:
-        raise UsageError("-q and -v cannot both be given")
     name = "stdin" if file == STDIN else file
     console = Console(quiet=quiet, verbose=verbose, document=name)
     with (
@@ -53,6 +51,8 @@ def run(
         Interrupts() as interrupts,
         open_outputs(output, report, interrupts) as outputs,
     ):
+        if outputs.holds(body):
+            raise UsageError(f"{name} is read and written at once; write to another file")
         items = iter_parse(
             _chunks(body, file, outputs),
             url=url,
@@ -98,8 +98,7 @@ class _Parsing:
             parts.append(count_of(self._children, "sitemap"))
         told = [" and ".join(parts) + f" in {self._label()}"]
         if dropped:
-            reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
-            told.append(f"{sum(dropped.values()):,} dropped ({reasons}; --scope any keeps it)")
+            told.append(dropped_text(dropped))
         if self.ledger.problems.counts:
             told.append(count_of(len(self.ledger.problems), "problem"))
         return "; ".join([*told, f"{time.monotonic() - self._started:.1f} s"])
@@ -155,6 +154,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 def _chunks(body: BinaryIO, name: str, outputs: Outputs) -> Iterator[bytes]:
     """The bytes as they come; what is ready goes out before a read that may have to wait."""
+    outputs.begin()
     read = getattr(body, "read1", body.read)
     while True:
         outputs.flush()

@@ -37,6 +37,11 @@ def _listed() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
+def utf8(target: str) -> str:
+    """As typed, but for bytes that are no UTF-8, which JSON cannot hold."""
+    return target.encode("utf-8", "replace").decode()
+
+
 def each_target(targets: Sequence[str], console: Console, read: Callable[[str], Exit]) -> list[Exit]:
     """What became of each; what stops one does not stop the next. An interrupt ends the list."""
     codes: list[Exit] = []

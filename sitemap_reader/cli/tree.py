@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..errors import UsageError
 from .interrupts import Interrupts
 from .messages import Console
 from .nesting import Nesting, Row
@@ -39,8 +38,6 @@ def run(
     **reading: Any,
 ) -> Exit:
     """One row for each document; `reading` are keywords of sitemap_reader.urls()."""
-    if quiet and verbose:
-        raise UsageError("-q and -v cannot both be given")
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = format or ("table" if is_terminal(output) else "tsv")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
 _PORT = re.compile(r":\d+$")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
+_UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
 
 
@@ -78,6 +80,9 @@ class AiohttpFetcher:
             )
         self._user_agent = user_agent
         self._headers = dict(headers)
+        for name, value in {**self._headers, "User-Agent": user_agent}.items():
+            if not _TOKEN.fullmatch(name) or _UNSENDABLE_VALUE.search(value):
+                raise UsageError(f"header {name!r}: {value[:80]!r} cannot be sent; it holds a control character")
         self._limits = limits
         self._allow_private = allow_private
         self._proxy = proxy

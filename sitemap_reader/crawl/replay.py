@@ -208,6 +208,8 @@ class Recorder:
             return
         seeds = self._seeds or (f"{parts['scheme']}://{parts['host']}/",)
         self._folder.mkdir(parents=True, exist_ok=True)
+        if (self._folder / SEEDS_FILE).exists():  # several targets, one recording
+            seeds = tuple(dict.fromkeys((*read_seeds(self._folder), *seeds)))
         # A JSON string is a TOML basic string, unless surrogates are escaped in it.
         lines = "".join(f"  {json.dumps(each, ensure_ascii=False)},\n" for each in seeds)
         (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\n", "utf-8")

@@ -33,7 +33,8 @@ _WAITING_BATCHES = 8
 class Run:
     """One walk, from its seeds to its end. `batches()` may be iterated once.
 
-    `peek` reads no further than is needed to know what a document is, and gives no records.
+    `peek` reads no further than is needed to know what a document is, and gives no records. `patient=False` is for a
+    fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Run:
         *,
         feed_fallback: FeedFallback | None = None,
         peek: bool = False,
+        patient: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frontier = frontier
@@ -50,6 +52,8 @@ class Run:
         self._fetcher = fetcher
         self._fallback = feed_fallback
         self._peek = peek
+        self._patient = patient
+        self._skipped_seconds = 0.0
         self._clock = clock
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
@@ -83,12 +87,18 @@ class Run:
         async with asyncio.TaskGroup() as tasks:
             while not frontier.done:
                 self._news.clear()
-                now = self._clock()
+                now = self._now()
                 for visit in frontier.next_requests(now):
                     tasks.create_task(self._visit(visit))
                 await self._out.put([*frontier.take()])
                 if not frontier.done:
-                    await self._await_news(frontier.wait(now))
+                    seconds = frontier.wait(now)
+                    if seconds is None and not frontier.in_flight:
+                        raise RuntimeError("the walk stands still: please report the site")
+                    if seconds and not (self._patient or frontier.in_flight):
+                        self._skipped_seconds += seconds
+                    else:
+                        await self._await_news(seconds)
         await self._out.put([*frontier.take()])
 
     async def _await_news(self, seconds: float | None) -> None:
@@ -100,7 +110,11 @@ class Run:
 
     def _tell(self, visit: Visit, answer: Answer) -> bool:
         self._news.set()
-        return self.frontier.receive(visit, answer, self._clock(), datetime.now(UTC))
+        return self.frontier.receive(visit, answer, self._now(), datetime.now(UTC))
+
+    def _now(self) -> float:
+        """The walk's time: the clock's, and what was not waited for."""
+        return self._clock() + self._skipped_seconds
 
     async def _visit(self, visit: Visit) -> None:
         """One request: its head to the frontier, its body through a Reading, its end to the frontier."""

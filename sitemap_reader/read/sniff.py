@@ -71,13 +71,16 @@ _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
 # How PHP begins to say what is wrong with the script that writes the sitemap.
 _PHP_NOTICE = re.compile(rb"\s*<(?:br|b|p|pre|div|font|table)\b", re.IGNORECASE)
+_FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>]+[ \t]*[\r\n]", re.IGNORECASE)
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
 
 def sniff(data: bytes, *, final: bool) -> Verdict | None:
     """What `data`, the beginning of a document, is; None asks for more. `final`: there is no more."""
-    if _DECLARATION.match(data):
+    if _DECLARATION.match(data) or _ROOT.match(data):
         return Verdict("xml")
+    if _FIRST_LINE_IS_A_URL.match(data):
+        return Verdict("text")
     if len(data) < WINDOW_BYTES and not final:
         return None
     return _judge(data[:WINDOW_BYTES], complete=final and len(data) <= WINDOW_BYTES)

@@ -47,7 +47,10 @@ def judge_namespace(namespace: str) -> Problem | None:
 
 
 def raw_entries(entry: Entry) -> list[RawEntry]:
-    """One raw entry for each `<loc>`; without any, one that lacks it."""
+    """One raw entry for each `<loc>`; without any, one that lacks it.
+
+    The fields are those of every `<loc>` of the entry; extensions and what was noted go with the first alone.
+    """
     kind: Literal["url", "sitemap"] = "sitemap" if entry.tag == "sitemap" else "url"
     locs: list[str] = []
     fields: dict[str, str] = {}
@@ -66,12 +69,10 @@ def raw_entries(entry: Entry) -> list[RawEntry]:
     if not locs:
         locs.append(_bare_location(entry, problems))
     lastmod, changefreq, priority = map(fields.get, _FIELDS)
-    raws = [
-        RawEntry(kind, loc, entry.line, lastmod, changefreq, priority, extensions, problems) for loc in locs
-    ]
-    for number, raw in enumerate(raws[1:], 2):
-        repeated = report("S10", f"location {number} of one <{kind}>", line=entry.line, field="loc", raw=raw.loc)
-        raw.problems = [*problems, repeated]
+    raws = [RawEntry(kind, locs[0], entry.line, lastmod, changefreq, priority, extensions, problems)]
+    for number, loc in enumerate(locs[1:], 2):
+        repeated = report("S10", f"location {number} of one <{kind}>", line=entry.line, field="loc", raw=loc)
+        raws.append(RawEntry(kind, loc, entry.line, lastmod, changefreq, priority, [], [repeated]))
     return raws
 
 

@@ -53,6 +53,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def parse_target(target: str) -> Seed:
     """`example.com` is a site (https, then http); a URL with a path is a document; UsageError for the rest."""
     text = target.strip()
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise UsageError(f"{target!a} is no text that a URL could hold: it is not UTF-8")
     if not text:
         raise UsageError("the target is empty: give a host such as example.com, or a URL")
     schemes = ("",) if _SCHEME.match(text) else ("https://", "http://")

@@ -253,8 +253,11 @@ class Frontier:
         failure = Outcome(format=Format.ROBOTS, complete=False)
         visit.tally.add(report(failed.code, failed.message, sitemap=visit.asked))
         self._telling.settle(visit, failure)
-        # A document that somebody names over there has it asked anew.
-        self._host(origin(visit.asked)).robots_visit = None
+        # Documents that somebody names over there have it asked anew.
+        host = self._host(origin(visit.asked))
+        host.robots_visit = None
+        if host.waiting:
+            self._ask_robots(host)
         for site in visit.sites:
             site.first_failure = failure
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
@@ -280,7 +283,16 @@ class Frontier:
             self._queue(visit)
         else:
             known.add_parent(visit.asked)
-            self._finish(visit, Outcome(format=known.outcome.format if known.outcome else None))
+            if known.outcome:
+                self._finish_alias(visit, known.outcome)
+            elif known.waits_for(visit):
+                self._fail(visit, "F04", f"redirect loop: {visit.asked} and {known.asked} redirect to each other")
+            else:
+                known.aliases.append(visit)
+
+    def _finish_alias(self, visit: Visit, outcome: Outcome) -> None:
+        """A document that is another one, which has come to its end: nothing of it is read twice."""
+        self._finish(visit, Outcome(format=outcome.format, complete=outcome.complete))
 
     # --- robots.txt ---
 
@@ -296,8 +308,10 @@ class Frontier:
 
     def _rules_lost(self, visit: Visit, why: str) -> None:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed."""
-        message = "robots.txt is unreachable: nothing on this host is fetched, except with --no-robots"
-        self._telling.note(visit, "F14", message)
+        message = "nothing on this host is fetched, except with --no-robots (obey_robots=False)"
+        if not self.plan.obey_robots:
+            message = "it is not obeyed, and what it names is not known"
+        self._telling.note(visit, "F14", f"robots.txt is unreachable: {message}")
         self._rules_known(visit, disallow_all(f"robots.txt: {why}"))
 
     def _named_by_robots(self, visit: Visit, ref: SitemapRef) -> None:
@@ -324,9 +338,12 @@ class Frontier:
         known = self._register.get(ref.loc)
         if known is not None:
             self._listed_again(visit, ref, known)
+        elif ref.loc in visit.children:
+            self._telling.note(visit, "S12", f"{ref.loc} is listed twice", ref)
         elif self.plan.descend and self._wanted(visit, ref):
             child = Visit(ref.loc, ref.loc, "index", depth=visit.depth + 1, authorities=ref.authorities)
-            child.parents, child.listed_at = [visit.asked], place(ref)
+            child.listed_at = place(ref)
+            child.add_parent(visit.asked)
             self._add(child)
         visit.children.add(ref.loc)
 
@@ -381,6 +398,8 @@ class Frontier:
         self._telling.finish(visit, outcome)
         self._bytes += outcome.bytes_decoded
         self.documents_done += not visit.is_robots
+        for alias in visit.aliases:
+            self._finish_alias(alias, outcome)
         for site in visit.sites:
             self._go_on(visit, site, outcome)
 

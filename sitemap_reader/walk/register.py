@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from .visit import Visit
 
 
+# Parents that are looked at for a cycle. Sites have a handful.
+_NEAREST = 64
+
+
 class Register:
     """Visits by URL: the one that was asked for, and where redirects led."""
 
@@ -29,17 +33,21 @@ class Register:
         self._visits[url] = visit
 
     def is_above(self, known: Visit, visit: Visit) -> bool:
-        """Is `known` the visit itself, or among those that list it, at any distance?"""
+        """Is `known` the visit itself, or among those that list it, at any distance?
+
+        In a thicket of indexes that all list each other only the nearest parents are looked at: nothing hangs on
+        the answer but a word to the user, since a document that is known is never asked for again.
+        """
         seen: set[str] = set()
-        above = list(visit.parents)
-        while above and known is not visit:
+        above = list(visit.parents[:_NEAREST])
+        while above and known is not visit and len(seen) < _NEAREST:
             url = above.pop()
             parent = self._visits.get(url)
             if parent is known:
                 return True
             if parent is not None and url not in seen:
                 seen.add(url)
-                above += parent.parents
+                above += parent.parents[:_NEAREST]
         return known is visit
 
     def is_in_index(self, visit: Visit) -> bool:

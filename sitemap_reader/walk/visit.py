@@ -48,12 +48,19 @@ class Visit:
     children: set[str] = attrs.field(factory=set)
     is_index: bool = False
     aloud: bool = False  # its failure is news, even if it was only a guess
+    aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it
     outcome: Outcome | None = None
+    _known_parents: set[str] = attrs.field(factory=set)
 
     def add_parent(self, url: str) -> None:
         """One more document lists it."""
-        if url not in self.parents:
+        if url not in self._known_parents:
+            self._known_parents.add(url)
             self.parents.append(url)
+
+    def waits_for(self, other: Visit) -> bool:
+        """Whether it is an alias of the other, or of one of its aliases."""
+        return any(alias is self or self.waits_for(alias) for alias in other.aliases)
 
     @property
     def is_guess(self) -> bool:

@@ -55,7 +55,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["parse", "no-such-file.xml"], 2, "No such file"),
         (["parse", SHOP], 2, "sitemap-reader dump"),
         (["parse", "-", "--url", "s.xml"], 2, "http"),
-        (["parse", "-", "--scope", "protocol"], 2, "--url"),
+        (["parse", "-", "--scope", "protocol"], 2, "give its url"),
         (["parse", "-", "--authority", "shop"], 2, "https://example.com/shop/"),
         (["parse", "-"], 5, "F11"),
         (["parse", str(LOGIN)], 5, "`discover HOST`"),

@@ -836,7 +836,7 @@ def test_validators_and_status_are_in_the_outcome() -> None:
 
 
 def test_problems_of_the_walk_are_counted_in_the_outcome() -> None:
-    seen = walk(INDEX, {INDEX: index(*["https://other.example/a.xml"] * 8)})
+    seen = walk(INDEX, {INDEX: index(*[f"https://other.example/{number}.xml" for number in range(8)])})
     outcome = seen.outcomes[INDEX]
     assert outcome.problems == {"U04": 8}
     assert [sample.code for sample in outcome.samples] == ["U04"] * 5
@@ -869,3 +869,28 @@ def test_two_sites_that_name_one_document_both_have_it() -> None:
     pages: Pages = {f"{alpha}/robots.txt": names(MAP), f"{beta}/robots.txt": names(MAP), MAP: urlset(f"{alpha}/1")}
     seen = walk([alpha, beta], pages)
     assert seen.documents == [MAP], "neither site has a reason to guess"
+
+
+def test_an_alias_ends_with_the_document_that_it_redirects_to() -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    for order in ([a, b], [b, a]):
+        seen = walk(SITE, {ROBOTS: names(*order), a: (301, {"location": b}), b: urlset(f"{SITE}/1")})
+        assert seen.outcomes[a].format == "urlset"
+        assert [found.format for found in seen.frontier.sites[0].candidates] == ["urlset", "urlset"]
+        broken = walk(SITE, {ROBOTS: names(*order), a: (301, {"location": b}), b: 404})
+        assert not broken.outcomes[a].complete
+
+
+def test_documents_that_redirect_to_each_other_fail() -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    seen = walk(SITE, {ROBOTS: names(a, b), a: (301, {"location": b}), b: (301, {"location": a})})
+    assert not seen.outcomes[a].complete
+    assert not seen.outcomes[b].complete
+    assert "loop" in seen.problem("F04").message
+
+
+def test_a_document_that_waits_on_the_scheme_that_failed_is_not_forgotten() -> None:
+    document = f"{SITE}/s.xml"
+    pages: Pages = {ROBOTS: REFUSED, "http://shop.example/robots.txt": "", document: urlset(f"{SITE}/1")}
+    seen = walk(["shop.example", document], pages)
+    assert not seen.outcomes[document].complete, "its host's robots.txt is unreachable"
