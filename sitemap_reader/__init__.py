@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .crawl.feedchild import feedparser_fallback
+    from .crawl.feedchild import FallbackResult, feedparser_fallback
     from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .crawl.replay import ReplayFetcher
     from .errors import (
+        FallbackFailed,
         FetchError,
         NothingFound,
         NothingReadable,
@@ -23,16 +24,18 @@ if TYPE_CHECKING:
         SitemapReaderError,
         UsageError,
     )
-    from .ledger import Progress, Summary
+    from .ledger import Problems, Progress, Summary
     from .limits import Limits
     from .problems import CATALOGUE, Problem
     from .read.document import Document, SitemapParser, iter_parse, parse
+    from .read.fallback import FeedFallback
     from .reader import SitemapReader, discover, urls
     from .records import (
         Alternate,
         Candidate,
         Extra,
         Image,
+        Item,
         News,
         Outcome,
         SitemapRef,
@@ -45,10 +48,11 @@ if TYPE_CHECKING:
 
 # Module -> the public names that live there.
 _HOMES = {
-    "crawl.feedchild": ("feedparser_fallback",),
+    "crawl.feedchild": ("FallbackResult", "feedparser_fallback"),
     "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     "crawl.replay": ("ReplayFetcher",),
     "errors": (
+        "FallbackFailed",
         "FetchError",
         "NothingFound",
         "NothingReadable",
@@ -57,16 +61,18 @@ _HOMES = {
         "SitemapReaderError",
         "UsageError",
     ),
-    "ledger": ("Progress", "Summary"),
+    "ledger": ("Problems", "Progress", "Summary"),
     "limits": ("Limits",),
     "problems": ("CATALOGUE", "Problem"),
     "read.document": ("Document", "SitemapParser", "iter_parse", "parse"),
+    "read.fallback": ("FeedFallback",),
     "reader": ("SitemapReader", "discover", "urls"),
     "records": (
         "Alternate",
         "Candidate",
         "Extra",
         "Image",
+        "Item",
         "News",
         "Outcome",
         "SitemapRef",
@@ -87,9 +93,13 @@ __all__ = [
     "Candidate",
     "Document",
     "Extra",
+    "FallbackFailed",
+    "FallbackResult",
+    "FeedFallback",
     "FetchError",
     "Fetcher",
     "Image",
+    "Item",
     "Limits",
     "News",
     "NothingFound",
@@ -97,6 +107,7 @@ __all__ = [
     "Outcome",
     "PartialRead",
     "Problem",
+    "Problems",
     "Progress",
     "ReadError",
     "ReplayFetcher",
@@ -122,12 +133,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker must not take every name for one that exists
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Every cap in one value. What a cap cuts off is reported as S16 with the name of the field to raise.
+"""Every cap in one value. What a cap cuts off is reported with the name of the field to raise: mostly S16.
 
 Protocol limits are only reported (S03, F08); the limits in Limits are enforced.
 """

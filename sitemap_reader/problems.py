@@ -64,7 +64,7 @@ CATALOGUE: dict[str, Rule] = {
     "U05": Rule("warning", "above the sitemap's directory"),
     "U08": Rule("warning", "fragment dropped"),
     "U10": Rule("warning", "characters that had to be escaped"),
-    "U14": Rule("error", "credentials or private address"),
+    "U14": Rule("error", "credentials in the URL"),
     "U15": Rule("error", "unusable URL"),
     # Dates, hints
     "D01": Rule("error", "unreadable date"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 import attrs
 
@@ -40,6 +40,25 @@ if TYPE_CHECKING:
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
+
+
+class ReaderOptions(TypedDict, total=False):
+    """The keywords of SitemapReader, for the functions that pass them on."""
+
+    user_agent: str
+    headers: Mapping[str, str] | Iterable[tuple[str, str]]
+    scope: Mode
+    probe: Probe
+    obey_robots: bool
+    allow_private: bool
+    proxy: str | None
+    concurrency: int
+    per_host: int
+    limits: Limits
+    session: aiohttp.ClientSession | None
+    fetcher: Fetcher | None
+    feed_fallback: FeedFallback | None
+    record: str | Path | None
 
 
 class SitemapReader:
@@ -124,10 +143,7 @@ class SitemapReader:
         their index calls older. `follow(ref)` decides on each child of an index. `on_outcome` hears of each
         document as it ends, `on_item` of everything that is not a URL.
         """
-        window = make_window(since, until, undated, datetime.now(UTC))
-        found = find_target(target)
-        run = self._run(found, window=window, follow=follow)
-        return AsyncUrlStream(found.name, run, Ledger(on_outcome, on_item))
+        return AsyncUrlStream(*self._reading(target, since, until, undated, follow, on_outcome, on_item))
 
     async def discover(
         self, target: str | Path, *, on_item: Callable[[Item], None] | None = None
@@ -143,6 +159,21 @@ class SitemapReader:
                 for item in batch:
                     on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
+
+    def _reading(
+        self,
+        target: str | Path,
+        since: Moment | None,
+        until: Moment | None,
+        undated: Undated,
+        follow: Callable[[SitemapRef], bool] | None,
+        on_outcome: Callable[[Outcome], None] | None,
+        on_item: Callable[[Item], None] | None,
+    ) -> tuple[str, Run, Ledger]:
+        """What a stream is made of."""
+        window = make_window(since, until, undated, datetime.now(UTC))
+        found = find_target(target)
+        return found.name, self._run(found, window=window, follow=follow), Ledger(on_outcome, on_item)
 
     def _run(self, target: Target, *, peek: bool = False, **changes: Any) -> Run:
         plan = attrs.evolve(self._plan, **changes)
@@ -179,36 +210,36 @@ def urls(
     on_outcome: Callable[[Outcome], None] | None = None,
     on_item: Callable[[Item], None] | None = None,
     on_wait: Callable[[], None] | None = None,
-    **options: Any,
+    **options: Unpack[ReaderOptions],
 ) -> UrlStream:
     """SitemapReader.urls() without a loop of one's own, also inside a running one; `options` are SitemapReader's.
 
     Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread.
     `on_wait` is called a few times a second while there is nothing to iterate over.
     """
-    reader = SitemapReader(**options)
-    stream = reader.urls(
-        target,
-        since=since,
-        until=until,
-        undated=undated,
-        follow=follow,
-        on_outcome=on_outcome,
-        on_item=on_item,
-    )
-    return UrlStream(stream, reader.close, on_wait)
+    reader = _own_reader(options)
+    reading = reader._reading(target, since, until, undated, follow, on_outcome, on_item)
+    return UrlStream(*reading, close=reader.close, on_wait=on_wait)
 
 
 def discover(
-    target: str | Path, *, on_item: Callable[[Item], None] | None = None, **options: Any
+    target: str | Path, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
 ) -> list[Candidate]:
     """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's.
 
     `on_item` is called from another thread.
     """
+    reader = _own_reader(options)
 
     async def ask() -> list[Candidate]:
-        async with SitemapReader(**options) as reader:
+        async with reader:
             return await reader.discover(target, on_item=on_item)
 
     return call(ask)
+
+
+def _own_reader(options: ReaderOptions) -> SitemapReader:
+    """A reader for a loop in a thread of its own, where a session of the caller's loop is of no use."""
+    if options.get("session") is not None:
+        raise UsageError("session belongs to the loop that made it: use `async with SitemapReader(session=...)`")
+    return SitemapReader(**options)

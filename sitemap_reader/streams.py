@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from contextlib import contextmanager, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -145,21 +147,24 @@ class AsyncUrlStream(_Told):
 
 
 class UrlStream(_Told):
-    """UrlRecords by `for`; a context manager whose end cancels what is on its way and joins the reading thread.
+    """UrlRecords by `for`, once; a context manager whose end cancels what is on its way and joins the reading thread.
 
     At the end it raises NothingFound or NothingReadable where there was not one URL.
     """
 
     def __init__(
         self,
-        stream: AsyncUrlStream,
+        target: str,
+        run: Run,
+        ledger: Ledger,
         close: Callable[[], Awaitable[None]],
         on_wait: Callable[[], None] | None = None,
     ) -> None:
-        super().__init__(stream._target, stream._run, stream._ledger)
-        self._close_reader = close
-        self._batches = _Bridge(self._pump, on_wait)
+        super().__init__(target, run, ledger)
+        # The thread knows the run, never this stream: one that is dropped without being closed is closed by that.
+        self._batches = _Bridge(partial(_pump, run, close), on_wait)
         self._records = self._read()
+        weakref.finalize(self, self._batches.close)
 
     def __enter__(self) -> Self:
         return self
@@ -173,9 +178,10 @@ class UrlStream(_Told):
         return self._records
 
     def close(self) -> None:
-        """Cancels every request of this stream and joins its thread."""
-        self._records.close()
+        """Cancels every request of this stream and joins its thread; may be called from any thread, and twice."""
         self._batches.close()
+        with suppress(ValueError):  # another thread is taking a record: its next one is the end
+            self._records.close()
 
     def _read(self) -> Generator[UrlRecord, None, None]:
         self._started = time.monotonic()
@@ -184,17 +190,19 @@ class UrlStream(_Told):
                 yield from self._counted(self._take(batch))
         finally:
             self._batches.close()
-        self._raise_verdict()
+        if not self._batches.was_cancelled:
+            self._raise_verdict()
 
-    async def _pump(self, put: Callable[[Batch], Awaitable[None]]) -> None:
-        batches = self._run.batches()
-        try:
-            with _ungrouped():
-                async for batch in batches:
-                    await put(batch)
-        finally:
-            await batches.aclose()  # type: ignore[attr-defined]
-            await self._close_reader()
+
+async def _pump(run: Run, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
+    batches = run.batches()
+    try:
+        with _ungrouped():
+            async for batch in batches:
+                await put(batch)
+    finally:
+        await batches.aclose()  # type: ignore[attr-defined]
+        await close()
 
 
 class _Bridge:
@@ -213,6 +221,7 @@ class _Bridge:
         self._task: asyncio.Task[None] | None = None
         self._credits: asyncio.Semaphore | None = None
         self._closing = threading.Event()
+        self.was_cancelled = False
 
     def __iter__(self) -> Iterator[Batch]:
         self._thread = threading.Thread(target=self._work, name="sitemap-reader", daemon=True)
@@ -240,7 +249,8 @@ class _Bridge:
             return
         if self._task is not None:
             self._soon(self._task.cancel)
-        self._thread.join()
+        if self._thread is not threading.current_thread():  # the collector may run anywhere
+            self._thread.join()
 
     def _soon(self, function: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop has ended by itself
@@ -251,6 +261,7 @@ class _Bridge:
         try:
             asyncio.run(self._main())
         except asyncio.CancelledError:
+            self.was_cancelled = True
             self._queue.put(None)
         except BaseException as error:
             self._queue.put(error)

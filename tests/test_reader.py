@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -596,3 +597,65 @@ def test_userinfo_of_a_sitemap_is_never_sent(site: SiteServer) -> None:
 def _no_stray_threads() -> Iterator[None]:
     yield
     assert not any(thread.name == "sitemap-reader" for thread in threading.enumerate())
+
+
+SHOP = Path(__file__).parent.parent / "corpus" / "sites" / "shop"
+
+
+def test_a_stream_that_is_dropped_in_mid_loop_leaves_no_thread() -> None:
+    def first() -> str:
+        for url in sr.urls(SHOP):
+            return url.loc
+        raise AssertionError
+
+    assert first().startswith("https://shop.example/")
+    gc.collect()
+    assert [thread for thread in threading.enumerate() if thread.name == "sitemap-reader"] == []
+
+
+def test_a_stream_may_be_closed_by_another_thread() -> None:
+    with sr.urls(SHOP) as stream:
+        next(iter(stream))
+        closer = threading.Thread(target=stream.close)
+        closer.start()
+        closer.join(10)
+        assert not closer.is_alive()
+        assert len(list(stream)) < 640
+
+
+def test_a_session_of_another_loop_is_refused() -> None:
+    with pytest.raises(sr.UsageError, match="session"):
+        sr.urls(SHOP, session=object())  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize("options", [{"user_agent": "a\nb"}, {"headers": {"X": "a\r\nb"}}, {"headers": {"a b": "c"}}])
+def test_headers_that_cannot_be_sent_are_refused_at_once(options) -> None:
+    with pytest.raises(sr.UsageError, match="cannot be sent"):
+        sr.urls(SHOP, **options)
+
+
+def test_a_replay_does_not_wait(tmp_path) -> None:
+    """Crawl-delay and Retry-After are for networks; what is on disk may be read as fast as it can be."""
+    host = tmp_path / "https" / "slow.example"
+    host.mkdir(parents=True)
+    (tmp_path / "site.toml").write_text('seeds = ["https://slow.example/"]')
+    maps = [f"https://slow.example/{number}.txt" for number in range(5)]
+    lines = "".join(f"Sitemap: {url}\n" for url in [*maps, "https://slow.example/busy.txt"])
+    (host / "robots.txt").write_text(f"User-agent: *\nCrawl-delay: 60\n{lines}")
+    for number in range(5):
+        (host / f"{number}.txt").write_text(f"https://slow.example/page/{number}\n")
+    (host / "busy.txt.headers").write_text("status: 503\nretry-after: 30\n")
+    started = time.monotonic()
+    with sr.urls(tmp_path) as urls:
+        assert len(list(urls)) == 5
+    assert time.monotonic() - started < 30
+
+
+def test_one_recording_takes_in_several_targets(tmp_path, site_server) -> None:
+    one, two = (site_server({"/s.txt": (200, {"Content-Type": "text/plain"}, b"")}) for _ in range(2))
+    for site in (one, two):
+        site.pages["/s.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/page\n".encode())
+        with sr.urls(f"{site.url}/s.txt", allow_private=True, record=tmp_path / "both") as urls:
+            assert len(list(urls)) == 1
+    with sr.urls(tmp_path / "both") as urls:
+        assert {url.loc for url in urls} == {f"{one.url}/page", f"{two.url}/page"}

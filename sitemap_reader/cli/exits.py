@@ -13,7 +13,6 @@ class Exit(IntEnum):
     """Exit codes; the same for every command."""
 
     COMPLETE = 0
-    THRESHOLD = 1
     USAGE = 2
     PARTIAL = 3
     NOTHING = 4
@@ -29,7 +28,6 @@ PRECEDENCE = (
     Exit.UNWRITABLE,
     Exit.UNREADABLE,
     Exit.NOTHING,
-    Exit.THRESHOLD,
     Exit.PARTIAL,
     Exit.COMPLETE,
 )

@@ -12,6 +12,7 @@ import re
 import secrets
 import tomllib
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
@@ -24,7 +25,6 @@ from .places import replay_path as replay_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
-    from pathlib import Path
 
     from .fetch import Fetcher
 
@@ -75,8 +75,8 @@ class _Head:
 class ReplayFetcher:
     """A Fetcher over a folder. What is not there is a 404."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:

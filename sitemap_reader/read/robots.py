@@ -1,7 +1,7 @@
 """The Sitemap lines of a robots.txt: decoded text in, the values and their line numbers out.
 
 Groups play no part: Sitemap lines stand outside of them (RFC 9309 2.2.4), wherever they are written.
-Nothing is resolved or fetched, and a URL is never changed.
+Nothing is fetched.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, SHOP, SITES, process, run
+from cli_runs import BROKEN, SHOP, SITES, process, run, urlset
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit, worst
 from sitemap_reader.cli.interrupts import Interrupts
@@ -142,3 +142,31 @@ def test_a_second_interrupt_does_not_wait() -> None:
     with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
         write(interrupts)
     assert done == []
+
+
+def test_what_cannot_be_carried_out_destroys_no_file(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    for arguments in (["dump", SHOP, "--since", "garbage"], ["dump", "no host"], ["parse", "no-such-file.xml"]):
+        kept.write_text("yesterday's\n")
+        assert run(*arguments, "-o", kept).exit_code == 2
+        assert kept.read_text() == "yesterday's\n"
+    assert run("dump", SHOP, "-o", kept, "--limit", "1").exit_code == 0
+    assert len(kept.read_text().splitlines()) == 1
+
+
+def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
+    document = tmp_path / "sitemap.xml"
+    document.write_text(urlset("https://e.example/1"))
+    for option in ("-o", "--report"):
+        result = run("parse", document, option, document)
+        assert result.exit_code == 2
+        assert "read and written at once" in result.stderr
+        assert "https://e.example/1" in document.read_text()
+
+
+def test_a_document_that_may_speak_for_none_of_its_urls_is_named(tmp_path: Path) -> None:
+    document = tmp_path / "sitemap.xml"
+    document.write_text(urlset("https://other.example/1"))
+    result = run("parse", document, "--url", "https://e.example/sitemap.xml", "--scope", "protocol")
+    assert "all its URLs are dropped" in result.stderr
+    assert "--scope any" in result.stderr
