@@ -5,6 +5,7 @@
     SitemapReaderError
     ├── UsageError           the call cannot be carried out as written; also a ValueError
     ├── FetchError           one request got no answer; raised by Fetchers, never out of a stream
+    ├── DocumentChanged      another try gave other bytes; becomes an F04
     ├── FallbackFailed       a feed fallback was not asked, was stopped, or gave up; becomes an S01
     └── ReadError            at the end of a run, with its outcomes
         ├── NothingFound     there is no sitemap
@@ -43,6 +44,10 @@ class FetchError(SitemapReaderError):
         super().__init__(message)
         self.code = code
         self.transient = transient
+
+
+class DocumentChanged(SitemapReaderError):
+    """A document that is read again after a break does not begin as it did before."""
 
 
 class FallbackFailed(SitemapReaderError):

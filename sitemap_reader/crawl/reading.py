@@ -10,9 +10,10 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import FetchError
+from ..errors import DocumentChanged, FetchError
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import Outcome, SitemapRef, UrlRecord
+from ..walk.visit import Reached
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -30,10 +31,10 @@ _HELD_ITEMS = 64
 
 
 class Reading:
-    """read() the chunks, then end() for the outcome. `given` counts what is out: entries, and problems if
-    they had to go first.
+    """read() the chunks, then end() for the outcome. `given` says whether anything is out that must not come twice.
 
-    `found(ref)` hears of each child at once; `put(batch)` takes the rest, and may make this wait.
+    A visit that was `reached` before is read anew up to there, and nothing of it given again. `found(ref)` hears of each
+    child at once; `put(batch)` takes the rest, and may make this wait.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Reading:
         put: Callable[[Batch], Awaitable[None]],
         peek: bool,
     ) -> None:
-        self.given = 0
+        self.given = visit.reached is not None
+        self._items = 0
+        self._skipped = visit.reached.items if visit.reached else 0
         self._visit = visit
         self._parser = parser
         self._window = window
@@ -73,6 +76,15 @@ class Reading:
             if parser.stopped:
                 return
 
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether it is at least as far as an earlier try was."""
+        return self._items >= self._skipped and not self._parser.is_shorter
+
+    def reached(self) -> Reached:
+        """How far it is."""
+        return Reached(self._parser.prefix, self._items, self._outcome())
+
     async def end(self, *, cut: bool = False) -> Outcome:
         """The last items, then what became of the document; `cut` where its bytes broke off.
 
@@ -80,6 +92,11 @@ class Reading:
         """
         if not self._seen_enough:
             await self._give(await asyncio.to_thread(partial(self._parser.close, cut=cut)), final=True)
+        if self._parser.is_shorter and not cut:
+            raise DocumentChanged("the document became shorter between two tries; what was read of it stands")
+        return self._outcome()
+
+    def _outcome(self) -> Outcome:
         outcome = self._parser.outcome
         if self._undue:
             outcome.dropped["date"] = self._undue
@@ -97,20 +114,23 @@ class Reading:
             return
         if self._held and not (self._visit.is_guess and self._parser.format not in SITEMAP_FORMATS):
             batch, self._held = self._held, []
-            self.given = self.given or len(batch)
+            self.given = True
             await self._put(batch)
 
     def _wanted(self, item: Item) -> bool:
         """Whether an item goes out; children are told to the frontier on the way."""
+        self._items += 1
+        is_new = self._items > self._skipped
         if isinstance(item, SitemapRef):
-            self.given += 1
-            self._found(item)
-            return True
+            self.given = True
+            if is_new:
+                self._found(item)
+            return is_new
         if not isinstance(item, UrlRecord):
-            return True
-        self.given += 1
+            return is_new
+        self.given = True
         if self._window.takes(item):
-            return not self._peek
+            return is_new and not self._peek
         self._undue += 1
         return False
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import FetchError
+from ..errors import DocumentChanged, FetchError
 from ..read.document import SitemapParser
 from ..walk.visit import Failed, Finished, Head, Visit
 from .reading import Batch, Reading, timed
@@ -132,6 +132,8 @@ class Run:
             answer = Finished(await reading.end(), reading.robots_text)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)
+        except DocumentChanged as error:
+            answer = Failed("F04", str(error), transient=False)
         if answer.outcome:
             answer.outcome.seconds = round(self._clock() - started, 3)
         self._tell(visit, answer)
@@ -146,6 +148,7 @@ class Run:
             authorities=self.frontier.authorities(visit),
             limits=plan.limits,
             feed_fallback=self._fallback,
+            prefix=visit.reached.prefix if visit.reached else None,
         )
         return Reading(
             visit,
@@ -160,11 +163,12 @@ class Run:
         self.bytes_wire += wire_bytes
 
     async def _broken_off(self, visit: Visit, reading: Reading | None, error: FetchError) -> Failed:
-        """What had arrived still counts, unless it is going to be asked for again."""
-        given = reading.given if reading else 0
-        failed = Failed(error.code, str(error), error.transient, given)
-        if reading is None or self.frontier.tries_again(visit, failed):
+        """What had arrived still counts: another try goes on from there, and without one it is what there is."""
+        failed = Failed(error.code, str(error), error.transient)
+        if reading is None or not reading.has_caught_up:
+            return failed
+        if self.frontier.tries_again(visit, failed):
+            visit.reached = reading.reached() if reading.given else None
             return failed
         outcome = await reading.end(cut=True)
-        outcome.complete = False
-        return Failed(error.code, str(error), False, given, outcome)
+        return Failed(error.code, str(error), False, outcome)

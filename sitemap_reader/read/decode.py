@@ -9,6 +9,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+import attrs
+
+from ..errors import DocumentChanged
 from ..limits import PROTOCOL_MAX_BYTES
 from . import charset
 from .gunzip import STEP_BYTES, Fault, Gunzip
@@ -18,7 +21,15 @@ if TYPE_CHECKING:
 
     from ..limits import Limits
 
-__all__ = ["Decoder", "Fault"]
+__all__ = ["Decoder", "Fault", "Prefix"]
+
+
+@attrs.frozen
+class Prefix:
+    """The beginning of a document that was read before: how many decoded bytes, and their hash."""
+
+    decoded_bytes: int
+    sha256: str
 
 
 class Decoder:
@@ -35,8 +46,8 @@ class Decoder:
     (['S07'], True)
     """
 
-    def __init__(self, limits: Limits, charset: str | None = None) -> None:
-        """`charset` is the one that the HTTP Content-Type names, if any."""
+    def __init__(self, limits: Limits, charset: str | None = None, prefix: Prefix | None = None) -> None:
+        """`charset` is the one that the HTTP Content-Type names, if any; `prefix` what the bytes must begin with."""
         self.bytes_wire = 0
         self.bytes_decoded = 0
         self.faults: list[Fault] = []
@@ -44,6 +55,7 @@ class Decoder:
         self._layers = [Gunzip(limits, self.faults, refuse=depth == last) for depth in range(last + 1)]
         self._text = _Text(self.faults, charset)
         self._hash = hashlib.sha256()
+        self._prefix = prefix
 
     @property
     def complete(self) -> bool:
@@ -88,9 +100,32 @@ class Decoder:
         for layer in layers:
             chunks = layer.feed(chunks)
         for chunk in chunks:
+            self._compare(chunk)
             self.bytes_decoded += len(chunk)
             self._hash.update(chunk)
             yield from self._text.feed(chunk)
+
+
+    @property
+    def is_shorter(self) -> bool:
+        """Whether less has come so far than the prefix that was to be expected."""
+        return self._prefix is not None
+
+    @property
+    def prefix(self) -> Prefix:
+        """What has come so far, to be expected of another try."""
+        return Prefix(self.bytes_decoded, self.sha256)
+
+    def _compare(self, chunk: bytes) -> None:
+        """DocumentChanged where the expected prefix ends in this chunk, and is another. Nothing of it is out yet."""
+        expected = self._prefix
+        if expected is None or self.bytes_decoded + len(chunk) < expected.decoded_bytes:
+            return
+        begun = self._hash.copy()
+        begun.update(chunk[: expected.decoded_bytes - self.bytes_decoded])
+        if begun.hexdigest() != expected.sha256:
+            raise DocumentChanged("the document changed between two tries; what was read of it stands")
+        self._prefix = None
 
 
 class _Text:

@@ -17,7 +17,7 @@ from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
 from ..problems import Problem, Tally, over_limit, report
 from ..records import Outcome, SitemapRef, UrlRecord
-from .decode import Decoder
+from .decode import Decoder, Prefix
 from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
 from .normalise import Normaliser, RawEntry
@@ -51,7 +51,8 @@ class SitemapParser:
     `url` is what was asked for, `final_url` where redirects led (relative URLs and the directory rule go by it).
     `content_type` is the HTTP header. `scope` (protocol, host, domain, any) drops what the document may not speak
     for; `authorities` are URL prefixes that it may, besides its own directory. A url that ends in /robots.txt
-    has its Sitemap lines read.
+    has its Sitemap lines read. With a `prefix`, of a parser that read the same document before, DocumentChanged is
+    raised where the bytes begin otherwise.
 
     >>> parser = SitemapParser(url="https://example.com/list.txt")
     >>> [item.loc for item in parser.feed(b"https://example.com/a" + chr(10).encode()) + parser.close()]
@@ -70,6 +71,7 @@ class SitemapParser:
         authorities: Sequence[str] = (),
         limits: Limits = Limits(),  # noqa: B008 - frozen
         feed_fallback: FeedFallback | None = None,
+        prefix: Prefix | None = None,
     ) -> None:
         if scope not in MODES:
             raise UsageError(f"scope must be one of {', '.join(MODES)}, not {scope!r}")
@@ -81,7 +83,7 @@ class SitemapParser:
         self._media_type, charset = _content_type(content_type)
         self._limits = limits
         self._fallback = FallbackFeed(feed_fallback, limits, self._base) if feed_fallback else None
-        self._decoder = Decoder(limits, charset)
+        self._decoder = Decoder(limits, charset, prefix)
         self._head: bytes | None = b""  # what sniffing has not judged yet
         self._reader: Reader | None = None
         self._format: Format | None = None
@@ -132,6 +134,16 @@ class SitemapParser:
         """True where feeding more is of no use: a limit was reached, or this is no sitemap."""
         reader = self._reader
         return self._over or self._decoder.stopped or (reader is not None and reader.stopped)
+
+    @property
+    def prefix(self) -> Prefix:
+        """What has been read so far, for a parser that is to begin anew."""
+        return self._decoder.prefix
+
+    @property
+    def is_shorter(self) -> bool:
+        """Whether less has been read than the prefix that was to be expected."""
+        return self._decoder.is_shorter
 
     @property
     def format(self) -> Format | None:

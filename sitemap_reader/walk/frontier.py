@@ -138,8 +138,8 @@ class Frontier:
         return tuple(dict.fromkeys(visit.authorities + proven))
 
     def tries_again(self, visit: Visit, failed: Failed) -> bool:
-        """Whether a failure leads to another try. What has been given out is not asked for twice."""
-        return failed.transient and not failed.given and visit.tries < self._limits.tries
+        """Whether a failure leads to another try."""
+        return failed.transient and visit.tries < self._limits.tries
 
     # --- starting ---
 
@@ -390,6 +390,8 @@ class Frontier:
         self._telling.note(visit, code, message + listed)
         if visit.is_robots:
             self._rules_lost(visit, message)
+        if outcome is None and visit.reached:
+            outcome = visit.reached.outcome
         outcome = outcome or Outcome(format=Format.ROBOTS if visit.is_robots else None)
         outcome.complete = False
         self._finish(visit, outcome)

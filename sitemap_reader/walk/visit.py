@@ -15,7 +15,20 @@ from ..records import Outcome, SitemapRef, Why
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..read.decode import Prefix
     from .sites import Site
+
+
+@attrs.frozen
+class Reached:
+    """How far a document was read before its bytes broke off: another try goes on from there.
+
+    `items` counts what its parser had given by then, `outcome` says what had become of it.
+    """
+
+    prefix: Prefix
+    items: int
+    outcome: Outcome
 
 
 @attrs.define(eq=False)
@@ -48,6 +61,7 @@ class Visit:
     children: set[str] = attrs.field(factory=set)
     is_index: bool = False
     aloud: bool = False  # its failure is news, even if it was only a guess
+    reached: Reached | None = None
     aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it
     outcome: Outcome | None = None
     _known_parents: set[str] = attrs.field(factory=set)
@@ -78,12 +92,11 @@ class Head:
 
 @attrs.frozen
 class Failed:
-    """No answer, or one that broke off: `given` entries were passed on, `outcome` says what was read by then."""
+    """No answer, or one that broke off; `outcome` says what was read by then."""
 
     code: str
     message: str
     transient: bool = True
-    given: int = 0
     outcome: Outcome | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import zlib
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
@@ -114,7 +115,7 @@ def robots(*sitemaps: str) -> list[Page]:
 
 def start(target: str, fetcher: Played, *, peek: bool = False, **plan: Any) -> Run:
     frontier = Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0)
-    return Run(frontier, fetcher, peek=peek, clock=fetcher.clock)
+    return Run(frontier, fetcher, peek=peek, patient=False, clock=fetcher.clock)
 
 
 async def everything(run: Run) -> list[Any]:
@@ -299,7 +300,45 @@ def test_a_body_that_breaks_off_gives_what_had_come() -> None:
     assert len({record.loc for record in found}) == len(found)
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.problems["F04"]) == (False, len(found), 1)
-    assert fetcher.asked.count(MAP) == 1
+    assert fetcher.asked.count(MAP) == Limits().tries
+
+
+def test_a_body_that_broke_off_goes_on_where_it_was() -> None:
+    """The second try begins with the same bytes: what is out is not given again, and nothing is missing."""
+    body = many(3000)
+    items, fetcher = read(MAP, {MAP: [*page(body[:100_000], error=FetchError("reset")), *page(body)]})
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3000)]
+    assert fetcher.asked.count(MAP) == 2
+    outcome = outcome_of(MAP, items)
+    assert (outcome.complete, outcome.kept, outcome.problems) == (True, 3000, {})
+
+
+def test_a_packed_body_is_compared_unpacked() -> None:
+    body = many(3000)
+    one, two = (gzip.compress(body, level, mtime=level) for level in (1, 9))
+    items, _ = read(MAP, {MAP: [*page(one[: len(one) // 2], error=FetchError("reset")), *page(two)]})
+    assert len({record.loc for record in of(UrlRecord, items)}) == len(of(UrlRecord, items)) == 3000
+    assert outcome_of(MAP, items).complete
+
+
+@pytest.mark.parametrize("second", [many(3000).replace(b"/page/7<", b"/page/x<"), many(10), b""])
+def test_a_body_that_is_another_at_the_second_try_is_left_at_what_was_read(second: bytes) -> None:
+    items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), *page(second)]})
+    found = [record.loc for record in of(UrlRecord, items)]
+    assert found == [f"{SITE}/page/{number}" for number in range(len(found))]
+    assert 1000 < len(found) < 3000
+    outcome = outcome_of(MAP, items)
+    assert (outcome.complete, outcome.kept) == (False, len(found))
+    (problem,) = [problem for problem in of(Problem, items) if problem.code == "F04"]
+    assert "between two tries" in problem.message
+
+
+@pytest.mark.parametrize("second", [Page(status=404), Page(error=FetchError("refused", transient=False))])
+def test_a_second_try_that_fails_leaves_what_was_read(second: Page) -> None:
+    items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), second]})
+    outcome = outcome_of(MAP, items)
+    assert (outcome.complete, outcome.kept, outcome.format) == (False, len(of(UrlRecord, items)), "urlset")
+    assert outcome.kept > 1000
 
 
 @pytest.mark.parametrize(
@@ -347,11 +386,11 @@ def test_the_last_try_gives_what_it_has() -> None:
     assert not outcome_of(MAP, items).complete
 
 
-def test_many_problems_before_the_first_entry_are_not_kept_in_memory() -> None:
-    """Past a number they go out, and then the document is not asked for again."""
+def test_many_problems_before_the_first_entry_are_told_once() -> None:
+    """Past a number they are not held back any more, and then not told again by another try."""
     bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
     items, fetcher = read(MAP, {MAP: page(bad, error=FetchError("reset"))})
-    assert fetcher.asked.count(MAP) == 1
+    assert fetcher.asked.count(MAP) == Limits().tries
     assert len([problem for problem in of(Problem, items) if problem.code == "U02"]) == 5000
     assert outcome_of(MAP, items).problems["U02"] == 5000
 
