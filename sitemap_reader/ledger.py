@@ -69,18 +69,18 @@ class Summary:
     sitemaps_read: int
     sitemaps: int
     dropped: dict[str, int]  # out of scope: reason -> count
-    undue: int  # outside the dates that were asked for
+    outside_dates: int  # outside the dates that were asked for
     pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
     problems: int
-    unread: int  # sitemaps that gave nothing because of an error
+    failed: int  # sitemaps that gave nothing because of an error
     incomplete: int  # sitemaps that gave a part
-    robots: int  # robots.txt files that could not be read whole
+    robots_failed: int  # robots.txt files that could not be read whole
     seconds: float
 
     @property
     def complete(self) -> bool:
         """Nothing that was asked for is missing."""
-        return not (self.unread or self.incomplete or self.robots)
+        return not (self.failed or self.incomplete or self.robots_failed)
 
     def __add__(self, other: Summary) -> Summary:
         """Both runs as one."""
@@ -94,8 +94,8 @@ class Summary:
         parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
         if self.dropped:
             parts.append(dropped_text(self.dropped))
-        if self.undue:
-            parts.append(f"{self.undue:,} outside the dates")
+        if self.outside_dates:
+            parts.append(f"{self.outside_dates:,} outside the dates")
         parts += [f"{count_of(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
@@ -104,12 +104,12 @@ class Summary:
     def partial_line(self) -> str | None:
         """What is missing; None if nothing is."""
         parts = []
-        if self.unread:
-            parts.append(f"{count_of(self.unread, 'sitemap')} could not be read")
+        if self.failed:
+            parts.append(f"{count_of(self.failed, 'sitemap')} could not be read")
         if self.incomplete:
             parts.append(f"{count_of(self.incomplete, 'sitemap')} could be read in part only")
-        if self.robots:
-            parts.append(f"{self.robots:,} robots.txt could not be read")
+        if self.robots_failed:
+            parts.append(f"{self.robots_failed:,} robots.txt could not be read")
         return f"partial: {', '.join(parts)}" if parts else None
 
     def _sitemaps(self) -> str:
@@ -182,19 +182,19 @@ class Ledger:
         dropped: Counter[str] = Counter()
         for outcome in sitemaps:
             dropped.update(outcome.dropped)
-        undue = dropped.pop("date", 0)
-        unread = sum(not outcome.entries for outcome in broken)
+        outside_dates = dropped.pop("date", 0)
+        failed = sum(not outcome.entries for outcome in broken)
         return Summary(
             urls=self.progress.urls,
-            sitemaps_read=len(sitemaps) - unread,
+            sitemaps_read=len(sitemaps) - failed,
             sitemaps=len(sitemaps),
             dropped=dict(dropped),
-            undue=undue,
+            outside_dates=outside_dates,
             pruned=dict(self.pruned),
             problems=len(self.problems),
-            unread=unread,
-            incomplete=len(broken) - unread,
-            robots=sum(not outcome.complete for outcome in self.outcomes) - len(broken),
+            failed=failed,
+            incomplete=len(broken) - failed,
+            robots_failed=sum(not each.complete for each in self.outcomes if each.format == Format.ROBOTS),
             seconds=self.seconds,
         )
 

@@ -236,7 +236,7 @@ def test_since_takes_an_age(site: SiteServer) -> None:
     with sr.urls(site.url, since="7d", allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/young"]
     assert "/pruned.xml" not in site.requests()
-    assert (urls.summary.undue, urls.summary.pruned, urls.summary.dropped) == (1, {"since": 1}, {})
+    assert (urls.summary.outside_dates, urls.summary.pruned, urls.summary.dropped) == (1, {"since": 1}, {})
     assert urls.complete
     with sr.urls(site.url, until=timedelta(days=7), allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/old"]

@@ -86,7 +86,7 @@ def test_the_shop_is_complete() -> None:
     reading.stream.raise_for_partial()
     summary = reading.stream.summary
     assert (summary.urls, summary.sitemaps_read, summary.sitemaps) == (640, 10, 10)
-    assert (summary.dropped, summary.unread, summary.incomplete, summary.complete) == ({}, 0, 0, True)
+    assert (summary.dropped, summary.failed, summary.incomplete, summary.complete) == ({}, 0, 0, True)
     assert str(summary).startswith("640 URLs from 10 sitemaps; ")
     assert summary.partial_line() is None
     assert reading.stream.problems.counts == {"S04": 1}
@@ -140,7 +140,7 @@ def test_the_summary_of_the_broken_site_counts_what_is_missing() -> None:
     stream = read("broken").stream
     summary = stream.summary
     assert (summary.urls, summary.sitemaps_read, summary.sitemaps) == (146, 5, 8)
-    assert (summary.unread, summary.incomplete, summary.dropped) == (3, 1, {"host": 10})
+    assert (summary.failed, summary.incomplete, summary.dropped) == (3, 1, {"host": 10})
     assert not summary.complete
     assert "; 10 dropped (host 10; --scope any keeps it); " in str(summary)
     assert summary.partial_line() == "partial: 3 sitemaps could not be read, 1 sitemap could be read in part only"
