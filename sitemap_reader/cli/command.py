@@ -54,18 +54,13 @@ class Command(click.Command):
     def _code(self, ctx: click.Context) -> Exit:
         try:
             return Exit(super().invoke(ctx) or Exit.COMPLETE)
-        except BrokenPipeError:
-            _silence_stdout()  # `| head` has what it wanted
-            return Exit.COMPLETE
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         except UsageError as exc:
             Console().error(str(exc))
             return Exit.USAGE
         except OSError as exc:
-            Console().error(_unwritable(exc))
-            _silence_stdout()
-            return Exit.UNWRITABLE
+            return _tell_unwritable(exc)
 
 
 class CommandGroup(click.Group):
@@ -79,6 +74,8 @@ class CommandGroup(click.Group):
             code = super().main(*args, **options)
         except click.ClickException as exc:
             code = _tell(exc)
+        except OSError as exc:  # the help itself cannot be written
+            code = _tell_unwritable(exc)
         except click.Abort:
             code = Exit.INTERRUPTED
         sys.exit(int(code or 0))
@@ -93,6 +90,15 @@ def _tell(exc: click.ClickException) -> int:
         message = " ".join(exc.format_message().split()).rstrip(".")
         Console().error(f"{message}; see {path} --help")
     return Exit.USAGE
+
+
+def _tell_unwritable(exc: OSError) -> Exit:
+    if isinstance(exc, BrokenPipeError):  # `| head` has what it wanted
+        _silence_stdout()
+        return Exit.COMPLETE
+    Console().error(_unwritable(exc))
+    _silence_stdout()
+    return Exit.UNWRITABLE
 
 
 def _unwritable(exc: OSError) -> str:

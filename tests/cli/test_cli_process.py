@@ -108,3 +108,13 @@ def test_every_command_and_option_stands_in_the_docs() -> None:
         for param in command.params:
             if param.param_type_name == "option":
                 assert [each for each in param.opts if f"`{each}" not in text] == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["dump", "--help"], ["--version"]])
+def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 6
+    assert done.stderr.startswith("error: cannot write")
+    assert len(done.stderr.splitlines()) == 1
