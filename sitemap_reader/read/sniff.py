@@ -68,7 +68,7 @@ class Verdict:
 
 _DECLARATION = re.compile(rb"<\?xml[\s?]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
-_HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
+_HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
 # How PHP begins to say what is wrong with the script that writes the sitemap.
 _PHP_NOTICE = re.compile(rb"\s*<(?:br|b|p|pre|div|font|table)\b", re.IGNORECASE)
 _FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>]+[ \t]*[\r\n]", re.IGNORECASE)

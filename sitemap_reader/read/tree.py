@@ -174,7 +174,8 @@ class Builder:
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
-        vocabulary = self._vocabulary
+        vocabulary, entries = self._vocabulary, self._vocabulary.entries
+        room = max_depth - len(ancestors)  # for elements inside each other
         entry: Entry | None = None  # the open one
         stack: list[Element] = []  # the open elements in it, itself first
         text: list[str] = []  # what was read since it began
@@ -188,22 +189,24 @@ class Builder:
             nonlocal entry
             if attributes and len(attributes) > max_attributes:
                 raise Stop(over_limit("max_attributes", max_attributes // 2, "attributes in one element", line()))
-            if len(stack) + len(ancestors) >= max_depth:
+            if len(stack) >= room:
                 raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
             tag = vocabulary[name]
-            if not stack and tag not in vocabulary.entries:
-                open_ancestor(name, attributes)
-            elif not stack:
+            if tag in entries and len(stack) < 2:
+                if stack:
+                    raise NestedEntry(parser.CurrentByteIndex)
                 entry = Entry(tag, attributes, line(), self._bases)
                 text.clear()
                 stack.append(entry)
-            elif len(stack) == 1 and tag in vocabulary.entries:
-                raise NestedEntry(parser.CurrentByteIndex)
-            else:
+            elif stack:
                 stack.append(Element(tag, attributes, len(text)))
+            else:
+                open_ancestor(name, attributes)
 
         def end(name: str) -> None:
+            nonlocal room
             if not stack:
+                room += 1
                 empty = self._close_ancestor().is_empty
                 settle()
                 self.last_event_is_tag = not empty
@@ -224,8 +227,9 @@ class Builder:
                 out.append(entry)
 
         def open_ancestor(name: str, attributes: list[str]) -> None:
-            nonlocal vocabulary
+            nonlocal vocabulary, entries, room
             settle()
+            room -= 1
             ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
@@ -235,6 +239,7 @@ class Builder:
                 namespace, _, local = name.rpartition("}")
                 self._root, self.root_seen = ancestor, True
                 vocabulary = self._vocabulary = self._open_root(namespace, local)
+                entries = vocabulary.entries
 
         def settle() -> None:
             nonlocal settled
