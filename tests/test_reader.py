@@ -21,7 +21,6 @@ import sitemap_reader as sr
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-    from pathlib import Path
 
     from servers import Page, SiteServer
 
@@ -335,6 +334,55 @@ def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
     assert urls.progress.urls == 11
     assert urls.progress.bytes_wire < len(site.pages["/map.xml"][2])
     assert all_threads_end(before)
+
+
+class Handed:
+    """A Fetcher of one large document, in pieces of 200 entries; `count` says how many have been taken."""
+
+    def __init__(self, pieces: int) -> None:
+        self.pieces = pieces
+        self.count = 0
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+        found = not url.endswith("/robots.txt")
+        yield sr.Response(200 if found else 404, XML if found else {}, self.chunks(), url)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        head, tail = urlset().split(b"\n")
+        yield head
+        for piece in range(self.pieces):
+            self.count += 1
+            locs = (f"https://a.example/{piece}/{page}" for page in range(200))
+            yield b"".join(f"<url><loc>{loc}</loc></url>\n".encode() for loc in locs)
+        yield tail
+
+
+def test_a_consumer_that_waits_makes_the_reading_thread_wait() -> None:
+    fetcher = Handed(pieces=300)
+    with sr.urls("https://a.example/map.xml", fetcher=fetcher) as urls:
+        found = iter(urls)
+        next(found)
+        seen, quiet = -1, 0
+        while quiet < 10:  # looks that saw nothing move
+            time.sleep(0.03)
+            quiet = quiet + 1 if fetcher.count == seen else 0
+            seen = fetcher.count
+        assert 0 < fetcher.count < 40  # the queues hold a few each
+        assert 1 + sum(1 for _ in found) == 300 * 200
+    assert fetcher.count == 300
+
+
+def test_part_of_a_document_is_not_read_for_the_whole(site: SiteServer) -> None:
+    part = {**XML, "Content-Range": "bytes 0-199/900"}
+    site.pages["/map.xml"] = (206, part, urlset(f"{site.url}/1"))
+    found: list[str] = []
+    with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls, pytest.raises(sr.NothingReadable) as caught:
+        found += [url.loc for url in urls]
+    assert found == []
+    (outcome,) = [outcome for outcome in caught.value.outcomes if outcome.url == f"{site.url}/map.xml"]
+    assert (outcome.status, outcome.entries, outcome.complete, outcome.problems) == (206, 0, False, {"F01": 1})
+    assert site.requests().count("/map.xml") == 1
 
 
 def test_a_stream_that_is_never_iterated_asks_for_nothing(site: SiteServer) -> None:

@@ -33,8 +33,8 @@ _HELD_ITEMS = 64
 class Reading:
     """read() the chunks, then end() for the outcome. `given` says whether anything is out that must not come twice.
 
-    A visit that was `reached` before is read anew up to there, and nothing of it given again. `found(ref)` hears of each
-    child at once; `put(batch)` takes the rest, and may make this wait.
+    A visit that was `reached` before is read anew up to there, and nothing of it given again. `found(ref)` hears of
+    each child at once; `put(batch)` takes the rest, and may make this wait.
     """
 
     def __init__(

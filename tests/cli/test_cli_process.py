@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -8,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import NS, PROGRAM, SHOP, process, run
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, process, run
 
 import sitemap_reader
 from sitemap_reader.cli import main
+from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli.messages import Console
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 
@@ -48,6 +53,33 @@ def test_a_closed_stdout_is_exit_6() -> None:
 def test_a_closed_stderr_stops_nothing() -> None:
     result = shell(f"sitemap-reader dump {SHOP} 2>&- | wc -l")
     assert (result.returncode, result.stdout.strip()) == (0, "640")
+
+
+@pytest.mark.parametrize("target", [SHOP, BROKEN])
+def test_a_full_stderr_stops_nothing(target: str) -> None:
+    usual = process("dump", target)
+    assert usual.stdout
+    assert usual.stderr
+    full = shell(f"sitemap-reader dump {target} 2> /dev/full")
+    # Documents are read side by side: their order is not the same in every run.
+    assert full.returncode == usual.returncode
+    assert sorted(full.stdout.splitlines()) == sorted(usual.stdout.splitlines())
+
+
+def test_messages_that_cannot_be_written_change_no_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[str] = []
+
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            refused.append(text)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    console = Console()
+    monkeypatch.setattr(sys, "stderr", Full())
+    console.error("no URL could be read")
+    code = console.end("512 URLs", "partial: 1 sitemap could not be read", [Exit.COMPLETE, Exit.PARTIAL])
+    assert code == Exit.PARTIAL
+    assert refused == ["error: no URL could be read", "512 URLs", "partial: 1 sitemap could not be read (exit 3)"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

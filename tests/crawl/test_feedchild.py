@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import socket
 import subprocess
@@ -189,10 +190,29 @@ def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
         feedparser_fallback(rss(item("/a")))
 
 
+@pytest.mark.parametrize(("seconds", "cpu_seconds"), [(10.0, 12), (2.5, 4)])
+def test_child_has_caps_of_its_own_on_memory_and_processor_time(monkeypatch, seconds, cpu_seconds):
+    resource = pytest.importorskip("resource")
+    ask = "main(); import resource; sys.exit(repr([resource.getrlimit(kind) for kind in (%d, %d)]))"
+    ask %= (resource.RLIMIT_CPU, resource.RLIMIT_AS)
+    monkeypatch.setattr(feedchild, "_PROGRAM", feedchild._PROGRAM.replace("sys.exit(main())", ask))
+    with pytest.raises(FallbackFailed) as caught:
+        feedparser_fallback(rss(item("/a")), limits=Limits(fallback_seconds=seconds))
+    processor, memory = ast.literal_eval(str(caught.value).partition(": ")[2])
+    assert is_capped(processor, cpu_seconds)
+    if sys.platform == "linux":
+        assert is_capped(memory, feedchild.CHILD_MEMORY_BYTES)
+
+
+def is_capped(limits: tuple[int, int], cap: int) -> bool:
+    """Soft and hard; the system may have had a lower one. -1 is none at all."""
+    return all(0 <= limit <= cap for limit in limits)
+
+
 def test_long_base_before_many_links_is_bounded():
     body = rss(f'<x xml:base="http://e.com/{"b" * 500_000}/">' + item("a") * 1_000 + "</x>")
     with pytest.raises(FallbackFailed, match=r"answer is too long|memory"):
-        feedparser_fallback(body, URL)
+        feedparser_fallback(body, URL, limits=Limits(fallback_seconds=60))  # not the clock, on a busy machine
 
 
 FAILURES = [

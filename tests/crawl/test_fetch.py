@@ -215,18 +215,37 @@ def test_escapes_of_the_url_are_sent_as_written():
     assert asyncio.run(run()).startswith(b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n")
 
 
-def test_cookies_are_never_sent_back():
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # jars of cookies keep none of an IP address
+def test_cookies_are_never_sent_back(host):
     async def run():
         async with serving(ok(b"", "Set-Cookie: id=1; Path=/"), "hold") as server:
             async with fetcher() as each:
                 for _ in range(2):
-                    async with each.fetch(server.url, {}) as response:
+                    async with each.fetch(f"http://{host}:{server.port}/", {}) as response:
                         assert [chunk async for chunk in response.chunks] == []
             return server
 
     server = asyncio.run(run())
     assert len(server.heads) == 2
     assert not any(b"\r\ncookie" in head.lower() for head in server.heads)
+
+
+def test_proxies_and_passwords_of_the_environment_are_not_used(monkeypatch, tmp_path):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+    async def run():
+        async with serving(ok(b"direct")) as server, serving(ok(b"by way of the proxy")) as proxy:
+            for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+                monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+            _, body = await get(server.url)
+            return body, server.heads, proxy.connections
+
+    body, heads, connections = asyncio.run(run())
+    assert (body, connections) == (b"direct", 0)
+    assert "authorization" not in header_lines(heads[0])
 
 
 def test_connection_is_kept_for_the_next_request():

@@ -92,6 +92,16 @@ def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, said: str) -> Non
     assert said in faults[0].message
 
 
+@pytest.mark.parametrize("bad", [-8, -1])
+def test_wrong_trailers_are_told_once_however_many_members_have_one(bad: int) -> None:
+    broken = bytearray(member(TEXT))
+    broken[bad] ^= 0x55
+    out, faults, _ = unpack(member(b"first") + bytes(broken) * 3 + member(b"last"))
+    assert out == b"first" + TEXT * 3 + b"last"
+    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
+    assert "gzip member 2" in faults[0].message
+
+
 @pytest.mark.parametrize("keep", [3, 9, 10, 11, 5000, -9, -8, -1])
 def test_everything_before_the_cut_comes_out(keep: int) -> None:
     data = member(TEXT)[:keep]

@@ -220,6 +220,24 @@ def test_the_base_is_cleaned_too_and_keeps_its_password_to_itself():
     assert clean_url("#b", "http://me:secret@example.com/x?y").url == "http://example.com/x?y"
 
 
+# What UTS 46 leaves out of a name: a soft hyphen, and a mark that takes four bytes, so twelve escaped characters.
+INVISIBLE = ["\u00ad", "%C2%AD", "\U000e0100", "%F3%A0%84%80"]
+
+
+@pytest.mark.parametrize(("length", "fits"), [(253, True), (254, False), (5_000, False)])
+@pytest.mark.parametrize("invisible", INVISIBLE)
+def test_a_host_has_253_characters_before_it_is_mapped(invisible, length, fits):
+    """Mapping takes its time: what is too long as it was written is not mapped to see what remains of it."""
+    loc = clean_url(f"https://example{invisible * (length - len('example.com'))}.com/")
+    assert loc.url == ("https://example.com/" if fits else None)
+    assert (("U15", "unusable host") in loc.notes) is not fits
+
+
+def test_a_host_of_a_megabyte_is_not_even_unescaped(monkeypatch):
+    monkeypatch.setattr(urls, "unquote", lambda *_, **__: pytest.fail("unescaped"))
+    assert clean_url(f"https://{'%C3%BC' * 200_000}.example/").notes[-1] == ("U15", "unusable host")
+
+
 @pytest.mark.parametrize(("length", "noted"), [(2047, []), (2048, ["U03"])])
 @pytest.mark.parametrize("letter", ["a", "é"])
 def test_length_counts_the_characters_of_the_text(length, noted, letter):

@@ -257,6 +257,20 @@ def test_both_schemes_that_fail_are_both_told() -> None:
     }
 
 
+def test_what_both_schemes_have_to_say_is_said_once() -> None:
+    http = "http://shop.example/robots.txt"
+    no_host, closed = Failed("F04", "no such host", transient=False), Failed("F04", "closed", transient=False)
+    seen = walk("shop.example", {ROBOTS: no_host, http: no_host})
+    assert [told.message for told in problems(seen, "F04")] == ["no such host"]
+    assert [seen.outcomes[url].problems["F04"] for url in (ROBOTS, http)] == [1, 1]
+    seen = walk("shop.example", {ROBOTS: no_host, http: closed})
+    assert sorted(told.message for told in problems(seen, "F04")) == ["closed", "no such host"]
+
+
+def problems(seen: Walk, code: str) -> list[Problem]:
+    return [told for told in seen.told if isinstance(told, Problem) and told.code == code]
+
+
 def test_a_sitemap_on_the_scheme_that_failed_is_asked_for_all_the_same() -> None:
     """http answered, and names a sitemap on the https host that did not: it must not wait for ever."""
     http = "http://shop.example/robots.txt"
@@ -329,6 +343,17 @@ def test_a_redirect_of_robots_txt_proves_the_other_host_within_one_domain(final:
     assert seen.locs == ([f"{SITE}/1", f"{final}/2"] if proven else [f"{SITE}/1"])
 
 
+@pytest.mark.parametrize("target", [SITE, MAP], ids=["guessed", "named by the user"])
+@pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
+def test_a_redirect_of_a_document_proves_the_other_host_within_one_domain(
+    final: str, proven: bool, target: str
+) -> None:
+    moved = f"{final}/maps/a.xml"
+    locs = [f"{SITE}/1", f"{final}/maps/2", f"{final}/3"]
+    seen = walk(target, {MAP: (301, {"location": moved}), moved: urlset(*locs)})
+    assert seen.locs == (locs if proven else locs[:2])
+
+
 def test_the_robots_txt_of_a_document_that_is_named_gives_proof_and_permission_only() -> None:
     """What it lists is not fetched, but for the document itself it counts."""
     pages = {ROBOTS: names(f"{SITE}/other.xml", rules="Disallow: /index.xml"), INDEX: index(MAP)}
@@ -351,6 +376,19 @@ def test_more_redirects_of_robots_txt_than_the_limit_are_not_followed() -> None:
     assert walk(ROBOTS, {**pages, f"{SITE}/r4": names(MAP), MAP: urlset(f"{SITE}/1")}).locs == [f"{SITE}/1"]
 
 
+@pytest.mark.parametrize(("limit", "read"), [(3, True), (2, False), (0, False)])
+def test_redirects_of_robots_txt_have_a_limit_of_their_own(limit: int, read: bool) -> None:
+    steps = [ROBOTS, *(f"{SITE}/r{number}" for number in range(3))]
+    pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
+    pages |= {steps[-1]: names(INDEX, rules="Disallow: /b.xml"), INDEX: urlset(f"{SITE}/page")}
+    seen = walk(ROBOTS, pages, limits=Limits(max_robots_redirects=limit, max_redirects=0))
+    assert seen.asked == ([*steps, INDEX] if read else steps[: limit + 1])
+    told = [problem.message for problem in problems(seen, "F14")]
+    assert [f"more than {limit} redirects; raise max_robots_redirects" in message for message in told] == (
+        [] if read else [True]
+    )
+
+
 # --- discovery ------------------------------------------------------------------------------------------------
 
 
@@ -360,6 +398,15 @@ def test_well_known_paths_are_tried_in_order_up_to_the_first_sitemap() -> None:
     assert seen.asked == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
     assert seen.outcomes[found].why == "well-known"
     assert seen.locs == [f"{SITE}/1"]
+
+
+def test_a_guess_in_a_folder_speaks_for_its_whole_host() -> None:
+    guess = f"{SITE}/sitemap/index.xml"
+    assert guess.removeprefix(SITE) in WELL_KNOWN
+    locs = [f"{SITE}/1", "http://shop.example/2", f"{SITE}/sitemap/3", "https://other.example/4"]
+    seen = walk(SITE, {guess: urlset(*locs)})
+    assert seen.locs == locs[:3]
+    assert seen.outcomes[guess].dropped == {"host": 1}
 
 
 def test_failed_guesses_leave_no_outcome_and_no_problem() -> None:
@@ -716,6 +763,23 @@ def test_failures_that_stay_are_asked_for_once(reply: Reply) -> None:
     assert not seen.outcomes[MAP].complete
 
 
+@pytest.mark.parametrize("url", [MAP, ROBOTS])
+def test_a_part_of_a_document_is_no_answer(url: str) -> None:
+    """206 answers a Range, which nobody asked for: it may hold any part. A robots.txt counts by its 2xx alone."""
+    frontier = Frontier([parse_target(url)], Plan(), jitter=lambda: 0.5)
+    (robots,) = frontier.next_requests(0.0)
+    if url == ROBOTS:
+        assert frontier.receive(robots, Head(206, {}), 0.0, TODAY)
+        return
+    frontier.receive(robots, Head(404, {}), 0.0, TODAY)
+    (visit,) = frontier.next_requests(0.0)
+    reads_body = frontier.receive(visit, Head(206, {"content-range": "bytes 0-99/900"}), 0.0, TODAY)
+    assert not reads_body
+    assert frontier.done
+    told = [told for told in frontier.take() if isinstance(told, Problem)]
+    assert [(problem.code, problem.message) for problem in told] == [("F01", "206 Partial Content")]
+
+
 def test_the_tries_count_anew_behind_a_redirect() -> None:
     moved = f"{SITE}/moved.xml"
     seen = walk(MAP, {MAP: [500, 500, (302, {"location": moved})], moved: [500, 500, urlset(f"{SITE}/1")]})
@@ -723,8 +787,8 @@ def test_the_tries_count_anew_behind_a_redirect() -> None:
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_what_has_given_entries_is_not_asked_for_again() -> None:
-    part = Failed("F04", "reset", given=7, outcome=Outcome(entries=7, kept=7, format="urlset"))
+def test_what_broke_off_for_good_keeps_what_was_read() -> None:
+    part = Failed("F04", "reset", transient=False, outcome=Outcome(entries=7, kept=7, format="urlset"))
     seen = walk(MAP, {MAP: part})
     assert seen.documents == [MAP]
     assert (seen.outcomes[MAP].kept, seen.outcomes[MAP].complete) == (7, False)
@@ -794,6 +858,14 @@ def test_a_crawl_delay_over_the_limit_is_noted_and_shortened() -> None:
     assert walk(SITE, pages).problem("F15").sitemap == ROBOTS
     pages[ROBOTS] = names(MAP, rules="Crawl-delay: 300")
     assert "F15" not in walk(SITE, pages).codes
+
+
+@pytest.mark.parametrize(("asked", "kept", "noted"), [("20", 20.0, False), ("20.5", 20.0, True), ("19.5", 19.5, False)])
+def test_the_longest_crawl_delay_is_a_limit(asked: str, kept: float, noted: bool) -> None:
+    pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {asked}"), MAP: urlset()}
+    seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=20.0))
+    assert seen.at == [0.0, kept]
+    assert [problem.sitemap for problem in problems(seen, "F15")] == ([ROBOTS] if noted else [])
 
 
 @pytest.mark.parametrize("per_host", [1, 3])

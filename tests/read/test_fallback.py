@@ -1,0 +1,117 @@
+"""When the feed fallback is asked, and what it is given: never too much, never what ends in mid-text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.read.fallback import FallbackFeed
+
+URL = "https://example.com/feed.xml"
+# No root that the streaming parser knows.
+BODY = b"<channel><item><link>https://example.com/1</link></item></channel>"
+
+
+@attrs.define
+class Fallback:
+    """Remembers the bodies that it was given, and finds one link in each."""
+
+    bodies: list[bytes] = attrs.field(factory=list)
+    links: tuple[tuple[str, str | None], ...] = (("https://example.com/found", None),)
+    dropped: tuple[str, ...] = ()
+    without_link: int = 0
+
+    def __call__(self, body: bytes, url: str | None, /, *, limits: sr.Limits) -> Fallback:
+        self.bodies.append(body)
+        return self
+
+
+def in_pieces(body: bytes, size: int, fallback: Fallback, limits: sr.Limits) -> list[Any]:
+    chunks = [body[at : at + size] for at in range(0, len(body), size)]
+    return list(sr.iter_parse(chunks, url=URL, feed_fallback=fallback, limits=limits))
+
+
+def test_what_the_fallback_finds_comes_out() -> None:
+    fallback = Fallback()
+    document = sr.parse(BODY, url=URL, feed_fallback=fallback)
+    assert [url.loc for url in document.urls] == ["https://example.com/found"]
+    assert fallback.bodies == [BODY]
+
+
+@pytest.mark.parametrize("room", [1, 0])
+def test_a_body_up_to_the_limit_is_given_whole(room: int) -> None:
+    fallback = Fallback()
+    limits = sr.Limits(max_fallback_bytes=len(BODY) + room)
+    document = sr.parse(BODY, url=URL, feed_fallback=fallback, limits=limits)
+    assert fallback.bodies == [BODY]
+    assert "S16" not in [problem.code for problem in document.problems]
+
+
+@pytest.mark.parametrize("longer", [b"", b" " * 5000], ids=["a byte", "more"])
+def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
+    fallback = Fallback()
+    limits = sr.Limits(max_fallback_bytes=len(BODY) - 1)
+    document = sr.parse(BODY + longer, url=URL, feed_fallback=fallback, limits=limits)
+    assert fallback.bodies == []
+    assert (document.urls, document.outcome.complete) == ([], False)
+    told = [problem.message for problem in document.problems if problem.code == "S16"]
+    assert ["max_fallback_bytes" in message for message in told] == [True]
+
+
+@pytest.mark.parametrize("size", [1, 10, len(BODY)])
+@pytest.mark.parametrize(("room", "asked"), [(0, True), (-1, False)])
+def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, asked: bool) -> None:
+    fallback = Fallback()
+    limits = sr.Limits(max_fallback_bytes=len(BODY) + room)
+    items = in_pieces(BODY, size, fallback, limits)
+    assert fallback.bodies == ([BODY] if asked else [])
+    assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not asked]
+
+
+def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
+    feed = FallbackFeed(Fallback(), sr.Limits(max_fallback_bytes=1000), None)
+    for _ in range(500):
+        feed.keep(b"<x/>" * 25)
+    assert len(feed._body) <= 1100
+
+
+@pytest.mark.xfail(strict=True, reason="once the root is seen to be unknown, later chunks are not kept")
+@pytest.mark.parametrize("size", [1000, 5000])
+def test_a_body_of_many_chunks_is_given_whole(size: int) -> None:
+    fallback = Fallback()
+    body = b"<channel>" + b"<item><link>https://example.com/1</link></item>" * 300 + b"</channel>"
+    in_pieces(body, size, fallback, sr.Limits())
+    assert fallback.bodies == [body]
+
+
+# Everything but the last two ends where a link might go on.
+ENDS = [
+    (b"<channel><item><link>https://example.com/on", False),
+    (b"<channel><item><link>https://example.com/on\n ", False),
+    (b"<channel><item><link>https://example.com/1</link", False),
+    (b"<channel><item><link href='https://example.com/on", False),
+    (BODY + b"\nbye", False),
+    (b"<channel><item><link>https://example.com/1</link>", True),
+    (BODY + b" \r\n", True),
+]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize(("body", "asked"), ENDS)
+def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, asked: bool, size: int) -> None:
+    fallback = Fallback()
+    items = in_pieces(body, size, fallback, sr.Limits())
+    assert fallback.bodies == ([body] if asked else [])
+    assert any(isinstance(item, sr.UrlRecord) for item in items) is asked
+    assert "S15" in {code for item in items if isinstance(item, sr.Outcome) for code in item.problems}
+
+
+def test_what_the_streaming_parser_reads_is_not_given() -> None:
+    fallback = Fallback()
+    feed = b"<rss version='2.0'><channel><item><link>https://example.com/1</link></item></channel></rss>"
+    document = sr.parse(feed, url=URL, feed_fallback=fallback)
+    assert [url.loc for url in document.urls] == ["https://example.com/1"]
+    assert fallback.bodies == []

@@ -1,0 +1,87 @@
+"""What a document is: judged by its first bytes, whatever stands behind them and however they are cut."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.read.sniff import WINDOW_BYTES, Verdict, sniff
+
+JUNK = b"junk without an end "
+BLANKS = b" "
+LINES = b"not a url\n"
+
+# What fills the window, what it is then, and a tail that would say otherwise. The window ends right before the tail.
+TAILS = [
+    (JUNK, Verdict("unknown"), b"<urlset>"),
+    (JUNK, Verdict("unknown"), b'<?xml version="1.0"?><urlset>'),
+    (JUNK, Verdict("unknown"), b"\nhttps://example.com/"),
+    (LINES, Verdict("unknown"), b"https://example.com/"),
+    (BLANKS, Verdict("xml"), b"https://example.com/"),
+    (BLANKS, Verdict("xml"), b"<!doctype html>"),
+    (BLANKS, Verdict("xml"), b'<?xml version="1.0"?>'),
+    (BLANKS, Verdict("xml"), b""),
+    (b"<!-- ", Verdict("xml"), b"--><!doctype html>"),
+    (b"<br>", Verdict("xml"), b"<urlset>"),
+    (b"https://example.com/ ", Verdict("text"), b"<urlset>"),
+]
+
+
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize(("filler", "verdict", "tail"), TAILS)
+def test_what_stands_behind_the_window_does_not_count(
+    filler: bytes, verdict: Verdict, tail: bytes, final: bool
+) -> None:
+    window = (filler * WINDOW_BYTES)[:WINDOW_BYTES]
+    assert sniff(window, final=False) == verdict
+    assert sniff(window + tail + b" " * 100, final=final) == verdict
+
+
+@pytest.mark.parametrize(
+    ("tail", "kind"),
+    [(b"<urlset>", "xml"), (b'<?xml version="1.0"?>', "xml"), (b"\nhttps://example.com/", "text")],
+)
+def test_what_stands_at_the_end_of_the_window_counts(tail: bytes, kind: str) -> None:
+    filler = (JUNK * WINDOW_BYTES)[: WINDOW_BYTES - len(tail)]
+    for document in (filler + tail, filler + tail + b"<!-- more -->"):
+        verdict = sniff(document, final=True)
+        assert verdict is not None
+        assert verdict.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [(b"", "empty"), (b" \r\n", "empty"), (BLANKS * WINDOW_BYTES, "empty"), (BLANKS * (WINDOW_BYTES + 1), "xml")],
+    ids=["nothing", "blanks", "a window of blanks", "a blank more"],
+)
+def test_only_what_lies_within_the_window_is_called_empty(data: bytes, kind: str) -> None:
+    verdict = sniff(data, final=True)
+    assert verdict is not None
+    assert verdict.kind == kind
+
+
+HOSTILE = ["<!-- -->", "<!---->\n", "<!-- ", "<!--", "<!doctype ", "<b ", "\n", "\nhttps:/", "a:"]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_hostile_windows_are_judged_at_once(unit: str) -> None:
+    """In a process that can be stopped: a pattern that goes back and forth takes longer than anybody waits."""
+    ask = f"from sitemap_reader.read.sniff import sniff; print(sniff({unit!r}.encode() * 4096, final=True).kind)"
+    child = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=20, check=False)
+    assert (child.returncode, child.stdout.strip() in ("xml", "unknown", "text", "empty")) == (0, True)
+
+
+@pytest.mark.parametrize("junk", [WINDOW_BYTES - 100, WINDOW_BYTES, WINDOW_BYTES + 100])
+def test_a_sitemap_behind_much_junk_is_judged_the_same_in_any_chunks(junk: int) -> None:
+    body = (JUNK * junk)[:junk] + b"<urlset><url><loc>https://example.com/1</loc></url></urlset>"
+    *whole, outcome = sr.iter_parse([body])
+    *cut, _ = sr.iter_parse([body[at : at + 1] for at in range(len(body))])
+    assert whole == cut
+    assert isinstance(outcome, sr.Outcome)
+    assert outcome.complete is (junk < WINDOW_BYTES)
+    assert [item.loc for item in whole if isinstance(item, sr.UrlRecord)] == (
+        ["https://example.com/1"] if junk < WINDOW_BYTES else []
+    )
