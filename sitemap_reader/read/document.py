@@ -132,8 +132,11 @@ class SitemapParser:
     @property
     def stopped(self) -> bool:
         """True where feeding more is of no use: a limit was reached, or this is no sitemap."""
-        reader = self._reader
-        return self._over or self._decoder.stopped or (reader is not None and reader.stopped)
+        if self._over or self._decoder.stopped:
+            return True
+        if self._problem_held and self._fallback:
+            return self._fallback.is_full  # what is no sitemap may be a feed that only the fallback knows
+        return self._reader is not None and self._reader.stopped
 
     @property
     def prefix(self) -> Prefix:

@@ -51,8 +51,13 @@ class FallbackFeed:
 
     def keep(self, chunk: bytes) -> None:
         """Remembers a chunk, up to a little over the limit."""
-        if len(self._body) <= self._limit:
+        if not self.is_full:
             self._body += chunk
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has more than the fallback will be given."""
+        return len(self._body) > self._limit
 
     @property
     def is_whole(self) -> bool:
@@ -61,7 +66,7 @@ class FallbackFeed:
 
     def entries(self) -> Iterator[RawEntry | Problem]:
         """What the fallback finds, and what it cannot be trusted with."""
-        if len(self._body) > self._limit:
+        if self.is_full:
             yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
             return
         try:

@@ -78,7 +78,6 @@ def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
     assert len(feed._body) <= 1100
 
 
-@pytest.mark.xfail(strict=True, reason="once the root is seen to be unknown, later chunks are not kept")
 @pytest.mark.parametrize("size", [1000, 5000])
 def test_a_body_of_many_chunks_is_given_whole(size: int) -> None:
     fallback = Fallback()
