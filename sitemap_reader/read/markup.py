@@ -111,7 +111,10 @@ class Markup:
             except expat.ExpatError as error:
                 rest = self._recover(error, final=final)
             except _BareDoctype:
-                self._pending[:] = repair.blank_doctype(bytes(self._pending))
+                blanked = repair.blank_doctype(bytes(self._pending))
+                if blanked == self._pending:
+                    return self._stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
+                self._pending[:] = blanked
                 rest = self._restart()
             except NestedEntry as nested:
                 rest = self._close_entry(nested.index, final=final)

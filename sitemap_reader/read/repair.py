@@ -267,7 +267,10 @@ _NEXT_ENTRY = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_DOCTYPE = re.compile(rb"""<!DOCTYPE(?:"[^"]*"|'[^']*'|[^>"'\[])*>""")
+_DOCTYPE = re.compile(
+    rb"""<!--.*?--> | <\?.*?\?> | (?P<doctype> <!DOCTYPE (?: "[^"]*" | '[^']*' | [^>"'\[] )* > )""",
+    re.VERBOSE | re.DOTALL,
+)
 _TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^>"'])*>""")
 # The longest beginning of an entry's tag that may stand at the end of a chunk.
 _TAG_START_BYTES = 64
@@ -291,7 +294,10 @@ def blank_doctype(data: bytes) -> bytes:
 
     With an external subset named, expat drops undefined entities in silence (XML 1.0 4.1, WFC Entity Declared).
     """
-    return _DOCTYPE.sub(lambda match: re.sub(rb"[^\r\n]", b" ", match.group()), data, count=1)
+    for match in _DOCTYPE.finditer(data):
+        if match.group("doctype"):
+            return data[: match.start()] + re.sub(rb"[^\r\n]", b" ", match.group()) + data[match.end() :]
+    return data
 
 
 def tag_end(data: bytes | bytearray, start: int) -> int:

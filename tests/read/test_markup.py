@@ -80,3 +80,12 @@ def test_entries_behind_very_many_names_are_read_right() -> None:
     foreign = b"".join(b'<x%d xmlns="urn:x"/>' % number for number in range(NAMES + 10))
     document = read(entry(1, 0), foreign, b'<url xmlns="urn:y"><loc>https://example.com/2</loc></url>', entry(3, 0))
     assert locs(document) == ["1", "3"]
+
+
+def test_a_doctype_is_found_behind_comments_that_speak_of_one() -> None:
+    """Only the DOCTYPE itself is blanked, at once: one restart a comment would take hours."""
+    comments = "<!-- <!DOCTYPE a> -->\n" * 40_000
+    feed = f'{comments}<!DOCTYPE rss PUBLIC "-//x" "http://dtd.example/rss.dtd">\n<rss><channel><item>'
+    feed += "<link>https://example.com/1</link></item></channel></rss>"
+    document = sr.parse(feed, url="https://example.com/feed.xml")
+    assert [(url.loc, url.line) for url in document.urls] == [("https://example.com/1", 40_002)]
