@@ -41,6 +41,8 @@ def run(
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         discovery = _Discovery(console, reading)
         codes = each_target(names, console, discovery.site)
+        if set(codes) != {Exit.USAGE}:
+            outputs.begin()
         found = discovery.found
         if format == "jsonl":
             for site, candidate in found:

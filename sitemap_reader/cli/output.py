@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,6 +20,8 @@ from ..sinks import Jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from typing_extensions import Buffer
 
     from .interrupts import Interrupts
 
@@ -31,13 +34,12 @@ class Outputs:
 
     records: Jsonl
     report: Jsonl | None
-    files: tuple[BinaryIO, ...] = ()
+    files: tuple[_File, ...] = ()
 
     def begin(self) -> None:
-        """Empties the files: from here on they hold what this command writes. Later calls do nothing."""
+        """Empties the files, also where nothing will be written: what they held is of another command."""
         for file in self.files:
-            if file.tell() == 0 and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                file.truncate()
+            file.begin()
 
     def holds(self, body: BinaryIO) -> bool:
         """Whether one of the files is the one that `body` reads."""
@@ -56,18 +58,20 @@ class Outputs:
 def open_outputs(output: str | None, report: str | None, interrupts: Interrupts) -> Iterator[Outputs]:
     """Both sinks. Files are opened at once: a path that cannot be written is known before any request.
 
-    What they held stays until begin(): a command that cannot be carried out destroys nothing.
+    What they held stays until begin() or the first block: a command that cannot be carried out destroys nothing.
     """
     output = output or STDOUT
     if report is not None and report != STDOUT and _same(report, output):
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     with ExitStack() as files:
         sinks: dict[str, Jsonl] = {}
-        opened: list[BinaryIO] = []
+        opened: list[_File] = []
         for name in dict.fromkeys(each for each in (output, report) if each):
-            stream = _stdout() if name == STDOUT else files.enter_context(_open_file(name))
-            opened += [] if name == STDOUT else [stream]
-            sinks[name] = Jsonl(stream, "stdout" if name == STDOUT else name, hold=interrupts.held)
+            if name == STDOUT:
+                sinks[name] = Jsonl(_stdout(), "stdout", hold=interrupts.held)
+                continue
+            opened.append(files.enter_context(_File(name)))
+            sinks[name] = Jsonl(opened[-1], name, hold=interrupts.held)
         outputs = Outputs(sinks[output], sinks[report] if report else None, tuple(opened))
         try:
             yield outputs
@@ -80,9 +84,22 @@ def is_terminal(output: str | None) -> bool:
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
 
 
-def _open_file(name: str) -> BinaryIO:
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    return open(descriptor, "wb", buffering=0)
+class _File(FileIO):
+    """A file that keeps what it held until something is written to it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(os.open(name, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "w")
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Empties it, once; a pipe or a device holds nothing."""
+        if not self._has_begun and stat.S_ISREG(os.fstat(self.fileno()).st_mode):
+            self.truncate(0)
+        self._has_begun = True
+
+    def write(self, data: Buffer, /) -> int:
+        self.begin()
+        return super().write(data)
 
 
 def _same(one: str, other: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
+from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
 from .nesting import Nesting, Row
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from ..ledger import Summary
     from ..records import Item
-    from .exits import Exit
     from .table import Cell
 
 TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept")
@@ -44,6 +44,8 @@ def run(
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         trees = _Trees(console, reading)
         codes = each_target(names, console, trees.site)
+        if set(codes) != {Exit.USAGE}:
+            outputs.begin()
         rows = [(site, row) for site, nesting in trees.nestings for row in nesting.rows()]
         if format == "jsonl":
             for site, row in rows:

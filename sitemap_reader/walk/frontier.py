@@ -18,7 +18,7 @@ from ..problems import Problem, report
 from ..read.scope import Mode, proof_authorities
 from ..read.sniff import Format
 from ..read.urls import origin
-from ..records import Outcome, SitemapRef
+from ..records import Outcome, SitemapRef, Why
 from .answers import Follow, Read, Refuse, Settle, judge
 from .children import ChildRules
 from .hosts import Host
@@ -64,7 +64,7 @@ class Frontier:
         self.sites = [Site.of(seed, plan.probe) for seed in seeds]
         self.pruned: Counter[str] = Counter()  # children not asked for: reason -> count
         self.in_flight = 0
-        self._added = 0
+        self.documents_known = 0  # named or guessed so far, read or not
         self.documents_done = 0
         self._limits = plan.limits
         self._child_rules = ChildRules(plan.scope, plan.window, plan.follow, plan.limits)
@@ -84,11 +84,6 @@ class Frontier:
     def done(self) -> bool:
         """Nothing is in flight and nothing waits."""
         return not self.in_flight and not any(host.waiting or host.robots for host in self._hosts.values())
-
-    @property
-    def documents_known(self) -> int:
-        """Sitemaps that were named or guessed so far, read or not."""
-        return self._added
 
     def next_requests(self, now: float) -> list[Visit]:
         """The visits that may start now, within the caps of the plan; each must be answered."""
@@ -154,9 +149,7 @@ class Frontier:
         if document is None:
             self._ask_robots(self._host(site.origin), site)
         elif document not in self._register:
-            visit = Visit(document, document, "given")
-            site.expect(visit)
-            self._add(visit)
+            self._add_candidate(document, "given", site)
 
     def _host(self, origin_: str) -> Host:
         host = self._hosts.get(origin_)
@@ -176,8 +169,13 @@ class Frontier:
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""
         self._register.add(visit.asked, visit)
-        self._added += 1
+        self.documents_known += 1
         self._queue(visit)
+
+    def _add_candidate(self, url: str, why: Why, site: Site) -> None:
+        visit = Visit(url, url, why)
+        site.expect(visit)
+        self._add(visit)
 
     def _queue(self, visit: Visit) -> None:
         host = self._host(origin(visit.url))
@@ -366,7 +364,7 @@ class Frontier:
     def _has_room(self, visit: Visit, ref: SitemapRef) -> bool:
         """Whether one document more may be read; the first that may not is named, for all behind it."""
         limit = self._limits.max_documents
-        if self._added < limit:
+        if self.documents_known < limit:
             return True
         if "S16" not in visit.tally.counts:
             message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
@@ -412,16 +410,15 @@ class Frontier:
             site.settled(outcome)
         elif not outcome.complete and site.first_failure:
             self._telling.add_earlier(site.first_failure, outcome)
-        if self._is_lost(visit, self._host(site.origin)):
+        if _is_lost(visit, self._host(site.origin)):
             return
         while (guess := site.next_guess()) is not None:
             if guess not in self._register:
-                visit = Visit(guess, guess, "well-known")
-                site.expect(visit)
-                self._add(visit)
+                self._add_candidate(guess, "well-known", site)
                 return
 
-    def _is_lost(self, visit: Visit, host: Host) -> bool:
-        """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
-        unanswered = visit.is_robots and visit.status is None
-        return unanswered or bool(host.given_up or (host.rules and host.rules.why))
+
+def _is_lost(visit: Visit, host: Host) -> bool:
+    """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
+    unanswered = visit.is_robots and visit.status is None
+    return unanswered or bool(host.given_up or (host.rules and host.rules.why))
