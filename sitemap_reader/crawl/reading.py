@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from ..limits import Limits
+    from ..problems import Problem
     from ..read.document import SitemapParser
     from ..records import Item
+    from ..walk.again import Again
     from ..walk.visit import Visit
     from ..walk.window import Window
 
@@ -33,8 +35,9 @@ _HELD_ITEMS = 64
 class Reading:
     """read() the chunks, then end() for the outcome. `given` says whether anything is out that must not come twice.
 
-    A visit that was `reached` before is read anew up to there, and nothing of it given again. `found(ref)` hears of
-    each child at once; `put(batch)` takes the rest, and may make this wait.
+    A visit that was `reached` before is read anew up to there, and nothing of it given again. One that is read `again`
+    gives what was dropped the first time, and nothing else. `found(ref)` hears of each child at once; `put(batch)`
+    takes the rest, and may make this wait.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class Reading:
         put: Callable[[Batch], Awaitable[None]],
         peek: bool,
     ) -> None:
-        self.given = visit.reached is not None
+        self.given = visit.reached is not None or visit.again is not None
         self._items = 0
         self._skipped = visit.reached.items if visit.reached else 0
         self._visit = visit
@@ -109,7 +112,8 @@ class Reading:
 
     async def _give(self, items: list[Item], *, final: bool = False) -> None:
         """Passes on, but for what another try might have to say again."""
-        self._held += [item for item in items if self._wanted(item)]
+        again = self._visit.again
+        self._held += self._regained(items, again) if again else [item for item in items if self._wanted(item)]
         if not (final or self.given or len(self._held) >= _HELD_ITEMS):
             return
         if self._held and not (self._visit.is_guess and self._parser.format not in SITEMAP_FORMATS):
@@ -133,6 +137,27 @@ class Reading:
             return is_new and not self._peek
         self._undue += 1
         return False
+
+    def _regained(self, items: list[Item], again: Again) -> list[Item]:
+        """What an earlier reading dropped, each with the problems that could not come up then."""
+        regained: list[Item] = []
+        for item in items:
+            self._items += 1
+            if not isinstance(item, UrlRecord):
+                continue
+            reason = again.former.reason(item.loc)
+            if not self._window.takes(item):
+                self._undue += 1
+            elif reason is not None and self._items > self._skipped:
+                again.regained[reason] += 1
+                regained += [problem for problem in item.problems if not _was_told(problem)]
+                regained.append(item)
+        return regained
+
+
+def _was_told(problem: Problem) -> bool:
+    """Of an entry that was dropped: its markup and its location had been looked at by then, and nothing else."""
+    return problem.field == "loc" or problem.code.startswith("S")
 
 
 async def timed(

@@ -145,7 +145,8 @@ class Run:
             final_url=visit.url,
             content_type=None if visit.is_robots else response.headers.get("content-type"),
             scope=plan.scope,
-            authorities=self.frontier.authorities(visit),
+            authorities=visit.holds,
+            child_scope="any",  # the frontier knows more proofs than the document
             limits=plan.limits,
             feed_fallback=self._fallback,
             prefix=visit.reached.prefix if visit.reached else None,

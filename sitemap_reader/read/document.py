@@ -50,9 +50,10 @@ class SitemapParser:
 
     `url` is what was asked for, `final_url` where redirects led (relative URLs and the directory rule go by it).
     `content_type` is the HTTP header. `scope` (protocol, host, domain, any) drops what the document may not speak
-    for; `authorities` are URL prefixes that it may, besides its own directory. A url that ends in /robots.txt
-    has its Sitemap lines read. With a `prefix`, of a parser that read the same document before, DocumentChanged is
-    raised where the bytes begin otherwise.
+    for; `authorities` are URL prefixes that it may, besides its own directory. `child_scope` is the one for the
+    sitemaps that an index lists, where it is another: "any" leaves them to a caller who knows more proofs. A url
+    that ends in /robots.txt has its Sitemap lines read, wherever they lead. With a `prefix`, of a parser that read
+    the same document before, DocumentChanged is raised where the bytes begin otherwise.
 
     >>> parser = SitemapParser(url="https://example.com/list.txt")
     >>> [item.loc for item in parser.feed(b"https://example.com/a" + chr(10).encode()) + parser.close()]
@@ -69,12 +70,15 @@ class SitemapParser:
         content_type: str | None = None,
         scope: Mode = "any",
         authorities: Sequence[str] = (),
+        child_scope: Mode | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         feed_fallback: FeedFallback | None = None,
         prefix: Prefix | None = None,
     ) -> None:
-        if scope not in MODES:
-            raise UsageError(f"scope must be one of {', '.join(MODES)}, not {scope!r}")
+        child_scope = child_scope or scope
+        for name, mode in (("scope", scope), ("child_scope", child_scope)):
+            if mode not in MODES:
+                raise UsageError(f"{name} must be one of {', '.join(MODES)}, not {mode!r}")
         if scope != "any" and not (url or authorities):
             raise UsageError(f"scope {scope} judges by where the document is from: give its url, or authorities")
         authorities = tuple(clean_authority(prefix) for prefix in authorities)
@@ -96,13 +100,13 @@ class SitemapParser:
         if url and self._base and urlsplit(url).path == "/robots.txt":
             self._robots = self._reader = RobotsReader(limits, self._base)
             self._head, self._format = None, Format.ROBOTS
-            authorities = authorities or host_authorities(self._base)
+            authorities, child_scope = authorities or host_authorities(self._base), "any"
         own = (directory(self._base),) if self._base else ()
         self._normaliser = Normaliser(
             sitemap=url,
             base=self._base,
             scope=Scope(scope, (*authorities, *own)),
-            authorities=authorities,
+            child_scope=Scope(child_scope, (*authorities, *own)),
         )
 
     def feed(self, data: bytes) -> list[Item]:

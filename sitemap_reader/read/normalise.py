@@ -16,7 +16,7 @@ from ..problems import Problem, report
 from ..records import SitemapRef, UrlRecord
 from .dates import parse_date
 from .extensions import Reading, read_extensions
-from .urls import clean_url, directory, is_clean
+from .urls import clean_url, is_clean
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -63,20 +63,17 @@ class Normaliser:
     """Cleans the entries of one document.
 
     `sitemap` is the URL it was asked for under, `base` the one it came from, `scope` what it may speak for,
-    `authorities` what its children inherit. `entries`, `kept` and `dropped` count.
+    `child_scope` where its children may lie: they inherit its authorities. `entries`, `kept` and `dropped` count.
     """
 
-    def __init__(
-        self, *, sitemap: str | None, base: str | None, scope: Scope, authorities: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, *, sitemap: str | None, base: str | None, scope: Scope, child_scope: Scope) -> None:
         self.entries = 0
         self.kept = 0
         self.dropped: Counter[str] = Counter()
         self._sitemap = sitemap
         self._base = base
-        self._scope = scope
-        own = (directory(base),) if base else ()
-        self._authorities = tuple(dict.fromkeys((*authorities, *own)))
+        self._scopes = {"url": scope, "sitemap": child_scope}
+        self._inherited = tuple(dict.fromkeys(child_scope.authorities))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
@@ -111,10 +108,11 @@ class Normaliser:
             url = loc.url
             for code, message in loc.notes:
                 notes.add(code, message, "loc", text)
-        if url is None or raw.kind == "sitemap":
-            return url
-        reason = self._scope.reason(url)
-        if reason is None:
+        if url is None:
+            return None
+        reason = self._scopes[raw.kind].reason(url)
+        # sitemaps.org: pages lie below their sitemap's directory, the sitemaps of an index on its host.
+        if reason is None or (reason == "path" and raw.kind == "sitemap"):
             return url
         self.dropped[reason] += 1
         code, message = _DROPS[reason]
@@ -124,7 +122,7 @@ class Normaliser:
     def _record(self, raw: RawEntry, loc: str, base: str | None, notes: _Notes) -> UrlRecord | SitemapRef:
         lastmod, precision = _lastmod(raw, notes) if raw.lastmod else (None, None)
         if raw.kind == "sitemap":
-            return SitemapRef(loc, lastmod, precision, self._sitemap, raw.line, (), self._authorities)
+            return SitemapRef(loc, lastmod, precision, self._sitemap, raw.line, (), self._inherited)
         changefreq = _changefreq(raw.changefreq, notes) if raw.changefreq else None
         priority = _priority(raw.priority, notes) if raw.priority else None
         record = UrlRecord(loc, lastmod, precision, changefreq, priority)

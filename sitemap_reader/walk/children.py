@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..read.scope import Mode, Scope
-from ..read.urls import directory
+from ..read.urls import directory, origin, without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..limits import Limits
+    from ..read.scope import Reason
     from ..records import SitemapRef
+    from .proofs import Proofs
     from .visit import Visit
     from .window import Window
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class Verdict:
     """`read` it or not; a Problem's `code` and `message`; why it was `pruned` at the caller's wish.
 
-    `missing`: what is not read was asked for, so the index is not complete.
+    `missing`: what is not read was asked for, so the index is not complete. `unproven`: what its place differs in,
+    where it is not read unless it is proven yet.
     """
 
     read: bool
@@ -33,19 +35,20 @@ class Verdict:
     message: str = ""
     pruned: str | None = None
     missing: bool = False
+    unproven: Reason | None = None
 
 
 @attrs.frozen
 class ChildRules:
     """What decides on children, the same for the whole walk."""
 
-    scope: Mode
+    proofs: Proofs
     window: Window
     follow: Callable[[SitemapRef], bool] | None
     limits: Limits
 
-    def judge(self, index: Visit, ref: SitemapRef, proofs: tuple[str, ...]) -> Verdict:
-        """The verdict on a child that was not listed before; `proofs` is what robots.txt files say for it."""
+    def judge(self, index: Visit, ref: SitemapRef) -> Verdict:
+        """The verdict on a child that was not listed before."""
         if self.window.prunes(ref):
             return Verdict(False, pruned="since")
         if self.follow is not None and not self.follow(ref):
@@ -54,10 +57,14 @@ class ChildRules:
         if index.depth >= limit:
             message = f"{ref.loc} lies below {limit} indexes: not read; raise max_index_depth to go on"
             return Verdict(False, "S14", message, missing=True)
-        reason = Scope(self.scope, ref.authorities).reason(ref.loc)
-        # A robots.txt that names the child is the proof, wherever the child lies.
-        if reason not in (None, "path") and not proofs:
-            return Verdict(False, "U04", f"{ref.loc} is on another {reason}, without proof: not read")
-        if not ref.loc.startswith(directory(index.url)):
+        return self.judge_place(index, ref)
+
+    def judge_place(self, index: Visit, ref: SitemapRef) -> Verdict:
+        """The verdict on where a child lies, by what is proven so far."""
+        reason = self.proofs.distance(ref, self.proofs.inheritance(index))
+        if reason is not None:
+            return Verdict(False, "U04", f"{ref.loc} is on another {reason}, without proof: not read", unproven=reason)
+        child = without_userinfo(ref.loc)
+        if origin(child) == origin(index.url) and not child.startswith(directory(index.url)):
             return Verdict(True, "S13", f"{ref.loc} is above the index's directory: read all the same")
         return Verdict(True)

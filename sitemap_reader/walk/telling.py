@@ -5,14 +5,19 @@ In: visits, and what happened to them. Out: take(). A guess that proves wrong is
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..problems import Problem, report
+from ..problems import SAMPLES_PER_CODE, Problem, report
 from ..read.sniff import SITEMAP_FORMATS
 from ..read.urls import origin
+from .again import outcome_of_both
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ..records import Outcome, SitemapRef
+    from .again import Again
     from .visit import Visit
 
 
@@ -32,31 +37,49 @@ class Telling:
         line, raw = (ref.line, ref.loc) if ref else (None, None)
         problem = report(code, message, sitemap=visit.asked, line=line, raw=raw)
         visit.tally.add(problem)
+        if visit.outcome:  # it is held back, and this came up since
+            sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE
+            _enter(visit.outcome, {code: 1}, [problem] if sampled else [])
         (visit.held if visit.is_guess else self._out).append(problem)
 
     def settle(self, visit: Visit, outcome: Outcome) -> None:
-        """The parser's outcome, with what only the walk knows."""
+        """The parser's outcome, with what only the walk knows. Not told yet."""
         outcome.url, outcome.final_url = visit.asked, visit.url
         outcome.parents, outcome.why, outcome.status = visit.parents, visit.why, visit.status
         outcome.etag, outcome.last_modified = visit.etag, visit.last_modified
         outcome.complete = outcome.complete and not visit.missing
-        for code, count in visit.tally.counts.items():
-            outcome.problems[code] = outcome.problems.get(code, 0) + count
-        outcome.samples = (*outcome.samples, *visit.tally.samples)
+        _enter(outcome, visit.tally.counts, visit.tally.samples)
         visit.outcome = outcome
 
-    def finish(self, visit: Visit, outcome: Outcome) -> None:
-        """The end of a document."""
-        self.settle(visit, outcome)
+    def tell(self, visit: Visit) -> None:
+        """The end of a document, which has been settled."""
+        outcome = visit.outcome
+        assert outcome is not None  # noqa: S101 - for the type checker
+        outcome.kept -= visit.forgone.total()
+        outcome.dropped = dict(Counter(outcome.dropped) + visit.forgone)
+        outcome.complete = outcome.complete and not visit.missing
         if not (visit.is_guess and outcome.format not in SITEMAP_FORMATS):
             self._out += [*visit.held, outcome]
         visit.held = []
+
+    def tell_both(self, visit: Visit, again: Again, second: Outcome) -> None:
+        """The end of a document that was read twice; the first reading has been settled."""
+        if outcome_of_both(again, second) is second:
+            self.settle(visit, second)
+        self.tell(visit)
 
     def add_earlier(self, earlier: Outcome, later: Outcome) -> None:
         """The end of a try that `later` followed. What both have to say was said once."""
         told = {problem.message for problem in later.samples}
         self._out += [problem for problem in earlier.samples if problem.message not in told]
         self._out.append(earlier)
+
+
+def _enter(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:
+    """Problems of the walk, beside those of the parser."""
+    for code, count in counts.items():
+        outcome.problems[code] = outcome.problems.get(code, 0) + count
+    outcome.samples = (*outcome.samples, *samples)
 
 
 def place(ref: SitemapRef) -> str | None:

@@ -5,6 +5,7 @@ Out of the frontier: Visits, each one request to make now. Into it: what came of
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import attrs
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..read.decode import Prefix
+    from .again import Again
     from .sites import Site
 
 
@@ -35,8 +37,9 @@ class Reached:
 class Visit:
     """One document on its way.
 
-    `asked` is the URL as it was listed, `url` the one to request now (redirects move it), `authorities` what it
-    may speak for besides its own directory. The rest is the frontier's book-keeping.
+    `asked` is the URL as it was listed, `url` the one to request now (redirects move it), `holds` what it may speak
+    for in this reading, besides its own directory. With `again`, only what an earlier reading dropped is wanted. The
+    rest is the frontier's book-keeping.
     """
 
     asked: str
@@ -44,7 +47,9 @@ class Visit:
     why: Why
     is_robots: bool = False
     depth: int = 0
-    authorities: tuple[str, ...] = ()
+    authorities: tuple[str, ...] = ()  # what those that list it handed down
+    holds: tuple[str, ...] = ()
+    again: Again | None = None
     headers: dict[str, str] = attrs.field(factory=dict)
     parents: list[str] = attrs.field(factory=list)
     listed_at: str | None = None  # `document:line` of the first listing
@@ -59,8 +64,12 @@ class Visit:
     tally: Tally = attrs.field(factory=Tally)
     held: list[Problem] = attrs.field(factory=list)
     children: set[str] = attrs.field(factory=set)
+    named: list[SitemapRef] = attrs.field(factory=list)  # the Sitemap lines of a robots.txt
+    unproven: dict[str, SitemapRef] = attrs.field(factory=dict)  # those of its children that lack proof so far
+    forgone: Counter[str] = attrs.field(factory=Counter)  # children that no proof has come for: reason -> count
+    gains: int = 0  # how often it was handed more authorities
     is_index: bool = False
-    aloud: bool = False  # its failure is news, even if it was only a guess
+    aloud: bool = False  # its failure is news, even if it was only a guess or might have been a proof
     reached: Reached | None = None
     aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it
     outcome: Outcome | None = None
@@ -79,7 +88,7 @@ class Visit:
     @property
     def is_guess(self) -> bool:
         """Tried without anybody having named it: its failure is no news."""
-        return self.why == "well-known" and not self.is_robots and not self.aloud
+        return self.why == "well-known" and not self.aloud
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
+from collections import Counter
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -444,6 +445,100 @@ def test_refused_addresses_are_not_tried_again() -> None:
 def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
     items, _ = read(MAP, {MAP: page(many(3), seconds=1.25)})
     assert outcome_of(MAP, items).seconds == 1.25
+
+
+# --- second readings ------------------------------------------------------------------------------------------
+
+HOST = "https://host.example"
+NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
+
+
+def proven_late(*answers: Page) -> dict[str, list[Page]]:
+    """A sitemap that is read with a narrow authority before a wider one is known; what it answers."""
+    return {
+        ROBOTS: robots(NARROW),
+        NARROW: page(index(SHARED, PROVEN)),
+        f"{HOST}/robots.txt": robots(PROVEN),
+        PROVEN: page(index(SHARED)),
+        SHARED: list(answers),
+    }
+
+
+def mixed(count: int) -> bytes:
+    """Every second page lies outside the sitemap's folder."""
+    return urlset(*(f"{HOST}/{'x/' * (number % 2)}{number}" for number in range(count)))
+
+
+def test_a_second_reading_gives_what_the_first_dropped_and_no_child_again() -> None:
+    body = mixed(100).replace(b"</urlset>", b"<sitemap><loc>/x/t.xml</loc></sitemap></urlset>")
+    items, fetcher = read(SITE, proven_late(Page([body])), per_host=1)
+    assert fetcher.asked[-1] == SHARED
+    assert fetcher.asked.count(SHARED) == 2
+    lines = [record.line for record in of(UrlRecord, items)]
+    assert lines == [*range(3, 102, 2), *range(2, 101, 2)]
+    assert [ref.loc for ref in of(SitemapRef, items)].count(f"{HOST}/x/t.xml") == 1
+    outcome = outcome_of(SHARED, items)
+    assert (outcome.kept, outcome.dropped, outcome.entries) == (101, {}, 101)
+
+
+def test_a_second_reading_tells_what_could_not_come_up_before() -> None:
+    """Of a page that is dropped the location was looked at, and no date."""
+    entry = b"<url><loc>%s</loc><lastmod>Mon</lastmod><cat/><priority>9</priority></url>"
+    locs = [f"{HOST}/x/1#a".encode(), f"{HOST}/2#b".encode(), b"https://other.example/3"]
+    body = b"<urlset>" + b"\n".join(entry % loc for loc in locs) + b"</urlset>"
+    items, _ = read(SITE, proven_late(Page([body])), per_host=1)
+    told = Counter((problem.code, problem.line) for problem in of(Problem, items) if problem.sitemap == SHARED)
+    once = [("S02", None), ("U05", 2), ("S10", 3), ("U04", 3)]
+    assert told == Counter([*once, *((code, line) for code in ("U08", "S10", "D01", "H02") for line in (1, 2))])
+    expected = {"S02": 1, "U08": 2, "S10": 3, "D01": 2, "H02": 2, "U04": 1}
+    assert outcome_of(SHARED, items).problems == expected, "as it is in the end"
+
+
+def test_a_second_reading_keeps_to_the_dates_that_are_asked_for() -> None:
+    entries = urlset(f"{HOST}/x/new", f"{HOST}/new") + b""
+    old = urlset(f"{HOST}/x/old", f"{HOST}/old", lastmod="2020-01-01")
+    body = entries.replace(b"</urlset>", b"") + old.partition(b">\n")[2]
+    window = Window(since=datetime(2025, 1, 1, tzinfo=UTC))
+    items, _ = read(SITE, proven_late(Page([body])), per_host=1, window=window)
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{HOST}/x/new", f"{HOST}/new"]
+    outcome = outcome_of(SHARED, items)
+    assert (outcome.kept, outcome.dropped) == (2, {"date": 2})
+
+
+def test_a_second_reading_that_breaks_off_goes_on_where_it_was() -> None:
+    body = mixed(3000)
+    broken = Page([body[:100_000]], error=FetchError("reset"))
+    items, fetcher = read(SITE, proven_late(Page([body]), broken, Page([body])), per_host=1)
+    assert fetcher.asked.count(SHARED) == 3
+    lines = [record.line for record in of(UrlRecord, items)]
+    assert lines == [*range(3, 3002, 2), *range(2, 3001, 2)]
+    assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).complete) == (3000, True)
+
+
+def test_a_second_reading_that_breaks_off_for_good_counts_what_it_gave() -> None:
+    body = mixed(3000)
+    broken = Page([body[:100_000]], error=FetchError("reset"))
+    items, _ = read(SITE, proven_late(Page([body]), broken), per_host=1)
+    outcome, given = outcome_of(SHARED, items), len(of(UrlRecord, items))
+    assert 1500 < given < 3000
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (given, {"path": 3000 - given}, False)
+    assert outcome.problems["F04"] == 1
+
+
+def test_a_first_reading_that_breaks_off_ends_with_the_authorities_that_it_began_with() -> None:
+    """What was given out is counted by items, and wider authorities would give other items."""
+    body = mixed(3000)
+    broken = Page([body[:100_000]], error=FetchError("reset"))
+    items, fetcher = read(SITE, proven_late(broken, Page([body])), per_host=1)
+    assert fetcher.asked[-4:] == [SHARED, PROVEN, SHARED, SHARED]
+    records = of(UrlRecord, items)
+    assert sorted(record.line for record in records) == [*range(2, 3002)]
+    assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).dropped) == (3000, {})
+
+
+def test_a_packed_sitemap_is_read_again_as_the_first_time() -> None:
+    items, _ = read(SITE, proven_late(Page([packed(mixed(10))])), per_host=1)
+    assert len(of(UrlRecord, items)) == outcome_of(SHARED, items).kept == 10
 
 
 # --- compression ----------------------------------------------------------------------------------------------

@@ -1,0 +1,33 @@
+"""What a walk is to do: one value, the same for all its sites. Nothing in it changes on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..limits import Limits
+from .window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..read.scope import Mode
+    from ..records import SitemapRef
+    from .discovery import Probe
+
+
+@attrs.frozen
+class Plan:
+    """What a walk is to do; the same for all its sites."""
+
+    scope: Mode = "protocol"
+    window: Window = attrs.field(factory=Window)
+    probe: Probe = "auto"
+    obey_robots: bool = True
+    follow: Callable[[SitemapRef], bool] | None = None
+    user_agent: str = "sitemap-reader"
+    concurrency: int = 16
+    per_host: int = 4
+    descend: bool = True  # False: the candidates only, not their children
+    limits: Limits = attrs.field(factory=Limits)

@@ -1,0 +1,146 @@
+"""What each document of a walk may speak for, by all that is known so far.
+
+In: Sitemap lines, listings, redirects. Out: the authorities of a visit, and which listings have the proof that they
+lacked. Authorities travel down: what an index gains goes to all that it lists, however late. Never asks for anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..read.scope import Scope, proof_authorities
+from ..read.urls import directory, without_userinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..read.scope import Mode, Reason
+    from ..records import SitemapRef
+    from .register import Register
+    from .visit import Visit
+
+# How often a document may gain authorities by being listed once more. Each time may concern all below it, so indexes
+# that list each other from ever higher directories would keep a walk busy. Sites need one or two.
+MAX_GAINS = 32
+
+# Where an index may list sitemaps without another's word: below its directory, or elsewhere on its host.
+_NEAR = (None, "path")
+
+Listing = tuple["Visit", "SitemapRef"]
+
+
+class Proofs:
+    """Authorities by document. `register` says which documents are known."""
+
+    def __init__(self, mode: Mode, register: Register) -> None:
+        self._mode = mode
+        self._register = register
+        self._named: dict[str, tuple[str, ...]] = {}  # document -> what the robots.txt files that name it prove
+        self._lacking: dict[str, list[Visit]] = {}  # document -> the indexes that list it without proof
+        self._lacking_count = 0
+        self._inheritances: dict[Visit, tuple[str, ...]] = {}  # as long as nothing is learned
+
+    # --- what is held ---
+
+    def of(self, visit: Visit) -> tuple[str, ...]:
+        """What a document may speak for besides its own directory."""
+        held = visit.authorities + self.named(visit.asked) + self.named(visit.url)
+        if visit.why in ("given", "well-known"):  # submitted: it speaks for its host
+            held += proof_authorities(visit.asked, visit.url)
+        return tuple(dict.fromkeys(held))
+
+    def inheritance(self, index: Visit) -> tuple[str, ...]:
+        """What an index hands down to what it lists: all that it holds, its own directory included."""
+        inherited = self._inheritances.get(index)
+        if inherited is None:
+            inherited = self._inheritances[index] = (*self.of(index), directory(index.url))
+        return inherited
+
+    def named(self, url: str) -> tuple[str, ...]:
+        """What robots.txt files prove for a document by naming it; empty where none does."""
+        return self._named.get(without_userinfo(url), ())
+
+    def distance(self, ref: SitemapRef, inherited: tuple[str, ...]) -> Reason | None:
+        """None where an index may list the child, else what the child's place differs in.
+
+        sitemaps.org: the sitemaps of an index lie on its host. A robots.txt that names one is the proof for it,
+        wherever it lies.
+        """
+        if ref.loc.startswith(inherited):
+            return None
+        reason = Scope(self._mode, inherited).reason(ref.loc)
+        return None if reason in _NEAR or self.named(ref.loc) else reason
+
+    # --- what is learned ---
+
+    def name(self, robots: Visit, url: str) -> list[Visit]:
+        """A Sitemap line: proof for the whole host whose robots.txt it stands in. The indexes that gained by it."""
+        proven = self.named(url) + proof_authorities(robots.asked, robots.url)
+        self._named[without_userinfo(url)] = tuple(dict.fromkeys(proven))
+        self._inheritances.clear()
+        known = self._register.get(url)
+        return self._hand_down(known) if known and known.children else []
+
+    def widen(self, visit: Visit, authorities: tuple[str, ...]) -> list[Visit]:
+        """A document that is known is listed by somebody who holds these. The indexes that gained by it."""
+        gained = self._gains(visit, authorities)
+        return self._hand_down(visit) if gained and visit.children else []
+
+    def _gains(self, visit: Visit, authorities: tuple[str, ...]) -> bool:
+        new = tuple(each for each in authorities if not each.startswith(visit.authorities))
+        if new:
+            held = (*self.of(visit), directory(visit.url))
+            new = tuple(each for each in new if not each.startswith(held))
+        if not new or visit.gains >= MAX_GAINS:
+            return False
+        visit.gains += 1
+        visit.authorities += new
+        self._inheritances.pop(visit, None)
+        return True
+
+    def _hand_down(self, index: Visit) -> list[Visit]:
+        """What an index holds, to all below it; the indexes that hold more now, itself included."""
+        gained, due = [], [index]
+        while due:
+            above = due.pop()
+            gained.append(above)
+            inherited = self.inheritance(above)
+            due += [each for each in self._heirs(above, inherited) if self._gains(each, inherited) and each.children]
+        return gained
+
+    def _heirs(self, index: Visit, inherited: tuple[str, ...]) -> Iterator[Visit]:
+        """The known documents that it lists, but for those that it may not list."""
+        scope = Scope(self._mode, inherited)
+        for url in index.children:
+            child = self._register.get(url)
+            if child is not None and (scope.reason(url) in _NEAR or self.named(url)):
+                yield child
+
+    # --- what lacks proof ---
+
+    def await_proof(self, index: Visit, ref: SitemapRef, limit: int) -> bool:
+        """Remembers a listing that lacks proof, if there are not too many of them already."""
+        if self._lacking_count >= limit:
+            return False
+        self._lacking_count += 1
+        key = without_userinfo(ref.loc)
+        index.unproven[key] = ref
+        self._lacking.setdefault(key, []).append(index)
+        return True
+
+    def proven(self, url: str) -> list[Listing]:
+        """The listings of a document that a robots.txt names by now. Each is given once."""
+        key = without_userinfo(url)
+        indexes = self._lacking.pop(key, []) if self.named(url) else []
+        return [(index, index.unproven.pop(key)) for index in indexes if key in index.unproven]
+
+    def covered(self, index: Visit) -> list[Listing]:
+        """The listings of an index that its own authorities cover by now. Each is given once."""
+        scope = Scope(self._mode, self.inheritance(index))
+        keys = [key for key in index.unproven if scope.reason(key) in _NEAR]
+        return [(index, index.unproven.pop(key)) for key in keys]
+
+    def given_up(self, index: Visit) -> list[SitemapRef]:
+        """The listings of an index for which no proof has come. Each is given once."""
+        refs, index.unproven = [*index.unproven.values()], {}
+        return refs

@@ -1,0 +1,288 @@
+"""Proof that comes late: second readings, children that wait for a robots.txt, and the bounds of both."""
+
+from __future__ import annotations
+
+import pytest
+from walks import INDEX, MAP, REFUSED, ROBOTS, SITE, TODAY, Pages, Reply, Walk, index, names, problems, urlset, walk
+
+from sitemap_reader.limits import Limits
+from sitemap_reader.records import Outcome, SitemapRef
+from sitemap_reader.walk import permission, proofs
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.visit import Finished, Head
+
+HOST = "https://host.example"
+NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
+LOCS = (f"{SITE}/1", f"{HOST}/x/2", f"{HOST}/3", f"{HOST}/4", "https://other.example/5")
+# The shop names an index on another host; that one's robots.txt proves a second, which lists the sitemap once more.
+LATE: Pages = {
+    ROBOTS: names(NARROW),
+    NARROW: index(SHARED, PROVEN),
+    f"{HOST}/robots.txt": names(PROVEN),
+    PROVEN: index(SHARED),
+    SHARED: urlset(*LOCS),
+}
+
+
+def late(second: Reply | None = None, **plan: object) -> Walk:
+    """The walk over LATE; `second` is what the sitemap answers the second time."""
+    pages = dict(LATE)
+    if second is not None:
+        pages[SHARED] = [urlset(*LOCS), second]
+    return walk(SITE, pages, **plan)
+
+
+# --- second readings --------------------------------------------------------------------------------------------
+
+
+def test_what_was_dropped_is_read_once_more_and_nothing_comes_twice() -> None:
+    seen = late()
+    assert seen.documents == [NARROW, SHARED, PROVEN, SHARED]
+    assert seen.locs == [*LOCS[:2], *LOCS[2:4]]
+    outcome = seen.outcomes[SHARED]
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (4, {"host": 1}, True)
+    assert outcome.problems == {"U04": 1}, "of the last reading, with all that is known"
+    assert outcome.parents == [NARROW, PROVEN]
+    assert seen.frontier.documents_done == seen.frontier.documents_known == 3
+
+
+def test_the_outcome_comes_when_no_wider_authority_can() -> None:
+    told = [told.url for told in late().told if isinstance(told, Outcome)]
+    assert told.index(SHARED) > told.index(PROVEN)
+    assert told.count(SHARED) == 1
+
+
+def test_documents_that_dropped_nothing_end_at_once() -> None:
+    pages = {**LATE, NARROW: index(SHARED, MAP), MAP: urlset(f"{SITE}/1")}
+    told = [told.url for told in walk(SITE, pages).told if isinstance(told, Outcome)]
+    assert told.index(MAP) < told.index(SHARED)
+
+
+@pytest.mark.parametrize("second", [404, 410, (302, {"location": "ftp://host.example/"})])
+def test_a_second_reading_that_fails_leaves_the_first_and_says_what_is_missing(second: Reply) -> None:
+    seen = late(second)
+    outcome = seen.outcomes[SHARED]
+    assert seen.locs == [*LOCS[:2]]
+    assert (outcome.kept, outcome.dropped, outcome.complete) == (2, {"path": 2, "host": 1}, False)
+    assert (outcome.status, outcome.format) == (200, "urlset")
+    (code,) = {"F01", "F04"} & outcome.problems.keys()
+    assert outcome.problems[code] == len(problems(seen, code)) == 1
+
+
+def test_a_document_that_changed_gives_what_it_lists_by_then() -> None:
+    """Its own dates may have changed, or a page may have gone: what had been dropped counts as it comes."""
+    seen = late(urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new"))
+    outcome = seen.outcomes[SHARED]
+    assert seen.locs == [*LOCS[:2], LOCS[2], f"{HOST}/new"], "what its first reading could have given is not looked for"
+    assert outcome.kept == len(seen.records)
+    assert (outcome.dropped, outcome.complete) == ({"host": 1}, True)
+
+
+def test_a_second_reading_has_its_own_tries() -> None:
+    seen = walk(SITE, {**LATE, SHARED: [urlset(*LOCS), 500, 500, urlset(*LOCS)]}, limits=Limits(tries=3))
+    assert len(seen.locs) == 4
+    assert seen.documents[-3:] == [SHARED] * 3
+    assert seen.outcomes[SHARED].complete
+
+
+def test_a_second_reading_goes_to_where_the_first_one_was_led() -> None:
+    moved, between = f"{HOST}/x/moved.xml", f"{HOST}/n/more.xml"
+    pages = {**LATE, NARROW: index(SHARED, between), between: index(PROVEN)}
+    seen = walk(SITE, {**pages, SHARED: (301, {"location": moved}), moved: urlset(*LOCS)})
+    assert seen.documents == [NARROW, SHARED, between, moved, PROVEN, moved]
+    assert seen.codes.count("F03") == 1
+    assert seen.outcomes[SHARED].kept == 4
+
+
+def test_the_byte_limit_of_a_site_counts_both_readings() -> None:
+    whole = sum(len(str(page)) for url, page in LATE.items())
+    assert late(limits=Limits(max_site_bytes=whole)).outcomes[SHARED].complete
+    short = late(limits=Limits(max_site_bytes=whole - 1))
+    assert len(short.locs) == 2
+    assert "max_site_bytes" in short.problem("S16").message
+    assert not short.outcomes[SHARED].complete
+
+
+@pytest.mark.parametrize("scope", ["host", "domain", "any"])
+def test_a_scope_that_drops_nothing_of_the_host_reads_once(scope: str) -> None:
+    assert late(scope=scope).documents == [NARROW, SHARED, PROVEN]
+
+
+def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_more() -> None:
+    frontier = Frontier([parse_target(NARROW)], Plan())
+    (robots,) = frontier.next_requests(0.0)
+    frontier.receive(robots, Head(404, {}), 0.0, TODAY)
+    (top,) = frontier.next_requests(0.0)
+    top.authorities, top.why = (), "index"  # as if it spoke for its own directory only
+    frontier.receive(top, Head(200, {}), 0.0, TODAY)
+    frontier.receive(top, SitemapRef(SHARED), 0.0, TODAY)
+    (reading,) = frontier.next_requests(0.0)
+    frontier.receive(reading, Head(200, {}), 0.0, TODAY)
+    assert reading.holds == (f"{HOST}/n/",)
+    other = f"{HOST}/index.xml"
+    frontier.receive(top, SitemapRef(other), 0.0, TODAY)
+    frontier.receive(top, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
+    (wide,) = frontier.next_requests(0.0)
+    frontier.receive(wide, Head(200, {}), 0.0, TODAY)
+    frontier.receive(wide, SitemapRef(SHARED), 0.0, TODAY)
+    assert reading.holds == (f"{HOST}/n/",), "a reading ends as it began"
+    frontier.receive(reading, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
+    assert frontier.next_requests(0.0) == []
+    frontier.receive(wide, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
+    assert not frontier.done
+    (again,) = frontier.next_requests(0.0)
+    assert again is reading
+    frontier.receive(again, Head(200, {}), 0.0, TODAY)
+    assert f"{HOST}/" in again.holds
+    frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
+    assert frontier.done
+    (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == SHARED]
+    assert (outcome.kept, outcome.dropped) == (1, {})
+
+
+def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
+    """Each lists the sitemap and the next one above; the sitemap is read first, and again when all is known."""
+    folders = ["/".join("abcdef"[:depth]) for depth in range(6, 0, -1)]
+    tops = [f"{HOST}/{folder}/index.xml" for folder in folders]
+    deep = f"{HOST}/x/y/s.xml"
+    pages: Pages = {ROBOTS: names(tops[0]), deep: urlset(*(f"{HOST}/{folder}/page" for folder in folders))}
+    for top, above in zip(tops, [*tops[1:], deep], strict=True):
+        pages[top] = index(deep, above)
+    seen = walk(SITE, pages)
+    assert seen.documents == [tops[0], deep, *tops[1:], deep]
+    assert len(seen.locs) == len(set(seen.locs)) == 6
+    assert seen.outcomes[deep].dropped == {}
+
+
+@pytest.mark.parametrize(("more", "dropped"), [(0, {}), (1, {"path": 1})])
+def test_a_document_gains_authorities_so_often_and_no_more(more: int, dropped: dict[str, int]) -> None:
+    numbers = range(1 + proofs.MAX_GAINS + more)
+    tops = [f"{HOST}/{number}/index.xml" for number in numbers]
+    pages: Pages = {ROBOTS: names(*tops), SHARED: urlset(*(f"{HOST}/{number}/page" for number in numbers))}
+    seen = walk(SITE, {**pages, **{top: index(SHARED) for top in tops}})
+    assert seen.outcomes[SHARED].dropped == dropped
+    assert len(seen.locs) == 1 + proofs.MAX_GAINS
+
+
+# --- children elsewhere -----------------------------------------------------------------------------------------
+
+CHILD = "https://other.example/s.xml"
+OTHER = "https://other.example/robots.txt"
+
+
+def test_the_robots_txt_of_a_childs_host_is_asked_once_for_all_its_children() -> None:
+    children = [f"https://other.example/{number}.xml" for number in range(9)]
+    pages: Pages = {INDEX: index(*children), OTHER: names(*children[3:5]), **{each: urlset() for each in children}}
+    seen = walk(INDEX, pages)
+    assert seen.asked.count(OTHER) == 1
+    assert seen.documents == [INDEX, *children[3:5]]
+    assert [problem.raw for problem in problems(seen, "U04")] == [*children[:3], *children[5:]]
+    outcome = seen.outcomes[INDEX]
+    assert (outcome.problems, outcome.complete) == ({"U04": 7}, True)
+    assert (outcome.kept, outcome.dropped) == (2, {"host": 7})
+    assert [sample.code for sample in outcome.samples] == ["U04"] * 5
+
+
+@pytest.mark.parametrize("reply", [404, 500, REFUSED, (429, {"retry-after": "86400"}), "<html></html>", names(MAP)])
+def test_a_robots_txt_that_proves_nothing_is_nobodys_business(reply: Reply) -> None:
+    seen = walk(INDEX, {INDEX: index(CHILD, MAP), MAP: urlset(), OTHER: reply, CHILD: urlset()})
+    assert OTHER in seen.asked
+    assert CHILD not in seen.asked
+    assert seen.codes == ["U04"]
+    assert list(seen.outcomes) == [ROBOTS, MAP, INDEX]
+    assert all(outcome.complete for outcome in seen.outcomes.values())
+
+
+def test_a_robots_txt_that_proves_a_child_is_told_of_like_any_other() -> None:
+    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Crawl-delay: 999"), CHILD: urlset()})
+    assert seen.problem("F15").sitemap == OTHER
+    assert list(seen.outcomes) == [ROBOTS, OTHER, CHILD, INDEX]
+    assert seen.outcomes[CHILD].parents == [INDEX]
+    assert seen.outcomes[CHILD].why == "index"
+    assert "S13" not in seen.codes, "it is elsewhere, not above"
+
+
+def test_a_proven_child_obeys_the_robots_txt_of_its_host() -> None:
+    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset()})
+    assert CHILD not in seen.asked
+    assert OTHER in seen.problem("F02").message
+
+
+def test_without_obedience_a_robots_txt_still_proves() -> None:
+    pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset(f"{SITE}/1")}
+    assert walk(INDEX, pages, obey_robots=False).locs == [f"{SITE}/1"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_so_many_hosts_are_asked_for_proof_and_no_more(more: int) -> None:
+    count = permission.MAX_PROOF_HOSTS + more
+    hosts = [f"https://h{number}.example" for number in range(count)]
+    seen = walk(INDEX, {INDEX: index(*(f"{host}/s.xml" for host in hosts))})
+    assert len(seen.asked) == 2 + permission.MAX_PROOF_HOSTS
+    assert seen.outcomes[INDEX].problems == {"U04": count}
+    assert seen.outcomes[INDEX].dropped == {"host": count}
+
+
+def test_no_more_children_wait_for_proof_than_documents_may_be_read() -> None:
+    children = [f"https://other.example/{number}.xml" for number in range(3)]
+    seen = walk(INDEX, {INDEX: index(*children), OTHER: names(*children)}, limits=Limits(max_documents=2))
+    assert seen.documents == [INDEX, children[0]]
+    assert [problem.raw for problem in problems(seen, "U04")] == children[2:]
+    assert seen.problem("S16").raw == children[1]
+    assert not seen.outcomes[INDEX].complete
+
+
+def test_children_that_the_caller_leaves_out_ask_nobody_for_proof() -> None:
+    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, follow=lambda ref: False)
+    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.frontier.pruned == {"follow": 1}
+
+
+def test_candidates_alone_ask_nobody_for_proof() -> None:
+    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, descend=False)
+    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.codes == []
+
+
+def test_two_indexes_that_list_a_child_without_proof_are_both_its_parents_once_it_is_proven() -> None:
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    seen = walk(SITE, {ROBOTS: names(a, b), a: index(CHILD), b: index(CHILD), OTHER: names(CHILD), CHILD: urlset()})
+    assert seen.documents.count(CHILD) == 1
+    assert seen.outcomes[CHILD].parents == [a, b]
+    assert "U04" not in seen.codes
+
+
+def test_what_is_read_on_anothers_word_is_no_listing_without_proof() -> None:
+    first, second = f"{SITE}/a.xml", "https://other.example/index.xml"
+    pages = {ROBOTS: names(first, second), first: index(CHILD), second: index(CHILD), CHILD: urlset()}
+    seen = walk(SITE, pages)
+    assert "U04" not in seen.codes
+    assert sorted(seen.outcomes[CHILD].parents) == sorted([first, second])
+
+
+def test_an_index_that_is_read_again_for_its_pages_counts_its_children_elsewhere_once() -> None:
+    """A mixed document: what it drops of its pages is regained, the child without proof is not."""
+    mixed = index(CHILD).replace("</sitemapindex>", f"<url><loc>{HOST}/3</loc></url></sitemapindex>")
+    seen = walk(SITE, {**LATE, SHARED: mixed})
+    outcome = seen.outcomes[SHARED]
+    assert seen.documents.count(SHARED) == 2
+    assert seen.locs == [f"{HOST}/3"]
+    assert (outcome.kept, outcome.dropped, outcome.problems) == (1, {"host": 1}, {"S04": 1, "U04": 1})
+    assert [problem.sitemap for problem in problems(seen, "S04")] == [SHARED, PROVEN]
+    assert seen.codes.count("U04") == 1
+
+
+# --- one robots.txt for several sites ---------------------------------------------------------------------------
+
+
+def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_with_it() -> None:
+    http = "http://shop.example"
+    frontier = Frontier([parse_target("shop.example"), parse_target(f"{http}/x.xml")], Plan(), jitter=lambda: 0.5)
+    https_robots, http_robots = sorted(frontier.next_requests(0.0), key=lambda visit: visit.url, reverse=True)
+    frontier.receive(http_robots, Head(200, {}), 0.0, TODAY)
+    frontier.receive(http_robots, SitemapRef(f"{http}/a.xml"), 0.0, TODAY)
+    frontier.receive(http_robots, Finished(Outcome(format="robots")), 0.0, TODAY)
+    assert frontier.next_requests(0.0) == [], "the site may be named by the other robots.txt yet"
+    frontier.receive(https_robots, REFUSED, 1.0, TODAY)
+    assert {visit.url for visit in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}

@@ -1,0 +1,149 @@
+"""How the tests of the frontier play a walk: a dict of URL -> answers for the network, a number for the clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import attrs
+
+from sitemap_reader.problems import Problem
+from sitemap_reader.read.document import SitemapParser
+from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+SITE = "https://shop.example"
+ROBOTS = f"{SITE}/robots.txt"
+MAP = f"{SITE}/sitemap.xml"
+INDEX = f"{SITE}/index.xml"
+REFUSED = Failed("F04", "connection refused")
+
+# What a URL answers: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
+Reply = str | int | tuple[int, dict[str, str]] | Failed
+Pages = dict[str, Reply | list[Reply]]
+
+
+@attrs.define
+class Walk:
+    """A walk that came to its end, and what was seen on the way."""
+
+    frontier: Frontier
+    asked: list[str] = attrs.field(factory=list)
+    at: list[float] = attrs.field(factory=list)  # when each was asked
+    most_in_flight: int = 0
+    most_a_host: int = 0
+    records: list[UrlRecord] = attrs.field(factory=list)
+    told: list[Problem | Outcome] = attrs.field(factory=list)
+
+    @property
+    def documents(self) -> list[str]:
+        return [url for url in self.asked if not url.endswith("/robots.txt")]
+
+    @property
+    def locs(self) -> list[str]:
+        return [record.loc for record in self.records]
+
+    @property
+    def codes(self) -> list[str]:
+        return [told.code for told in self.told if isinstance(told, Problem)]
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        found = [told for told in self.told if isinstance(told, Outcome)]
+        by_url = {str(outcome.url): outcome for outcome in found}
+        assert len(by_url) == len(found), "a document came to its end twice"
+        return by_url
+
+    def problem(self, code: str) -> Problem:
+        (found,) = [told for told in self.told if isinstance(told, Problem) and told.code == code]
+        return found
+
+
+def walk(
+    targets: str | list[str], pages: Mapping[str, Reply | list[Reply]], *, takes: float = 0.0, **plan: object
+) -> Walk:
+    """Plays the walk to its end; each answer `takes` so many seconds. Fails where it would wait for ever."""
+    seeds = [parse_target(target) for target in ([targets] if isinstance(targets, str) else targets)]
+    frontier = Frontier(seeds, Plan(**plan), jitter=lambda: 0.5)  # type: ignore[arg-type]
+    replies = {url: list(reply) if isinstance(reply, list) else [reply] for url, reply in pages.items()}
+    seen = Walk(frontier)
+    now = 0.0
+    flying: list[Visit] = []
+    while not frontier.done:
+        for visit in frontier.next_requests(now):
+            seen.asked.append(visit.url)
+            seen.at.append(now)
+            flying.append(visit)
+        seen.most_in_flight = max(seen.most_in_flight, len(flying))
+        by_host = Counter(urlsplit(visit.url).netloc for visit in flying)
+        seen.most_a_host = max([seen.most_a_host, *by_host.values()])
+        if flying:
+            now += takes
+            visit = flying.pop(0)
+            answers = replies.get(visit.url, [404])
+            answer(seen, visit, answers.pop(0) if len(answers) > 1 else answers[0], now)
+        elif not frontier.done:
+            seconds = frontier.wait(now)
+            assert seconds is not None, f"stuck after {seen.asked}"
+            now += seconds
+        seen.told += frontier.take()
+        assert len(seen.asked) < 1000
+    return seen
+
+
+def answer(seen: Walk, visit: Visit, reply: Reply, now: float) -> None:
+    frontier = seen.frontier
+    if isinstance(reply, Failed):
+        frontier.receive(visit, reply, now, TODAY)
+        return
+    body = reply if isinstance(reply, str) else ""
+    status, headers = reply if isinstance(reply, tuple) else (200 if isinstance(reply, str) else reply, {})
+    if not frontier.receive(visit, Head(status, headers), now, TODAY):
+        return
+    parser = SitemapParser(
+        url=visit.asked,
+        final_url=visit.url,
+        scope=frontier.plan.scope,
+        authorities=visit.holds,
+        child_scope="any",
+        limits=frontier.plan.limits,
+    )
+    for item in [*parser.feed(body.encode()), *parser.close()]:
+        if visit.again:
+            reason = visit.again.former.reason(item.loc) if isinstance(item, UrlRecord) else None
+            if isinstance(item, UrlRecord) and reason:
+                visit.again.regained[reason] += 1
+                seen.records.append(item)
+        elif isinstance(item, SitemapRef):
+            frontier.receive(visit, item, now, TODAY)
+        elif isinstance(item, UrlRecord):
+            seen.records.append(item)
+    frontier.receive(visit, Finished(parser.outcome, parser.robots_text), now, TODAY)
+
+
+def names(*sitemaps: str, rules: str = "") -> str:
+    """A robots.txt."""
+    return f"User-agent: *\n{rules}\n" + "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps)
+
+
+def index(*children: str, lastmod: str | None = None) -> str:
+    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    entries = "".join(f"<sitemap><loc>{child}</loc>{date}</sitemap>" for child in children)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
+
+
+def urlset(*locs: str) -> str:
+    entries = "".join(f"<url><loc>{loc}</loc></url>" for loc in locs)
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+
+
+def problems(seen: Walk, code: str) -> list[Problem]:
+    return [told for told in seen.told if isinstance(told, Problem) and told.code == code]
