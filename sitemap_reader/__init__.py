@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         SitemapReaderError,
         UsageError,
     )
+    from .jsonl import from_json, json_form, json_line
     from .ledger import Problems, Progress, Summary
     from .limits import Limits
     from .problems import CATALOGUE, Problem
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
         SitemapRef,
         UrlRecord,
         Video,
-        json_form,
-        json_line,
     )
     from .streams import AsyncUrlStream, UrlStream
 
@@ -61,6 +60,7 @@ _HOMES = {
         "SitemapReaderError",
         "UsageError",
     ),
+    "jsonl": ("from_json", "json_form", "json_line"),
     "ledger": ("Problems", "Progress", "Summary"),
     "limits": ("Limits",),
     "problems": ("CATALOGUE", "Problem"),
@@ -78,8 +78,6 @@ _HOMES = {
         "SitemapRef",
         "UrlRecord",
         "Video",
-        "json_form",
-        "json_line",
     ),
     "streams": ("AsyncUrlStream", "UrlStream"),
 }
@@ -124,6 +122,7 @@ __all__ = [
     "__version__",
     "discover",
     "feedparser_fallback",
+    "from_json",
     "guarded_connector",
     "iter_parse",
     "json_form",

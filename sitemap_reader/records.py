@@ -1,4 +1,4 @@
-"""The values that come out, and their JSON form.
+"""The values that come out. jsonl.py knows their JSON form.
 
 Constructors do no work: what is in a record has been cleaned by read/normalise.py.
 Absent is None (or empty), never a default.
@@ -6,16 +6,12 @@ Absent is None (or empty), never a default.
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime  # noqa: TC003 - reading JSON goes by these types, at run time
+from typing import Literal, TypedDict
 
 import attrs
-import orjson
 
 from .problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Precision = Literal["year", "month", "day", "minute", "second", "subsecond"]
 # A tag with attributes: {"value": ..., "<attribute>": ...}, every key present.
@@ -58,6 +54,17 @@ class News:
     amp: str | None = None
 
 
+class TvShow(TypedDict):
+    """A `video:tvshow`: every key is present."""
+
+    show_title: str | None
+    video_type: str | None
+    episode_title: str | None
+    season_number: int | None
+    episode_number: int | None
+    premier_date: datetime | None
+
+
 @attrs.define
 class Video:
     """A `video:video`, each tag under its own name; `duration` in seconds, `rating` 0 to 5."""
@@ -83,7 +90,7 @@ class Video:
     requires_subscription: bool | None = None
     uploader: Attributed | None = None
     live: bool | None = None
-    tvshow: dict[str, str | int | datetime | None] | None = None
+    tvshow: TvShow | None = None
 
 
 @attrs.define
@@ -187,109 +194,3 @@ class Candidate:
 
 
 Item = UrlRecord | SitemapRef | Problem | Outcome
-
-
-# --- JSON form -------------------------------------------------------------------------------------------------
-
-
-def stamp(moment: datetime | None) -> str | None:
-    """`YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, trailing zeros trimmed; never a mixture of forms in one column.
-
-    >>> from datetime import UTC
-    >>> stamp(datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC))
-    '2024-01-31T08:30:00.25Z'
-    """
-    if moment is None:
-        return None
-    text = moment.isoformat()[:-6]  # without +00:00
-    return (text.rstrip("0") if moment.microsecond else text) + "Z"
-
-
-def json_form(item: object, *, site: str | None = None) -> dict[str, Any]:
-    """The item's JSON line as a dict: keys in the documented order, URL records without "type"."""
-    form = _FORMS[type(item)](item)
-    if site is not None:
-        form["site"] = site
-    return form
-
-
-def json_line(item: object, *, site: str | None = None) -> bytes:
-    """One JSONL line, newline included."""
-    return orjson.dumps(json_form(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _url_form(record: UrlRecord) -> dict[str, Any]:
-    form: dict[str, Any] = {
-        "loc": record.loc,
-        "lastmod": stamp(record.lastmod),
-        "lastmod_precision": record.lastmod_precision,
-        "changefreq": record.changefreq,
-        "priority": record.priority,
-        "sitemap": record.sitemap,
-        "line": record.line,
-    }
-    if record.images:
-        form["images"] = [_plain(image) for image in record.images]
-    if record.videos:
-        form["videos"] = [_plain(video) for video in record.videos]
-    if record.news:
-        form["news"] = _plain(record.news)
-    if record.alternates:
-        form["alternates"] = [_plain(alternate) for alternate in record.alternates]
-    if record.mobile:
-        form["mobile"] = True
-    if record.extras:
-        form["extras"] = [_plain(extra) for extra in record.extras]
-    if record.problems:
-        form["problems"] = _short(record.problems)
-    return form
-
-
-def _ref_form(ref: SitemapRef) -> dict[str, Any]:
-    form: dict[str, Any] = {
-        "type": "sitemap",
-        "loc": ref.loc,
-        "lastmod": stamp(ref.lastmod),
-        "lastmod_precision": ref.lastmod_precision,
-        "sitemap": ref.sitemap,
-        "line": ref.line,
-    }
-    if ref.problems:
-        form["problems"] = _short(ref.problems)
-    return form
-
-
-def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
-    return [{"code": p.code, "field": p.field, "raw": p.raw} for p in problems]
-
-
-def _plain(value: Any) -> Any:
-    """Nested values: every key present, dates as stamps, tuples as lists."""
-    if isinstance(value, datetime):
-        return stamp(value)
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if attrs.has(type(value)):
-        return {field.name: _plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
-    return value
-
-
-def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
-    def form(value: Any) -> dict[str, Any]:
-        fields = _plain(value)
-        for name in leave_out:
-            del fields[name]
-        return {"type": kind, **fields}
-
-    return form
-
-
-_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
-    UrlRecord: _url_form,
-    SitemapRef: _ref_form,
-    Problem: _typed("problem"),
-    Outcome: _typed("outcome", "samples"),
-    Candidate: _typed("candidate"),
-}

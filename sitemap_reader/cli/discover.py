@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..errors import NothingFound
+from ..jsonl import json_line
 from ..ledger import Ledger, count_of
 from ..read.sniff import SITEMAP_FORMATS
-from ..records import Candidate, json_line
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
@@ -20,7 +20,7 @@ from .table import write_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..records import Item
+    from ..records import Candidate, Item
     from .table import Cell
 
 HEADER = ("url", "why", "status", "format", "problem")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..jsonl import json_line
 from ..problems import Problem
-from ..records import Outcome, json_line
+from ..records import Outcome
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console, summary_line

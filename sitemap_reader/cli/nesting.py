@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..records import Outcome, SitemapRef, UrlRecord, stamp
+from ..jsonl import stamp
+from ..records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..crawl.feedchild import feedparser_fallback
 from ..errors import UsageError
+from ..jsonl import json_line
 from ..ledger import Ledger, count_of, dropped_text
 from ..problems import Problem
 from ..read.document import iter_parse
-from ..records import Outcome, SitemapRef, UrlRecord, json_line
+from ..records import Outcome, SitemapRef, UrlRecord
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console

@@ -9,8 +9,8 @@ from cli_runs import SITES, index, run, urlset
 from corpus_cases import Case, cases
 
 from sitemap_reader.crawl.feedchild import feedparser_fallback
+from sitemap_reader.jsonl import json_line
 from sitemap_reader.read.document import iter_parse
-from sitemap_reader.records import json_line
 
 if TYPE_CHECKING:
     from pathlib import Path

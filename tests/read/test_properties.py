@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.records import stamp
+from sitemap_reader.jsonl import stamp
 
 FIRST_KEYS = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
 LATER_KEYS = ["images", "videos", "news", "alternates", "mobile", "extras", "problems"]

@@ -1,0 +1,390 @@
+"""The JSON form of the records: records in, JSON lines out, and back.
+
+Keys stand in the documented order, dates are always full stamps. Reading back checks types and cleans nothing:
+what a line says has been through read/normalise.py before. Never opens a file.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
+
+import attrs
+import orjson
+
+from .errors import UsageError
+from .problems import CATALOGUE, Problem
+from .records import Candidate, Outcome, SitemapRef, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Reader = Callable[[Any], Any]
+
+Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate
+# What "type" says; a line without one is a URL record.
+TYPES: dict[str, type[Line]] = {
+    "sitemap": SitemapRef,
+    "candidate": Candidate,
+    "problem": Problem,
+    "outcome": Outcome,
+}
+
+
+def stamp(moment: datetime | None) -> str | None:
+    """`YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, trailing zeros trimmed; never a mixture of forms in one column.
+
+    >>> stamp(datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC))
+    '2024-01-31T08:30:00.25Z'
+    """
+    if moment is None:
+        return None
+    if moment.tzinfo is not UTC:
+        moment = _in_utc(moment)
+    text = moment.isoformat()[:-6]  # without +00:00
+    return (text.rstrip("0") if moment.microsecond else text) + "Z"
+
+
+def json_form(item: object, *, site: str | None = None) -> dict[str, Any]:
+    """The item's JSON line as a dict: keys in the documented order, URL records without "type".
+
+    UsageError where it is no record, or holds a date without a zone.
+    """
+    try:
+        write = _FORMS[type(item)]
+    except KeyError:
+        raise UsageError(f"a {type(item).__name__} has no JSON line; records, problems and outcomes have") from None
+    form = write(item)
+    if site is not None:
+        form["site"] = site
+    return form
+
+
+def json_line(item: object, *, site: str | None = None) -> bytes:
+    """One JSONL line, newline included."""
+    return orjson.dumps(json_form(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
+    """The record that was written by json_line() or json_form(); UsageError says what is wrong with the line.
+
+    It equals the record that was written, except for what the JSON form leaves out. The problems of a record have
+    their code, field and raw text, the severity and title that the catalogue gives the code, and the record's
+    `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`.
+
+    A key that is absent counts as null. Keys that belong to no record, as `site`, are passed over: who wants them
+    parses the line first, and hands the dict on.
+
+    >>> from_json(b'{"loc": "https://example.com/a", "priority": 0.8, "site": "example.com"}').priority
+    0.8
+    >>> from_json('{"loc": "https://example.com/a", "priority": "high"}')
+    Traceback (most recent call last):
+    sitemap_reader.errors.UsageError: URL record, priority: "high" is not a number
+    """
+    form: Any = _parsed(line) if isinstance(line, bytes | str) else line
+    if not isinstance(form, dict):
+        raise UsageError(f"a line is a JSON object, not {_shown(form)}")
+    kind = form.get("type")
+    if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
+        raise UsageError(f"type: {_shown(kind)} is none of {', '.join(TYPES)}; URL records have none")
+    try:
+        record: Line = _read_attrs(UrlRecord if kind is None else TYPES[kind], form)
+    except _Wrong as wrong:
+        where = "URL record" if kind is None else f'line of type "{kind}"'
+        raise UsageError(f"{where}, {wrong.path.lstrip('.')}: {wrong.finding}") from None
+    return record
+
+
+# --- out -------------------------------------------------------------------------------------------------------
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.utcoffset() is None:
+        raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
+    return moment.astimezone(UTC)
+
+
+def _url_form(record: UrlRecord) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "loc": record.loc,
+        "lastmod": stamp(record.lastmod),
+        "lastmod_precision": record.lastmod_precision,
+        "changefreq": record.changefreq,
+        "priority": record.priority,
+        "sitemap": record.sitemap,
+        "line": record.line,
+    }
+    if record.images:
+        form["images"] = _plain(record.images)
+    if record.videos:
+        form["videos"] = _plain(record.videos)
+    if record.news:
+        form["news"] = _plain(record.news)
+    if record.alternates:
+        form["alternates"] = _plain(record.alternates)
+    if record.mobile:
+        form["mobile"] = True
+    if record.extras:
+        form["extras"] = _plain(record.extras)
+    if record.problems:
+        form["problems"] = _short(record.problems)
+    return form
+
+
+def _ref_form(ref: SitemapRef) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "type": "sitemap",
+        "loc": ref.loc,
+        "lastmod": stamp(ref.lastmod),
+        "lastmod_precision": ref.lastmod_precision,
+        "sitemap": ref.sitemap,
+        "line": ref.line,
+    }
+    if ref.problems:
+        form["problems"] = _short(ref.problems)
+    return form
+
+
+def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
+    return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def _plain(value: Any) -> Any:
+    """Nested values: every key present, dates as stamps, tuples as lists."""
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    record: Any = type(value)
+    return {name: _plain(getattr(value, name)) for name in _names(record)}
+
+
+@cache
+def _names(record: type) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(record))
+
+
+def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
+    def form(value: Any) -> dict[str, Any]:
+        fields = _plain(value)
+        for name in leave_out:
+            del fields[name]
+        return {"type": kind, **fields}
+
+    return form
+
+
+_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    UrlRecord: _url_form,
+    SitemapRef: _ref_form,
+    Problem: _typed("problem"),
+    Outcome: _typed("outcome", "samples"),
+    Candidate: _typed("candidate"),
+}
+
+
+# --- back ------------------------------------------------------------------------------------------------------
+
+
+class _Wrong(Exception):
+    """A value that is not of its type; `path` grows on the way up: `.videos[0].duration`."""
+
+    def __init__(self, finding: str, path: str = "") -> None:
+        super().__init__(finding)
+        self.finding = finding
+        self.path = path
+
+
+@attrs.define
+class _Short:
+    """A problem as the line of its record has it."""
+
+    code: str
+    field: str | None = None
+    raw: str | None = None
+
+
+def _parsed(line: bytes | str) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as exc:
+        raise UsageError(f"no JSON: {exc}") from exc
+
+
+def _read_attrs(record: Any, form: dict[str, Any]) -> Any:
+    """The fields that the form states; what is null or absent keeps the default of the class."""
+    values = {}
+    for name, read, may_be_absent in _fields(record):
+        value = form.get(name)
+        try:
+            if value is not None:
+                values[name] = read(value)
+            elif not may_be_absent:
+                values[name] = read(value) if name in form else _missing()
+        except _Wrong as wrong:
+            raise _Wrong(wrong.finding, f".{name}{wrong.path}") from None
+    made = record(**values)
+    if isinstance(made, UrlRecord | SitemapRef) and made.problems:
+        made.problems = tuple(_restored(each, made, number) for number, each in enumerate(values["problems"]))
+    return made
+
+
+def _missing() -> Any:
+    raise _Wrong("missing")
+
+
+def _restored(short: _Short, record: UrlRecord | SitemapRef, number: int) -> Problem:
+    rule = CATALOGUE.get(short.code)
+    if rule is None:
+        raise _Wrong(f"{_shown(short.code)} is no problem code", f".problems[{number}].code")
+    place = (record.sitemap, record.line, short.field, short.raw)
+    return Problem(short.code, rule.severity, rule.title, *place)
+
+
+@cache
+def _fields(record: type) -> tuple[tuple[str, Reader, bool], ...]:
+    """Name, reader, and whether the constructor has a default."""
+    hints = get_type_hints(record)
+    if record in (UrlRecord, SitemapRef):
+        hints["problems"] = tuple[_Short, ...]
+    return tuple(
+        (field.name, _reader(hints[field.name]), field.default is not attrs.NOTHING) for field in attrs.fields(record)
+    )
+
+
+def _reader(hint: Any) -> Reader:
+    """How a value of this type is read: a scalar, a container of what can be read, or a union of scalars and one."""
+    if hint in _SCALAR_READERS:
+        return _SCALAR_READERS[hint]
+    arguments = get_args(hint)
+    if get_origin(hint) in _CONTAINER_READERS:
+        return _CONTAINER_READERS[get_origin(hint)](*arguments)
+    if arguments:
+        return _union(arguments)
+    return _typed_dict(hint) if is_typeddict(hint) else lambda value: _read_attrs(hint, _object(value))
+
+
+def _exactly(what: str, *types: type) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) in types:
+            return value
+        raise _Wrong(f"{_shown(value)} is not {what}")
+
+    return read
+
+
+def _number(value: Any) -> float:
+    return float(_exactly("a number", float, int)(value))
+
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
+
+
+def _moment(value: Any) -> datetime:
+    if type(value) is str and _STAMP.fullmatch(value):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            pass  # of the right form, but not in the calendar
+    raise _Wrong(f"{_shown(value)} is not a date like 2024-01-31T08:30:00Z")
+
+
+_SCALAR_READERS: dict[Any, Reader] = {
+    str: _exactly("text", str),
+    int: _exactly("a whole number", int),
+    bool: _exactly("true or false", bool),
+    float: _number,
+    datetime: _moment,
+}
+
+
+def _union(hints: tuple[Any, ...]) -> Reader:
+    """`X | None`, or several scalars: those differ by their types in JSON, so the value is as it stands."""
+    others = [hint for hint in hints if hint is not type(None)]
+    if len(others) > 1:
+        return _exactly("text, a number, true or false", *others, int, *{type(None)}.intersection(hints))
+    read = _reader(others[0])
+    return lambda value: None if value is None else read(value)
+
+
+def _literal(*choices: str) -> Reader:
+    def read(value: Any) -> Any:
+        if type(value) is str and value in choices:
+            return value
+        raise _Wrong(f"{_shown(value)} is none of {', '.join(choices)}")
+
+    return read
+
+
+def _list(hint: Any) -> Reader:
+    read_each = _reader(hint)
+
+    def read(value: Any) -> list[Any]:
+        if not isinstance(value, list | tuple):
+            raise _Wrong(f"{_shown(value)} is not a list")
+        return _each(enumerate(value), "[{}]", read_each)
+
+    return read
+
+
+def _tuple(hint: Any, _: Any) -> Reader:
+    read = _list(hint)
+    return lambda value: tuple(read(value))
+
+
+def _dict(_: Any, hint: Any) -> Reader:
+    read_each = _reader(hint)
+
+    def read(value: Any) -> dict[str, Any]:
+        form = _object(value)
+        return dict(zip(form, _each(form.items(), ".{}", read_each), strict=True))
+
+    return read
+
+
+def _each(items: Iterable[tuple[Any, Any]], step: str, read: Reader) -> list[Any]:
+    values = []
+    for key, value in items:
+        try:
+            values.append(read(value))
+        except _Wrong as wrong:
+            raise _Wrong(wrong.finding, step.format(key) + wrong.path) from None
+    return values
+
+
+def _typed_dict(hint: Any) -> Reader:
+    """Every key is present, whatever the line has."""
+    readers = {name: _reader(each) for name, each in get_type_hints(hint).items()}
+
+    def read(value: Any) -> dict[str, Any]:
+        form = _object(value)
+        return {name: _each([(name, form.get(name))], ".{}", read_each)[0] for name, read_each in readers.items()}
+
+    return read
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Wrong(f"{_shown(value)} is not an object")
+    return value
+
+
+_CONTAINER_READERS: dict[Any, Callable[..., Reader]] = {list: _list, tuple: _tuple, dict: _dict, Literal: _literal}
+
+_NAMES_IN_JSON = {"NoneType": "null", "list": "a list", "dict": "an object"}
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, as JSON has it, cut."""
+    if type(value) in (str, bool, int, float):
+        return orjson.dumps(value if not isinstance(value, str) else value[:80]).decode()
+    return _NAMES_IN_JSON.get(type(value).__name__, f"a {type(value).__name__}")

@@ -1,0 +1,352 @@
+"""The JSON form there and back: what was written is read as it was, and what is wrong with a line is said."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+from corpus_cases import CORPUS
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sitemap_reader as sr
+from sitemap_reader.jsonl import stamp
+from sitemap_reader.problems import report
+from sitemap_reader.records import TvShow
+
+# --- every kind of record ---
+
+texts = st.text(max_size=20)
+maybe_texts = st.none() | texts
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+counts = st.integers(0, 2**53)
+moments = st.datetimes(timezones=st.just(UTC))
+maybe_moments = st.none() | moments
+codes = st.sampled_from(sorted(sr.CATALOGUE))
+
+
+def few(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(each, max_size=3).map(tuple)
+
+
+def attributed(values: st.SearchStrategy[Any], *attributes: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"value": values, **dict.fromkeys(attributes, maybe_texts)})
+
+
+images = st.builds(sr.Image, texts, maybe_texts, maybe_texts, maybe_texts, maybe_texts)
+alternates = st.builds(sr.Alternate, maybe_texts, texts, maybe_texts)
+news = st.builds(
+    sr.News,
+    *[maybe_texts] * 3,
+    maybe_moments,
+    *[few(texts)] * 3,
+    *[maybe_texts] * 3,
+)
+shows = st.builds(
+    dict,
+    show_title=maybe_texts,
+    video_type=maybe_texts,
+    episode_title=st.none() | texts | st.just("2024-01-31T08:30:00Z"),  # text, whatever it looks like
+    season_number=st.none() | counts,
+    episode_number=st.none() | counts,
+    premier_date=maybe_moments,
+)
+videos = st.builds(
+    sr.Video,
+    thumbnail_loc=maybe_texts,
+    title=maybe_texts,
+    description=maybe_texts,
+    content_loc=maybe_texts,
+    player_loc=st.none() | attributed(maybe_texts, "allow_embed", "autoplay"),
+    duration=st.none() | counts,
+    content_segment_loc=few(attributed(maybe_texts, "duration")),
+    expiration_date=maybe_moments,
+    publication_date=maybe_moments,
+    rating=st.none() | numbers,
+    view_count=st.none() | counts,
+    family_friendly=st.none() | st.booleans(),
+    tag=few(texts),
+    category=maybe_texts,
+    restriction=st.none() | attributed(maybe_texts, "relationship"),
+    platform=st.none() | attributed(maybe_texts | st.booleans(), "relationship"),
+    gallery_loc=st.none() | attributed(maybe_texts, "title"),
+    price=few(attributed(st.none() | numbers, "currency", "type", "resolution")),
+    requires_subscription=st.none() | st.booleans(),
+    uploader=st.none() | attributed(maybe_texts, "info"),
+    live=st.none() | st.booleans(),
+    tvshow=st.none() | shows,
+)
+extras = st.builds(sr.Extra, texts, texts, texts, st.dictionaries(texts, texts, max_size=3))
+precisions = st.none() | st.sampled_from(["year", "month", "day", "minute", "second", "subsecond"])
+lines = st.none() | st.integers(1, 10**9)
+problems = st.builds(
+    sr.Problem,
+    codes,
+    st.sampled_from(["error", "warning", "info"]),
+    texts,
+    maybe_texts,
+    lines,
+    maybe_texts,
+    maybe_texts,
+)
+
+
+@st.composite
+def with_problems(draw: st.DrawFn, records: st.SearchStrategy[Any]) -> Any:
+    """A record with problems of its own place, worded as the catalogue does."""
+    record = draw(records)
+    record.problems = tuple(
+        report(code, sr.CATALOGUE[code].title, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
+        for code, field, raw in draw(st.lists(st.tuples(codes, maybe_texts, maybe_texts), max_size=3))
+    )
+    return record
+
+
+urls = with_problems(
+    st.builds(
+        sr.UrlRecord,
+        loc=texts,
+        lastmod=maybe_moments,
+        lastmod_precision=precisions,
+        changefreq=maybe_texts,
+        priority=st.none() | st.floats(0, 1),
+        images=few(images),
+        videos=few(videos),
+        news=st.none() | news,
+        alternates=few(alternates),
+        mobile=st.booleans(),
+        extras=few(extras),
+        sitemap=maybe_texts,
+        line=lines,
+    )
+)
+refs = with_problems(st.builds(sr.SitemapRef, texts, maybe_moments, precisions, maybe_texts, lines))
+reasons = st.sampled_from(["robots", "well-known", "index", "given"])
+outcomes = st.builds(
+    sr.Outcome,
+    url=maybe_texts,
+    final_url=maybe_texts,
+    parents=st.lists(texts, max_size=3),
+    why=reasons,
+    format=maybe_texts,
+    status=st.none() | counts,
+    bytes_wire=counts,
+    bytes_decoded=counts,
+    entries=counts,
+    kept=counts,
+    dropped=st.dictionaries(texts, counts, max_size=3),
+    complete=st.booleans(),
+    etag=maybe_texts,
+    last_modified=maybe_texts,
+    not_modified=st.booleans(),
+    sha256=maybe_texts,
+    seconds=st.none() | numbers,
+    problems=st.dictionaries(codes, counts, max_size=3),
+)
+candidates = st.builds(sr.Candidate, texts, reasons, st.none() | counts, maybe_texts, maybe_texts)
+RECORDS = st.one_of(urls, refs, problems, outcomes, candidates)
+
+
+@given(RECORDS)
+def test_every_record_comes_back_as_it_was(record: Any) -> None:
+    line = sr.json_line(record)
+    assert line.endswith(b"\n")
+    assert b"\n" not in line[:-1]
+    assert sr.from_json(line) == record
+    assert sr.from_json(line.decode()) == record
+    assert sr.from_json(sr.json_form(record, site="example.com")) == record
+    assert sr.json_line(sr.from_json(line)) == line
+
+
+def test_the_strategies_fill_every_field() -> None:
+    """A new field that is forgotten here, or in the JSON form, would pass the test above unseen."""
+    left_out = {sr.SitemapRef: {"authorities"}, sr.Outcome: {"samples"}}
+    record = sr.UrlRecord(
+        "https://example.com/",
+        images=(sr.Image("https://example.com/a.jpg"),),
+        videos=(sr.Video(tvshow=dict.fromkeys(TvShow.__annotations__)),),  # type: ignore[arg-type]
+        news=sr.News(),
+        alternates=(sr.Alternate(None, "https://example.com/b"),),
+        mobile=True,
+        extras=(sr.Extra("urn:x", "a", "b", {}),),
+        problems=(report("U08", "fragment dropped"),),
+    )
+    samples = [record, sr.SitemapRef("a", problems=record.problems), report("U08", "a"), sr.Outcome()]
+    samples.append(sr.Candidate("a", "given"))
+    for each in samples:
+        names = {field.name for field in attrs.fields(type(each))} - left_out.get(type(each), set())
+        assert set(sr.json_form(each)) - {"type"} == names
+    for nested, name in ((record.images, "images"), (record.videos, "videos"), (record.extras, "extras")):
+        assert set(sr.json_form(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
+    assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
+
+
+EXPECTATIONS = sorted(CORPUS.glob("**/*.jsonl"))
+
+
+def test_every_line_of_the_corpus_is_written_as_it_was_read() -> None:
+    kinds = set()
+    for path in EXPECTATIONS:
+        for line in path.read_bytes().splitlines(keepends=True):
+            record = sr.from_json(line)
+            kinds.add(type(record))
+            assert sr.json_line(record) == line, path.name
+    assert len(EXPECTATIONS) > 100
+    assert {sr.UrlRecord, sr.SitemapRef, sr.Problem, sr.Outcome} <= kinds
+
+
+# --- what is less in the line than in the record ---
+
+
+def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> None:
+    problem = report(
+        "D06", 'lastmod "2024-1-2": one-digit month or day', sitemap="https://example.com/s.xml", line=3,
+        field="lastmod", raw="2024-1-2", severity="info",
+    )  # fmt: skip
+    record = sr.UrlRecord("https://example.com/", sitemap="https://example.com/s.xml", line=3, problems=(problem,))
+    (read,) = sr.from_json(sr.json_line(record)).problems  # type: ignore[union-attr, misc]
+    assert read == attrs.evolve(problem, severity="warning", message=sr.CATALOGUE["D06"].title)
+    # the line of the problem itself has all of it
+    assert sr.from_json(sr.json_line(problem)) == problem
+
+
+def test_samples_and_authorities_are_not_written() -> None:
+    outcome = sr.Outcome(problems={"D01": 1}, samples=(report("D01", "no date"),))
+    assert sr.from_json(sr.json_line(outcome)) == attrs.evolve(outcome, samples=())
+    ref = sr.SitemapRef("https://example.com/a.xml", authorities=("https://example.com/",))
+    assert sr.from_json(sr.json_line(ref)) == attrs.evolve(ref, authorities=())
+
+
+# --- lines of other hands ---
+
+
+def test_unknown_keys_are_passed_over_and_stay_in_the_dict() -> None:
+    form = orjson.loads(sr.json_line(sr.UrlRecord("https://example.com/"), site="example.com"))
+    assert sr.from_json({**form, "later": [1]}) == sr.UrlRecord("https://example.com/")
+    assert form["site"] == "example.com"
+
+
+def test_what_is_absent_or_null_is_what_the_site_did_not_say() -> None:
+    """Tools that know columns only write null for a list that is not there."""
+    bare = sr.UrlRecord("https://example.com/")
+    keys = [field.name for field in attrs.fields(sr.UrlRecord)]
+    assert sr.from_json({"loc": bare.loc}) == sr.from_json({**dict.fromkeys(keys), "loc": bare.loc}) == bare
+
+
+def test_a_whole_number_is_a_number() -> None:
+    record = sr.from_json('{"loc":"a","priority":1}')
+    assert sr.json_line(record) == sr.json_line(sr.UrlRecord("a", priority=1.0))
+
+
+LOC = '"loc": "https://example.com/"'
+WRONG = [
+    # no object
+    ("", "no JSON: "),
+    ("loc", "no JSON: "),
+    (b"\xff", "no JSON: "),
+    ('{"loc": "a"', "no JSON: "),
+    ('{"loc": NaN}', "no JSON: "),
+    ("[" * 5000, "no JSON: "),
+    ("null", "a line is a JSON object, not null"),
+    ('"https://example.com/"', 'a line is a JSON object, not "https://example.com/"'),
+    ("[1]", "a line is a JSON object, not a list"),
+    # no kind of line
+    ('{"type": "change"}', 'type: "change" is none of sitemap, candidate, problem, outcome; URL records have none'),
+    ('{"type": ["sitemap"]}', "type: a list is none of sitemap"),
+    ('{"type": 1}', "type: 1 is none of sitemap"),
+    # something is missing
+    ("{}", "URL record, loc: missing"),
+    ('{"loc": null}', "URL record, loc: null is not text"),
+    ('{"type": "sitemap"}', 'line of type "sitemap", loc: missing'),
+    ('{"type": "problem", "code": "D01"}', 'line of type "problem", severity: missing'),
+    ('{"type": "candidate", "url": "a"}', 'line of type "candidate", why: missing'),
+    (f'{{{LOC}, "images": [{{}}]}}', "URL record, images[0].loc: missing"),
+    # something is of another type
+    ('{"loc": 5}', "URL record, loc: 5 is not text"),
+    (f'{{{LOC}, "line": 1.5}}', "URL record, line: 1.5 is not a whole number"),
+    (f'{{{LOC}, "line": true}}', "URL record, line: true is not a whole number"),
+    (f'{{{LOC}, "priority": "0.5"}}', 'URL record, priority: "0.5" is not a number'),
+    (f'{{{LOC}, "priority": false}}', "URL record, priority: false is not a number"),
+    (f'{{{LOC}, "mobile": "yes"}}', 'URL record, mobile: "yes" is not true or false'),
+    (f'{{{LOC}, "images": {{}}}}', "URL record, images: an object is not a list"),
+    (f'{{{LOC}, "images": ["a.jpg"]}}', 'URL record, images[0]: "a.jpg" is not an object'),
+    (f'{{{LOC}, "news": []}}', "URL record, news: a list is not an object"),
+    (f'{{{LOC}, "news": {{"keywords": ["a", 1]}}}}', "URL record, news.keywords[1]: 1 is not text"),
+    (f'{{{LOC}, "videos": [{{}}, {{"price": [{{"value": []}}]}}]}}',
+     "URL record, videos[1].price[0].value: a list is not text, a number, true or false"),
+    (f'{{{LOC}, "videos": [{{"tvshow": {{"premier_date": "2024"}}}}]}}',
+     'URL record, videos[0].tvshow.premier_date: "2024" is not a date like 2024-01-31T08:30:00Z'),
+    (f'{{{LOC}, "extras": [{{"namespace": "", "name": "", "text": "", "attributes": {{"a": 1}}}}]}}',
+     "URL record, extras[0].attributes.a: 1 is not text"),
+    ('{"type": "outcome", "dropped": {"host": "1"}}',
+     'line of type "outcome", dropped.host: "1" is not a whole number'),
+    ('{"type": "outcome", "parents": "a"}', 'line of type "outcome", parents: "a" is not a list'),
+    # dates have one form
+    *(
+        (f'{{{LOC}, "lastmod": {value}}}', f"URL record, lastmod: {value} is not a date like 2024-01-31T08:30:00Z")
+        for value in [
+            '"2024-01-31"', '"2024-01-31T08:30:00"', '"2024-01-31T08:30:00+00:00"', '"2024-01-31 08:30:00Z"',
+            '"2024-02-31T08:30:00Z"', '"2024-01-31T25:30:00Z"', '"2024-01-31T08:30:00.1234567Z"', "1706689800",
+        ]
+    ),
+    # words have a list
+    (f'{{{LOC}, "lastmod_precision": "hour"}}',
+     'URL record, lastmod_precision: "hour" is none of year, month, day, minute, second, subsecond'),
+    ('{"type": "outcome", "why": "luck"}', 'line of type "outcome", why: "luck" is none of robots, '),
+    (f'{{{LOC}, "problems": [{{"code": "D01"}}, {{"code": "Z99"}}]}}',
+     'URL record, problems[1].code: "Z99" is no problem code'),
+    (f'{{{LOC}, "problems": [{{"field": "loc"}}]}}', "URL record, problems[0].code: missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "finding"), WRONG)
+def test_a_bad_line_is_a_usage_error_that_says_what_is_wrong(line: bytes | str, finding: str) -> None:
+    with pytest.raises(sr.UsageError) as failure:
+        sr.from_json(line)
+    assert str(failure.value).startswith(finding)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | numbers | texts, lambda each: st.lists(each) | (
+    st.dictionaries(st.sampled_from(["type", "loc", "lastmod", "problems", "images", "code", "sitemap"]) | texts, each)
+)))  # fmt: skip
+def test_any_json_is_a_record_or_a_usage_error(value: Any) -> None:
+    for form in (value, {"loc": "a", "videos": [value], "news": value, "problems": value}):
+        try:
+            record = sr.from_json(json.dumps(form))
+        except sr.UsageError:
+            continue
+        assert sr.from_json(sr.json_line(record)) == record
+
+
+# --- out ---
+
+
+@pytest.mark.parametrize("item", [None, "https://example.com/", {"loc": "a"}, sr.Image("a")])
+def test_what_is_no_record_has_no_line(item: object) -> None:
+    with pytest.raises(sr.UsageError, match=f"a {type(item).__name__} has no JSON line"):
+        sr.json_form(item)
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(2024, 1, 31, tzinfo=UTC), "2024-01-31T00:00:00Z"),
+        (datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC), "2024-01-31T08:30:00.25Z"),
+        (datetime(2024, 1, 31, 8, 30, 0, 1, tzinfo=UTC), "2024-01-31T08:30:00.000001Z"),
+        (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00Z"),
+        (datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(hours=2))), "2024-01-31T06:30:00Z"),
+        (datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(0), "Z")), "2024-01-31T08:30:00Z"),
+        (None, None),
+    ],
+)
+def test_a_date_is_always_a_full_stamp_in_utc(moment: datetime | None, text: str | None) -> None:
+    assert stamp(moment) == text
+
+
+def test_a_date_without_a_zone_is_refused() -> None:
+    with pytest.raises(sr.UsageError, match="2024-01-31T08:30:00 has no zone"):
+        sr.json_line(sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30)))
