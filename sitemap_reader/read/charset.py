@@ -1,6 +1,5 @@
-"""Charsets: the first bytes and a label in, a codec's name and a transcoder to UTF-8 out.
+"""Charsets: the first bytes and a label in, the name of a codec out, and what is to be said of it.
 
-No byte is dropped: what is invalid in the charset is read as windows-1252 (in UTF-16 and 32: U+FFFD) and counted.
 Labels are those of the WHATWG Encoding Standard, 4.2; any other is unknown, and none is guessed.
 """
 
@@ -8,14 +7,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Protocol
 
 import attrs
 
 HEAD_BYTES = 1024  # where BOM and XML declaration are looked for, as HTML's prescan does
 
-# Python's codec, and the labels that name it. Left out: ISO-2022-JP, whose escapes turn ASCII into something else
-# (read as UTF-8 its URLs are right), and the labels that stand for no text at all (replacement, x-user-defined).
+# Python's codec, and the labels that name it. Left out: those that stand for no text at all (replacement,
+# x-user-defined), and UTF-7, which WHATWG bans: it hides markup in ASCII.
 _LABELS_BY_CODEC = {
     "utf-8": "utf-8 utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
     "cp866": "866 cp866 csibm866 ibm866",
@@ -57,6 +55,7 @@ _LABELS_BY_CODEC = {
     "gb18030": "gb18030 gbk x-gbk gb2312 gb_2312 gb_2312-80 chinese csgb2312 csiso58gb231280 iso-ir-58",
     "big5hkscs": "big5 big5-hkscs cn-big5 csbig5 x-x-big5",
     "euc_jp": "euc-jp x-euc-jp cseucpkdfmtjapanese",
+    "iso2022_jp": "iso-2022-jp csiso2022jp",
     "cp932": "shift_jis shift-jis sjis x-sjis windows-31j ms932 ms_kanji csshiftjis",
     "cp949": "euc-kr windows-949 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 cseuckr "
     "csksc56011987 iso-ir-149",
@@ -69,7 +68,6 @@ _LABELS_BY_CODEC = {
 LABELS = {label: codec for codec, labels in _LABELS_BY_CODEC.items() for label in labels.split()}
 
 WIDE = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
-_MULTIBYTE = frozenset({"gb18030", "big5hkscs", "euc_jp", "cp932", "cp949"})
 
 # UTF-32's little-endian BOM begins with UTF-16's: the longer ones first.
 _BOMS = (
@@ -91,12 +89,15 @@ _DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\bencoding\s*=\s*(["'])\s*([^"'<>]{
 
 @attrs.frozen
 class Charset:
-    """What the bytes are to be read as; `skip` bytes of BOM come first. `note` says what is not as it should be."""
+    """What the bytes are to be read as; `skip` bytes of BOM come first. `note` says what is not as it should be.
+
+    `label` is the one that was believed, or that the note is about.
+    """
 
     codec: str
     skip: int = 0
     note: str | None = None
-    raw: str | None = None
+    label: str | None = None
 
 
 def detect(head: bytes, http_charset: str | None = None) -> Charset:
@@ -104,188 +105,46 @@ def detect(head: bytes, http_charset: str | None = None) -> Charset:
 
     `head` is the first 1,024 bytes, or all where there are fewer.
     """
+    declaration = _DECLARATION.search(head)
+    declared = declaration[2].decode("latin-1") if declaration else None
     for bom, codec in _BOMS:
         if head.startswith(bom):
-            return Charset(codec, len(bom), _not_utf8(f"begins as {codec}", codec))
+            return _evident(codec, len(bom), declared)
     for shape, codec in _SHAPES:
         if shape.match(head):
-            return Charset(codec, 0, _not_utf8(f"begins as {codec}", codec))
-    declaration = _DECLARATION.search(head)
-    labels = [declaration[2].decode("latin-1")] if declaration else []
-    labels += [http_charset] if http_charset else []
-    lie: Charset | None = None
+            return _evident(codec, 0, None)
+    return _stated([label for label in (declared, http_charset) if label])
+
+
+def _evident(codec: str, skip: int, declared: str | None) -> Charset:
+    """What the bytes show by themselves. (A declaration is only readable here behind the BOM of UTF-8.)"""
+    if codec != "utf-8":
+        return Charset(codec, skip, f"begins as {codec}, {_ASKED}")
+    if declared is None or _codec(declared) == codec:
+        return Charset(codec, skip)
+    return Charset(codec, skip, f"declared {declared}, but begins as utf-8 and is read as that", declared)
+
+
+def _stated(labels: list[str]) -> Charset:
+    """What the first label says that can be true."""
+    doubt = doubtful = None
     for label in labels:
-        codec = LABELS.get(label.strip().strip("\"'").lower(), "")
-        if codec not in WIDE:
-            return lie if lie and codec == "utf-8" else _declared(label, codec)
+        codec = _codec(label)
+        if codec and codec not in WIDE:
+            break
         # What was readable as ASCII is neither UTF-16 nor UTF-32 (nor did it look like that without).
-        lie = lie or Charset("utf-8", 0, f"declared {label}, which it is not; read as UTF-8", label)
-    return lie or Charset("utf-8")
+        doubt = doubt or (f"declared {label}, which it is not;" if codec else f'unknown charset "{label}",')
+        doubtful = doubtful or label
+    else:
+        label, codec = "UTF-8", "utf-8"
+    if doubt:
+        return Charset(codec, 0, f"{doubt} read as {label}", doubtful)
+    return Charset(codec, 0, None if codec == "utf-8" else f"declared {label}, {_ASKED}", label)
 
 
-def _declared(label: str, codec: str) -> Charset:
-    if not codec:
-        return Charset("utf-8", 0, f'unknown charset "{label}", read as UTF-8', label)
-    return Charset(codec, 0, _not_utf8(f"declared {label}", codec), None if codec == "utf-8" else label)
+def _codec(label: str) -> str:
+    """Python's name of a codec, or nothing where the label is unknown."""
+    return LABELS.get(label.strip().strip("\"'").lower(), "")
 
 
-def _not_utf8(finding: str, codec: str) -> str | None:
-    return None if codec == "utf-8" else f"{finding}, the protocol asks for UTF-8"
-
-
-# --- to UTF-8 --------------------------------------------------------------------------------------------------
-
-
-class Transcoder(Protocol):
-    """Bytes in, UTF-8 out; `invalid` counts the bytes that are none in the charset (code units in UTF-16 and 32)."""
-
-    invalid: int
-
-    def feed(self, data: bytes) -> bytes:
-        """The UTF-8 of these bytes; the beginning of a character waits for its end."""
-
-    def close(self) -> bytes:
-        """The UTF-8 of a beginning that is still waiting: it is invalid."""
-
-
-def transcoder(codec: str) -> Transcoder:
-    """A fresh transcoder for one of the codecs in LABELS."""
-    if codec == "utf-8":
-        return _Utf8()
-    if codec in WIDE:
-        return _Wide(codec)
-    return _Multibyte(codec) if codec in _MULTIBYTE else _SingleByte(codec)
-
-
-def _as_windows_1252(byte: int) -> str:
-    # WHATWG's index maps the five bytes that Python leaves undefined to the C1 controls of the same number.
-    try:
-        return bytes((byte,)).decode("cp1252")
-    except UnicodeDecodeError:
-        return chr(byte)
-
-
-_WINDOWS_1252 = [_as_windows_1252(byte) for byte in range(256)]
-# What the error handler "surrogateescape" leaves of an invalid byte, and what the byte says in windows-1252.
-_ESCAPED = re.compile("[\udc80-\udcff]+")
-_UNESCAPE = {0xDC00 + byte: _WINDOWS_1252[byte] for byte in range(0x80, 0x100)}
-
-
-def _unescape(text: str) -> tuple[str, int]:
-    """The text with its escaped bytes read as windows-1252, and their number."""
-    invalid = 0
-
-    def unescaped(match: re.Match[str]) -> str:
-        nonlocal invalid
-        invalid += len(match[0])
-        return match[0].translate(_UNESCAPE)
-
-    return _ESCAPED.sub(unescaped, text), invalid
-
-
-# The Unicode Standard, table 3-7: well-formed UTF-8 that lacks its end.
-_UTF8_BEGINNING = re.compile(
-    rb"""
-    (?: [\xc2-\xdf]
-      | \xe0[\xa0-\xbf]? | [\xe1-\xec\xee\xef][\x80-\xbf]? | \xed[\x80-\x9f]?
-      | \xf0(?:[\x90-\xbf][\x80-\xbf]?)? | [\xf1-\xf3][\x80-\xbf]{0,2} | \xf4(?:[\x80-\x8f][\x80-\xbf]?)?
-    )\Z
-    """,
-    re.VERBOSE,
-)
-
-
-class _Utf8:
-    """Checks; valid chunks pass as the objects they are."""
-
-    def __init__(self) -> None:
-        self.invalid = 0
-        self._held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        if self._held:
-            data = self._held + data
-            self._held = b""
-        if data.isascii():
-            return data
-        beginning = _UTF8_BEGINNING.search(data, max(0, len(data) - 3))
-        if beginning:
-            self._held = beginning[0]
-            data = data[: beginning.start()]
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return self._mend(data)
-        return data
-
-    def close(self) -> bytes:
-        held, self._held = self._held, b""
-        return self._mend(held)
-
-    def _mend(self, data: bytes) -> bytes:
-        text, invalid = _unescape(data.decode("utf-8", "surrogateescape"))
-        self.invalid += invalid
-        return text.encode()
-
-
-class _SingleByte:
-    """One table of 256 characters."""
-
-    def __init__(self, codec: str) -> None:
-        self.invalid = 0
-        table = bytes(range(256)).decode(codec, "replace")
-        undefined = [byte for byte in range(256) if table[byte] == "\ufffd"]
-        self._table = "".join(_WINDOWS_1252[byte] if byte in undefined else table[byte] for byte in range(256))
-        # windows-1252 itself has no invalid bytes: see _as_windows_1252.
-        invalid = [] if codec == "cp1252" else undefined
-        self._valid = bytes(byte for byte in range(256) if byte not in invalid)
-
-    def feed(self, data: bytes) -> bytes:
-        self.invalid += len(data.translate(None, self._valid))
-        return codecs.charmap_decode(data, "strict", self._table)[0].encode()
-
-    def close(self) -> bytes:
-        return b""
-
-
-class _Multibyte:
-    """Python's incremental decoder. An invalid byte stands for itself alone, the next may begin a character."""
-
-    def __init__(self, codec: str) -> None:
-        self.invalid = 0
-        self._decoder = codecs.getincrementaldecoder(codec)("surrogateescape")
-
-    def feed(self, data: bytes) -> bytes:
-        text = self._decoder.decode(data)
-        try:
-            return text.encode()
-        except UnicodeEncodeError:  # escaped bytes are in it
-            text, invalid = _unescape(text)
-            self.invalid += invalid
-            return text.encode()
-
-    def close(self) -> bytes:
-        waiting = self._decoder.getstate()[0]
-        self.invalid += len(waiting)
-        return "".join(_WINDOWS_1252[byte] for byte in waiting).encode()
-
-
-class _Wide:
-    """UTF-16 and UTF-32: what is invalid goes by code units, or all that follows would be out of step.
-
-    A U+FFFD of the document's own counts as well: it stands for the same damage, done earlier.
-    """
-
-    def __init__(self, codec: str) -> None:
-        self.invalid = 0
-        self._decoder = codecs.getincrementaldecoder(codec)("replace")
-
-    def feed(self, data: bytes) -> bytes:
-        return self._count(self._decoder.decode(data))
-
-    def close(self) -> bytes:
-        return self._count(self._decoder.decode(b"", final=True))
-
-    def _count(self, text: str) -> bytes:
-        self.invalid += text.count("\ufffd")
-        return text.encode()
+_ASKED = "the protocol asks for UTF-8"

@@ -23,11 +23,13 @@ Dialect = Literal["w3c", "rss"]
 Parts = dict[str, "str | None"]
 
 
-@attrs.frozen
+# Not frozen, which would take a third of the time of reading a stamp.
+@attrs.define
 class Date:
     """An instant as it was stated: `moment` is aware, UTC, the start of the period that `precision` names.
 
-    `repair` is None for a clean form, else a phrase that says what was read into the text.
+    `repair` is None for a clean form, else a phrase that says what was read into the text. A text that is read again
+    gives the same object: it is not to be changed.
     """
 
     moment: datetime
@@ -48,6 +50,10 @@ def parse_date(text: str, dialect: Dialect = "w3c") -> Date | None:
     'space instead of T; no zone, read as UTC'
     >>> parse_date("11/09/2025")
     """
+    return _remembered(text, dialect) if len(text) <= _REMEMBERED_CHARACTERS else _read(text, dialect)
+
+
+def _read(text: str, dialect: Dialect) -> Date | None:
     clean = _W3C.fullmatch(text)
     if clean is not None:
         return _stamp(text) if clean.lastgroup == "stamp" else _period(text)
@@ -56,6 +62,12 @@ def parse_date(text: str, dialect: Dialect = "w3c") -> Date | None:
         if match is not None:
             return read(match.groupdict(), dialect)
     return None
+
+
+# Most sites have few different dates, and those without a date have one text for it. What is longer than any date
+# that people write would only take memory.
+_REMEMBERED_CHARACTERS = 40
+_remembered = lru_cache(maxsize=2048)(_read)
 
 
 def period_end(moment: datetime, precision: str) -> datetime:
@@ -109,7 +121,6 @@ def _stamp(text: str) -> Date | None:
     return Date(moment, "subsecond" if text[19] == "." else "second")
 
 
-@lru_cache(maxsize=4096)  # days repeat within a site, stamps do not
 def _period(text: str) -> Date | None:
     year, month, day = text[:4], text[5:7], text[8:]
     try:

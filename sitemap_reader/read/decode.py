@@ -13,8 +13,9 @@ import attrs
 
 from ..errors import DocumentChanged
 from ..limits import PROTOCOL_MAX_BYTES
-from . import charset
+from .charset import HEAD_BYTES, WIDE, Charset, detect
 from .gunzip import STEP_BYTES, Fault, Gunzip
+from .transcode import Transcoder, transcoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -105,7 +106,6 @@ class Decoder:
             self._hash.update(chunk)
             yield from self._text.feed(chunk)
 
-
     @property
     def is_shorter(self) -> bool:
         """Whether less has come so far than the prefix that was to be expected."""
@@ -135,13 +135,13 @@ class _Text:
         self._faults = faults
         self._http_charset = http_charset
         self._head = b""
-        self._codec = ""
-        self._transcoder: charset.Transcoder | None = None
+        self._charset = Charset("utf-8")
+        self._transcoder: Transcoder | None = None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         if self._transcoder is None:
             data = self._head = self._head + data
-            if len(data) < charset.HEAD_BYTES:
+            if len(data) < HEAD_BYTES:
                 return
             yield from self._start()
         else:
@@ -156,21 +156,28 @@ class _Text:
         rest = self._transcoder.close() if whole else b""
         if rest:
             yield rest
-        if self._transcoder.invalid:
-            units, stand_in = ("code units", "U+FFFD") if self._codec in charset.WIDE else ("bytes", "windows-1252")
-            message = f"invalid in {self._codec}, read as {stand_in}: {self._transcoder.invalid:,} {units}"
+        self._note(self._transcoder)
+
+    def _note(self, transcoder: Transcoder) -> None:
+        """What was declared, and whether that was true, which only the end can tell; then what was invalid."""
+        found = self._charset
+        note = found.note
+        if transcoder.utf8:
+            note = f"declared {found.label}, but it holds UTF-8: {transcoder.utf8:,} characters are read as that"
+        if note:
+            self._faults.append(Fault("S07", note, raw=found.label))
+        if transcoder.invalid:
+            units, stand_in = ("code units", "U+FFFD") if found.codec in WIDE else ("bytes", "windows-1252")
+            message = f"invalid in {found.codec}, read as {stand_in}: {transcoder.invalid:,} {units}"
             self._faults.append(Fault("S07", message))
 
     def _start(self) -> Iterator[bytes]:
-        found = charset.detect(self._head[: charset.HEAD_BYTES], self._http_charset)
-        self._codec = found.codec
-        self._transcoder = charset.transcoder(found.codec)
-        if found.note:
-            self._faults.append(Fault("S07", found.note, raw=found.raw))
+        found = self._charset = detect(self._head[:HEAD_BYTES], self._http_charset)
+        self._transcoder = transcoder(found.codec)
         data, self._head = self._head[found.skip :], b""
         return self._transcode(self._transcoder, data)
 
-    def _transcode(self, transcoder: charset.Transcoder, data: bytes) -> Iterator[bytes]:
+    def _transcode(self, transcoder: Transcoder, data: bytes) -> Iterator[bytes]:
         for start in range(0, len(data), STEP_BYTES):
             # The usual chunk is short enough, and slicing all of a bytes object copies nothing.
             out = transcoder.feed(data[start : start + STEP_BYTES])

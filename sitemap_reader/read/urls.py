@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 Note = tuple[str, str]
 
-# XML white space and Unicode's White_Space; str.strip() alone would take the separators U+001C to U+001F too.
+# XML white space and Unicode's White_Space (str.strip() alone would take the separators U+001C to U+001F too), and the
+# byte order mark, which stands before a URL where files were joined: no URL begins with it.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_PORT = 65_535
@@ -259,9 +260,22 @@ def _ascii_host(written: str) -> str:
         if len(name) > MAX_HOST_CHARACTERS:
             raise _Refused("U15", "unusable host")
         labels = idna.uts46_remap(name, std3_rules=False).split(".")
-        return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels)
+        return ".".join(map(_punycode, labels))
     except UnicodeError as exc:  # idna.IDNAError is one
         raise _Refused("U15", "host is no internationalised name") from exc
+
+
+def _punycode(label: str) -> str:
+    """One label, mapped before, in ASCII."""
+    import idna
+
+    if label.isascii():
+        return label
+    try:
+        return idna.alabel(label).decode()
+    except idna.InvalidCodepoint:
+        # Emoji, or `_` beside `ü`: IDNA 2008 has them not, but hosts with them exist, and browsers go there (UTS 46).
+        return "xn--" + label.encode("punycode").decode()
 
 
 # --- parts of clean URLs -------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_reader.jsonl import stamp
+from sitemap_reader.read import dates
 from sitemap_reader.read.dates import Date, parse_date, period_end
-from sitemap_reader.records import stamp
 
 CLEAN = [
     # the six W3C levels
@@ -150,6 +151,150 @@ def test_rfc_822_without_a_zone_is_mended_in_rss_too():
 @pytest.mark.parametrize("dialect", ["w3c", "rss"])
 def test_what_is_no_date_gives_none(text, dialect):
     assert parse_date(text, dialect) is None
+
+
+# --- the dialects that are known, group by group, each variant of them ---
+
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+SPACE, OFFSET, RFC_822 = "space instead of T", "offset not written as +hh:mm", "RFC 822 form"
+DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
+    "the start of the period": [
+        ("2014", "2014-01-01T00:00:00Z", "year", None),
+        ("2014-06", "2014-06-01T00:00:00Z", "month", None),
+        ("2014-06-03", "2014-06-03T00:00:00Z", "day", None),
+    ],
+    "an instant": [
+        ("2014-06-03T10:30Z", "2014-06-03T10:30:00Z", "minute", None),
+        ("2014-06-03T10:30:00+01:00", "2014-06-03T09:30:00Z", "second", None),
+        ("2014-06-03T10:30+01:00", "2014-06-03T09:30:00Z", "minute", None),
+    ],
+    "fractions of 1 to 9 digits": [
+        (f"2014-06-03T10:30:00.{'123456789'[:digits]}Z", f"2014-06-03T10:30:00.{'123456'[:digits]}Z", "subsecond", None)
+        for digits in range(1, 10)
+    ],
+    "fractions in other forms": [
+        ("2014-06-03T10:30:00.5+01:00", "2014-06-03T09:30:00.5Z", "subsecond", None),
+        ("2014-06-03 10:30:00.123456789", "2014-06-03T10:30:00.123456Z", "subsecond", f"{SPACE}; {NO_ZONE}"),
+        ("2014-06-03T10:30:00.123456789+0100", "2014-06-03T09:30:00.123456Z", "subsecond", OFFSET),
+        ("2014-06-03T10:30.5Z", None, None, None),
+        ("2014-06-03T10:30:00,5Z", None, None, None),
+    ],
+    "t and z": [
+        ("2014-06-03t10:30:00z", "2014-06-03T10:30:00Z", "second", None),
+        ("2014-06-03t10:30:00Z", "2014-06-03T10:30:00Z", "second", None),
+        ("2014-06-03T10:30:00z", "2014-06-03T10:30:00Z", "second", None),
+        ("2014-06-03t10:30:00.5+01:00", "2014-06-03T09:30:00.5Z", "subsecond", None),
+        ("2014-06-03 10:30:00z", "2014-06-03T10:30:00Z", "second", SPACE),
+    ],
+    "offsets to +-14:00": [
+        ("2014-06-03T10:30:00+14:00", "2014-06-02T20:30:00Z", "second", None),
+        ("2014-06-03T10:30:00-14:00", "2014-06-04T00:30:00Z", "second", None),
+        ("2014-06-03T10:30:00+13:59", "2014-06-02T20:31:00Z", "second", None),
+        ("2014-06-03T10:30:00-12:45", "2014-06-03T23:15:00Z", "second", None),
+        ("2014-06-03T10:30:00+1400", "2014-06-02T20:30:00Z", "second", OFFSET),
+        ("2014-06-03T10:30:00-14", "2014-06-04T00:30:00Z", "second", OFFSET),
+        *((f"2014-06-03T10:30:00{offset}", None, None, None)
+          for offset in ["+14:01", "-14:01", "+14:30", "+15:00", "-15:00", "+1401", "+15", "+24:00", "+99:99"]),
+    ],
+    "no T, no zone, no minutes in it, no zeros, slashes": [
+        ("2014-06-03 10:30:00", "2014-06-03T10:30:00Z", "second", f"{SPACE}; {NO_ZONE}"),
+        ("2014-06-03 10:30", "2014-06-03T10:30:00Z", "minute", f"{SPACE}; {NO_ZONE}"),
+        ("2014-06-03T10:30:00", "2014-06-03T10:30:00Z", "second", NO_ZONE),
+        ("2014-06-03T10:30:00+0100", "2014-06-03T09:30:00Z", "second", OFFSET),
+        ("2014-06-03T10:30:00+01", "2014-06-03T09:30:00Z", "second", OFFSET),
+        ("2014-06-03 10:30:00 +0100", "2014-06-03T09:30:00Z", "second", f"{SPACE}; space before the zone; {OFFSET}"),
+        ("2014-6-3", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
+        ("2014-6-03", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
+        ("2014/06/03", "2014-06-03T00:00:00Z", "day", "/ instead of -"),
+        ("2014/06", "2014-06-01T00:00:00Z", "month", "/ instead of -"),
+        ("2014/06/03 10:30:00", "2014-06-03T10:30:00Z", "second", f"/ instead of -; {SPACE}; {NO_ZONE}"),
+    ],
+    "RFC 822": [
+        ("Wed, 03 Jun 2014 10:30:00 GMT", "2014-06-03T10:30:00Z", "second", RFC_822),
+        ("Wed, 03 Jun 14 10:30:00 GMT", "2014-06-03T10:30:00Z", "second", RFC_822),
+        ("03 Jun 2014 10:30:00 GMT", "2014-06-03T10:30:00Z", "second", RFC_822),
+        ("Wed, 03 Jun 2014 10:30 GMT", "2014-06-03T10:30:00Z", "minute", RFC_822),
+        ("3 Jun 14 10:30 +0200", "2014-06-03T08:30:00Z", "minute", RFC_822),
+        ("Wed, 03 Jun 2014 10:30:00", "2014-06-03T10:30:00Z", "second", f"{RFC_822}; {NO_ZONE}"),
+        ("Wed, 03 Jun 2014 24:00:00 GMT", "2014-06-04T00:00:00Z", "second", f"{RFC_822}; 24:00, read as the next day"),
+        ("Wed, 03 Jun 2014 10:30:60 GMT", "2014-06-03T10:30:59Z", "second", f"{RFC_822}; :60, read as :59"),
+        *((f"1 {month} 2014 00:00 GMT", f"2014-{number:02}-01T00:00:00Z", "minute", RFC_822)
+          for number, month in enumerate(MONTHS, 1)),
+        *((f"{day}, 03 Jun 2014 10:30:00 GMT", "2014-06-03T10:30:00Z", "second", RFC_822)
+          for day in ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]),
+        ("Tuesday, 03 Jun 2014 10:30:00 GMT", None, None, None),
+        ("Tue, 03 June 2014 10:30:00 GMT", None, None, None),
+        ("Tue Jun  3 10:30:00 2014", None, None, None),  # asctime
+    ],
+    "zones by name": [
+        *((f"03 Jun 2014 10:30:00 {name}", f"2014-06-03T{10 - hours}:30:00Z", "second", RFC_822)
+          for name, hours in [("UT", 0), ("UTC", 0), ("GMT", 0), ("Z", 0), ("EST", -5), ("EDT", -4), ("CST", -6),
+                              ("CDT", -5), ("MST", -7), ("MDT", -6), ("PST", -8), ("PDT", -7), ("pdt", -7)]),
+        *((f"03 Jun 2014 10:30:00 {name}", None, None, None) for name in ["CET", "BST", "IST", "JST", "A", "Y", "XX"]),
+        ("2014-06-03T10:30:00 GMT", None, None, None),
+        ("2014-06-03T10:30:00EST", None, None, None),
+    ],
+    "24:00 and :60": [
+        ("2014-06-03T24:00:00Z", "2014-06-04T00:00:00Z", "second", "24:00, read as the next day"),
+        ("2014-02-28T24:00Z", "2014-03-01T00:00:00Z", "minute", "24:00, read as the next day"),
+        ("2014-06-03 24:00:00", "2014-06-04T00:00:00Z", "second", f"{SPACE}; {NO_ZONE}; 24:00, read as the next day"),
+        ("2014-06-30T23:59:60Z", "2014-06-30T23:59:59Z", "second", ":60, read as :59"),
+        ("2014-07-01T01:59:60.5+02:00", "2014-06-30T23:59:59.5Z", "subsecond", ":60, read as :59"),
+        ("2014-06-03T24:00:00.1Z", None, None, None),
+    ],
+    "ten digits, or thirteen": [
+        ("1401791400", "2014-06-03T10:30:00Z", "second", "epoch seconds"),
+        ("1401791400123", "2014-06-03T10:30:00.123Z", "subsecond", "epoch milliseconds"),
+        ("1401791400000", "2014-06-03T10:30:00Z", "subsecond", "epoch milliseconds"),
+        *(("1" * digits, None, None, None) for digits in [5, 6, 7, 8, 9, 11, 12, 14, 16, 19, 5000]),
+    ],
+    "no dates": [
+        *((text, None, None, None)
+          for text in ["2014-02-31", "0000-00-00", "11/09/2025", "yesterday", "2026-W46-2", "20261110",
+                       "2014-06-03T10:30:00+19:00"]),
+    ],
+}  # fmt: skip
+ROWS = [pytest.param(*row, id=f"{group}: {row[0][:40]}") for group, rows in DIALECTS.items() for row in rows]
+
+
+@pytest.mark.parametrize(("text", "moment", "precision", "repair"), ROWS)
+def test_each_variant_of_each_dialect(text, moment, precision, repair):
+    expected = None if moment is None else (moment, precision, repair)
+    assert form(parse_date(text)) == expected
+    if expected and repair:  # what is usual in a feed is no repair there
+        expected = (moment, precision, repair.removeprefix(RFC_822).removeprefix("; ") or None)
+    assert form(parse_date(text, "rss")) == expected
+
+
+# --- repeated texts ---
+
+
+@pytest.mark.parametrize("text", ["2014-06-03T10:30:00Z", "2014-06-03 10:30", "3 Jun 2014 10:30 GMT", "1401791400"])
+def test_a_repeated_text_costs_no_second_reading(text):
+    first = parse_date(text)
+    assert first is not None
+    assert parse_date(text) is first
+
+
+def test_an_unreadable_text_costs_no_second_reading(monkeypatch):
+    assert parse_date("no date at all") is None
+    monkeypatch.setattr(dates, "_read", lambda *_: pytest.fail("read again"))
+    assert parse_date("no date at all") is None
+
+
+def test_dialects_are_remembered_apart():
+    text = "5 Jun 2014 10:30:00 GMT"
+    assert [parse_date(text, dialect).repair for dialect in ("rss", "w3c", "rss")] == [None, RFC_822, None]
+
+
+def test_memory_for_repeated_texts_is_bounded():
+    for number in range(5000):
+        parse_date(f"2014-06-03T10:30:00.{number}Z")
+    remembered = dates._remembered.cache_info()
+    assert remembered.currsize <= remembered.maxsize <= 4096
+    parse_date("x" * 41)
+    parse_date("2014-06-03T10:30:00." + "1" * 41 + "Z")
+    assert dates._remembered.cache_info().misses == remembered.misses  # long texts are not kept
 
 
 near_dates = st.from_regex(

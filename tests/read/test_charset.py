@@ -1,0 +1,391 @@
+"""Which charset a document is in, what is said of it, and what becomes of bytes that are none in it."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.limits import Limits
+from sitemap_reader.read.charset import LABELS
+from sitemap_reader.read.decode import Decoder
+
+CAFE = "https://example.com/caf\u00e9"
+JAPANESE = "\u65e5\u672c"
+RUSSIAN = "\u043f\u0440\u0438\u0432\u0435\u0442"
+UTF_8_BOM = codecs.BOM_UTF8
+
+
+def decode(data: bytes, http: str | None = None, size: int = 1 << 20) -> tuple[str, Decoder]:
+    decoder = Decoder(Limits(), http)
+    out = b"".join(b"".join(decoder.feed(data[at : at + size])) for at in range(0, len(data), size))
+    return (out + b"".join(decoder.close())).decode(), decoder
+
+
+def notes(decoder: Decoder) -> list[str]:
+    assert {fault.code for fault in decoder.faults} <= {"S07"}
+    assert decoder.complete
+    return [fault.message for fault in decoder.faults]
+
+
+def xml(label: str | None, text: str = CAFE) -> str:
+    encoding = "" if label is None else f' encoding="{label}"'
+    return f'<?xml version="1.0"{encoding}?><loc>{text}</loc>'
+
+
+def begins(codec: str) -> list[str]:
+    return [f"begins as {codec}, the protocol asks for UTF-8"]
+
+
+def declared(label: str) -> list[str]:
+    return [f"declared {label}, the protocol asks for UTF-8"]
+
+
+def lies(label: str, characters: int) -> list[str]:
+    return [f"declared {label}, but it holds UTF-8: {characters} characters are read as that"]
+
+
+def invalid(codec: str, count: int, stand_in: str = "windows-1252") -> list[str]:
+    units = "code units" if stand_in == "U+FFFD" else "bytes"
+    return [f"invalid in {codec}, read as {stand_in}: {count} {units}"]
+
+
+def true(text: str, codec: str, label: str) -> tuple[bytes, str, str, list[str]]:
+    """The row of a document that is what HTTP says."""
+    return text.encode(codec), label, text, declared(label)
+
+
+# What the document holds, what HTTP says; what it is read as; what is noted.
+PRECEDENCE = {
+    # 1. the BOM, over all
+    "utf-8 bom": (UTF_8_BOM + xml("UTF-8").encode(), None, xml("UTF-8"), []),
+    "utf-8 bom over http": (UTF_8_BOM + xml(None).encode(), "windows-1251", xml(None), []),
+    "utf-8 bom over the declaration": (
+        UTF_8_BOM + xml("iso-8859-1").encode(), None, xml("iso-8859-1"),
+        ["declared iso-8859-1, but begins as utf-8 and is read as that"],
+    ),
+    "utf-8 bom over an unknown label": (
+        UTF_8_BOM + xml("x-klingon").encode(), None, xml("x-klingon"),
+        ["declared x-klingon, but begins as utf-8 and is read as that"],
+    ),
+    "utf-16-le bom over a declaration of utf-8": (
+        codecs.BOM_UTF16_LE + xml("utf-8").encode("utf-16-le"), "utf-8", xml("utf-8"), begins("utf-16-le"),
+    ),
+    "utf-16-be bom, declared little-endian": (
+        codecs.BOM_UTF16_BE + xml("UTF-16LE").encode("utf-16-be"), None, xml("UTF-16LE"), begins("utf-16-be"),
+    ),
+    "utf-32-le bom, which begins as utf-16's": (
+        codecs.BOM_UTF32_LE + xml("utf-32").encode("utf-32-le"), None, xml("utf-32"), begins("utf-32-le"),
+    ),
+    "utf-32-be bom": (
+        codecs.BOM_UTF32_BE + xml(None).encode("utf-32-be"), "utf-16", xml(None), begins("utf-32-be"),
+    ),
+    # 2. the look of the first characters: XML 1.0, appendix F
+    "utf-16-le without bom": (xml("utf-16").encode("utf-16-le"), None, xml("utf-16"), begins("utf-16-le")),
+    "utf-16-be without bom": (xml("utf-16").encode("utf-16-be"), None, xml("utf-16"), begins("utf-16-be")),
+    "utf-16-le, declared big-endian": (
+        xml("UTF-16BE").encode("utf-16-le"), "utf-16be", xml("UTF-16BE"), begins("utf-16-le"),
+    ),
+    "utf-16-be, declared little-endian": (
+        xml("UTF-16LE").encode("utf-16-be"), None, xml("UTF-16LE"), begins("utf-16-be"),
+    ),
+    "utf-16-le, declared nothing": ((CAFE + "\n").encode("utf-16-le"), None, CAFE + "\n", begins("utf-16-le")),
+    "utf-32-le without bom": (xml("utf-32").encode("utf-32-le"), None, xml("utf-32"), begins("utf-32-le")),
+    "utf-32-be without bom": (xml("utf-32").encode("utf-32-be"), "utf-8", xml("utf-32"), begins("utf-32-be")),
+    # 3. the declaration, over HTTP (RFC 7303 has it the other way round; servers guess, documents less often)
+    "utf-8 over http": (xml("utf-8").encode(), "iso-8859-1", xml("utf-8"), []),
+    "windows-1251 over http": (
+        xml("windows-1251", RUSSIAN).encode("cp1251"), "utf-8", xml("windows-1251", RUSSIAN), declared("windows-1251"),
+    ),
+    "in single quotes and wide": (
+        b"<?xml version = '1.0'\n encoding = ' KOI8-R ' ?>" + RUSSIAN.encode("koi8-r"), None,
+        f"<?xml version = '1.0'\n encoding = ' KOI8-R ' ?>{RUSSIAN}", declared("KOI8-R"),
+    ),
+    "behind junk": (
+        b"\n junk " + xml("koi8-r", RUSSIAN).encode("koi8-r"), None, "\n junk " + xml("koi8-r", RUSSIAN),
+        declared("koi8-r"),
+    ),
+    "in another instruction": (
+        b"<?xml-stylesheet encoding='koi8-r'?>" + RUSSIAN.encode(), None,
+        f"<?xml-stylesheet encoding='koi8-r'?>{RUSSIAN}", [],
+    ),
+    # 4. HTTP
+    "http alone": (RUSSIAN.encode("cp1251"), "windows-1251", RUSSIAN, declared("windows-1251")),
+    "http, quoted": (RUSSIAN.encode("koi8-r"), ' "koi8-r" ', RUSSIAN, declared(' "koi8-r" ')),
+    "http beside a declaration without a charset": (
+        xml(None, RUSSIAN).encode("cp1251"), "windows-1251", xml(None, RUSSIAN), declared("windows-1251"),
+    ),
+    "an empty declaration": (xml("").encode(), None, xml(""), []),
+    "http behind an empty declaration": (
+        xml("", RUSSIAN).encode("cp1251"), "windows-1251", xml("", RUSSIAN), declared("windows-1251"),
+    ),
+    "http behind an unknown label": (
+        xml("x-klingon", RUSSIAN).encode("cp1251"), "windows-1251", xml("x-klingon", RUSSIAN),
+        ['unknown charset "x-klingon", read as windows-1251'],
+    ),
+    "http behind a lie": (
+        xml("utf-16", RUSSIAN).encode("cp1251"), "windows-1251", xml("utf-16", RUSSIAN),
+        ["declared utf-16, which it is not; read as windows-1251"],
+    ),
+    "http that says utf-8 behind a lie": (
+        xml("utf-16").encode(), "utf-8", xml("utf-16"), ["declared utf-16, which it is not; read as utf-8"],
+    ),
+    "an unknown label behind a lie": (
+        xml("utf-16").encode(), "x-klingon", xml("utf-16"), ["declared utf-16, which it is not; read as UTF-8"],
+    ),
+    "http that is empty": (CAFE.encode(), "", CAFE, []),
+    # 5. UTF-8
+    "nothing said": (CAFE.encode(), None, CAFE, []),
+    "nothing there": (b"", None, "", []),
+    "nothing there but a bom": (UTF_8_BOM, None, "", []),
+    # declarations of what it cannot be
+    "utf-16 that is ascii": (xml("utf-16", "a").encode(), None, xml("utf-16", "a"),
+                             ["declared utf-16, which it is not; read as UTF-8"]),
+    "utf-32 by http, that is ascii": (b"<loc>a</loc>", "utf-32", "<loc>a</loc>",
+                                      ["declared utf-32, which it is not; read as UTF-8"]),
+}  # fmt: skip
+
+WESTERN = {
+    "declared truly": (xml("iso-8859-1").encode("cp1252"), None, xml("iso-8859-1"), declared("iso-8859-1")),
+    "ascii only": (xml("us-ascii", "a").encode(), None, xml("us-ascii", "a"), declared("us-ascii")),
+    "declared, and utf-8": (xml("iso-8859-1").encode(), None, xml("iso-8859-1"), lies("iso-8859-1", 1)),
+    "us-ascii, and utf-8": (xml("US-ASCII").encode(), None, xml("US-ASCII"), lies("US-ASCII", 1)),
+    "windows-1252, and utf-8": (xml("windows-1252").encode(), None, xml("windows-1252"), lies("windows-1252", 1)),
+    "iso-8859-15, and utf-8": (xml("iso-8859-15").encode(), None, xml("iso-8859-15"), lies("iso-8859-15", 1)),
+    "by http, and utf-8": (xml(None).encode(), "ISO-8859-1", xml(None), lies("ISO-8859-1", 1)),
+    "by http behind a lie, and utf-8": (xml("utf-16").encode(), "latin1", xml("utf-16"), lies("utf-16", 1)),
+    "any script": (f"{RUSSIAN}{JAPANESE}\U0001f600".encode(), "latin1", f"{RUSSIAN}{JAPANESE}\U0001f600",
+                   lies("latin1", 9)),
+    "both in one document": (b"\xe9 \xc3\xa9 \xe9\xc3\xa9 \x80", "latin1", "\u00e9 \u00e9 \u00e9\u00e9 \u20ac",
+                             lies("latin1", 2)),
+    "nothing is invalid": (b"\x81\x8d\x8f\x90\x9d\xff\xc0\xc1", "latin1", "\x81\x8d\x8f\x90\x9d\u00ff\u00c0\u00c1",
+                           declared("latin1")),
+    "ill-formed utf-8": (b"\xc0\xaf \xed\xa0\x80 \xf5\x80\x80\x80", "latin1",
+                         "\u00c0\u00af \u00ed\u00a0\u20ac \u00f5\u20ac\u20ac\u20ac", declared("latin1")),
+    "cut within utf-8": (b"\xe2\x82", "latin1", "\u00e2\u201a", declared("latin1")),
+    "cut behind utf-8": (b"\xc3\xa9\xe2\x82", "latin1", "\u00e9\u00e2\u201a", lies("latin1", 1)),
+    "the euro sign of iso-8859-15": (b"\xa4\x80", "iso-8859-15", "\u20ac\x80", declared("iso-8859-15")),
+    # Western letters with signs behind them, that are no UTF-8
+    "quotes": true("\u00abcaf\u00e9\u00bb \u201c\u00e0\u201d \u00f1\u2019\u2026 1\u00a0\u20ac", "cp1252", "latin1"),
+    "French, Finnish": true("c\u0153ur \u0152uvre \u0161akki \u017dena", "cp1252", "latin1"),
+    "a German headline": true("\u201eSpa\u00df\u201c \u00bbGru\u00df\u00ab gro\u00df\u00a0\u2026", "cp1252", "latin1"),
+    "a German headline in utf-8": ("\u201eSpa\u00df\u201c".encode(), "latin1", "\u201eSpa\u00df\u201c",
+                                   lies("latin1", 3)),
+    "a capital before a sign is taken for utf-8": (b"NESCAF\xc9\xae", "latin1", "NESCAF\u026e", lies("latin1", 1)),
+}  # fmt: skip
+
+# Elsewhere the declaration holds, whatever the bytes look like.
+OTHERS = {
+    "Cyrillic that is utf-8 too": true("\u0413\u00a9 \u0420\u00b0", "cp1251", "windows-1251"),
+    "Polish that is utf-8 too": true("K\u00d3\u0141", "cp1250", "windows-1250"),
+    "Turkish that is utf-8 too": true("BE\u015e\u0130KTA\u015e\u2019IN", "cp1254", "iso-8859-9"),
+    "Shift_JIS that is utf-8 too": true("\uff83\uff69", "cp932", "shift_jis"),
+    "utf-8 declared windows-1251": ("\u00e9".encode(), "windows-1251", "\u0413\u00a9", declared("windows-1251")),
+    # labels that stand for no charset
+    "utf-7": (b"<a>+AOk-</a>", "utf-7", "<a>+AOk-</a>", ['unknown charset "utf-7", read as UTF-8']),
+    "x-user-defined": (CAFE.encode(), "x-user-defined", CAFE, ['unknown charset "x-user-defined", read as UTF-8']),
+    # ends and odd bytes
+    "utf-8 cut within a character": (b"caf\xc3", None, "caf\u00c3", invalid("utf-8", 1)),
+    "utf-8 cut within four bytes": (b"\xf0\x9f\x98", None, "\u00f0\u0178\u02dc", invalid("utf-8", 3)),
+    "Shift_JIS cut within a character": (JAPANESE.encode("cp932") + b"\x93", "shift_jis", JAPANESE + "\u201c",
+                                         declared("shift_jis") + invalid("cp932", 1)),
+    "utf-16 cut within a character": (codecs.BOM_UTF16_LE + "ab".encode("utf-16-le") + b"c", None, "ab\ufffd",
+                                      begins("utf-16-le") + invalid("utf-16-le", 1, "U+FFFD")),
+    "utf-16 cut within a pair": (codecs.BOM_UTF16_BE + "a\U0001f600".encode("utf-16-be")[:-2], None, "a\ufffd",
+                                 begins("utf-16-be") + invalid("utf-16-be", 1, "U+FFFD")),
+    "utf-32 beyond Unicode": (codecs.BOM_UTF32_BE + b"\0\x11\0\0\0\0\0a", None, "\ufffda",
+                              begins("utf-32-be") + invalid("utf-32-be", 1, "U+FFFD")),
+    "NUL bytes": (b"<\0a>\0\0", None, "<\0a>\0\0", []),
+    "NUL bytes at the start": (b"\0\0\0\0<a>", None, "\0\0\0\0<a>", []),
+    "two boms": (UTF_8_BOM * 2 + b"<a>", None, "\ufeff<a>", []),
+    "a bom in the middle": (b"<a>\xef\xbb\xbf</a>", None, "<a>\ufeff</a>", []),
+    "a bom in the middle of utf-16": (codecs.BOM_UTF16_LE + "a\ufeffb".encode("utf-16-le"), None, "a\ufeffb",
+                                      begins("utf-16-le")),
+    "half a bom": (b"\xef\xbb<a>", None, "\u00ef\u00bb<a>", invalid("utf-8", 2)),
+    "a bom behind a blank": (b" \xef\xbb\xbf<a>", None, " \ufeff<a>", []),
+}  # fmt: skip
+
+ISO_2022_JP = {
+    "Kanji": (f"<a>{JAPANESE}</a>~\\".encode("iso2022_jp"), f"<a>{JAPANESE}</a>~\\", 0),
+    "markup in Kanji": ("\u3002<\u3042&\u65e5>".encode("iso2022_jp"), "\u3002<\u3042&\u65e5>", 0),
+    "the older set of Kanji": (b"\x1b$@F|K\\\x1b(J/~a", "\u65e5\u672c/~a", 0),
+    "half-width Kana": (b"\x1b(I\x31\x32\x1b(B/", "\uff71\uff72/", 0),
+    "what Windows adds": (b"\x1b$B-!\x1b(B", "\u2460", 0),
+    "wave dash as in Shift_JIS": (b"\x1b$B!A\x1b(B", "\uff5e", 0),
+    "a line begins in ASCII": (b"\x1b$BF|\n<a>", "\u65e5\n<a>", 1),
+    "an odd byte": (b"\x1b$BF|K\x1b(B<a>", "\u65e5K<a>", 1),
+    "an odd byte at the end": (b"\x1b$BF|K", "\u65e5K", 1),
+    "no such character": (b"\x1b$B){F|\x1b(B", "){\u65e5", 2),
+    "a blank in Kanji": (b"\x1b$BF| K\\\x1b(B", "\u65e5 \u672c", 1),
+    "beyond Kana": (b"\x1b(I\x31\x7e", "\uff71~", 1),
+    "another escape": (b"a\x1b$Cb\x1b", "a\x1b$Cb\x1b", 2),
+    "windows-1252": (b"caf\xe9 \x1b$BF|\xe9K\\", "caf\u00e9 \u65e5\u00e9\u672c", 2),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "http", "text", "said"),
+    [pytest.param(*row, id=name) for rows in (PRECEDENCE, WESTERN, OTHERS) for name, row in rows.items()],
+)
+def test_a_document_is_read_as(data: bytes, http: str | None, text: str, said: list[str], size: int) -> None:
+    out, decoder = decode(data, http, size)
+    assert (out, notes(decoder)) == (text, said)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1 << 20])
+@pytest.mark.parametrize(("data", "text", "misplaced"), ISO_2022_JP.values(), ids=list(ISO_2022_JP))
+def test_iso_2022_jp_is_read_and_ascii_stays_ascii(data: bytes, text: str, misplaced: int, size: int) -> None:
+    out, decoder = decode(data, "iso-2022-jp", size)
+    assert out == text
+    assert notes(decoder) == declared("iso-2022-jp") + (invalid("iso2022_jp", misplaced) if misplaced else [])
+
+
+def test_utf_8_that_is_declared_iso_2022_jp_is_read_as_utf_8() -> None:
+    out, decoder = decode(xml("iso-2022-jp", JAPANESE).encode())
+    assert (out, notes(decoder)) == (xml("iso-2022-jp", JAPANESE), lies("iso-2022-jp", 2))
+
+
+# What Shift_JIS and Python's ISO-2022-JP hold both, in the same places.
+@given(st.text(st.characters(codec="cp932", exclude_characters="\x1b\r\n\xa2\xa3\xac\u2016\u2212\u301c")))
+def test_iso_2022_jp_gives_what_shift_jis_gives(text: str) -> None:
+    assert decode(text.encode("iso2022_jp", "ignore"), "iso-2022-jp")[0] == decode(
+        text.encode("iso2022_jp", "ignore").decode("iso2022_jp").encode("cp932"), "shift_jis"
+    )[0]
+
+
+WITHOUT_NKO = st.characters(exclude_categories=["Cs"], max_codepoint=0x7BF) | st.characters(
+    exclude_categories=["Cs"], min_codepoint=0x800
+)
+
+
+@pytest.mark.parametrize("label", ["iso-8859-1", "us-ascii", "windows-1252", "iso-8859-15"])
+@given(text=st.text(WITHOUT_NKO, max_size=50), size=st.integers(1, 7))
+def test_utf_8_comes_through_a_western_label_unharmed(label: str, text: str, size: int) -> None:
+    body = xml(label, "." * 1100 + text)  # behind what is waited for to tell the charset
+    out, decoder = decode(body.encode(), None, size)
+    characters = len(text) - sum(character.isascii() for character in text)
+    assert (out, notes(decoder)) == (body, lies(label, characters) if characters else declared(label))
+
+
+# Lower-case text as it is written: letters in words, signs outside of them.
+words = st.text("abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ", min_size=1, max_size=8)
+signs = st.sampled_from(["", " ", "\u00a0", ", ", "\u2019", "\u2026", "\u00bb", "\u201d ", "\u00ae", "\u2122"])
+
+
+@given(st.lists(st.tuples(words, signs), max_size=10).map(lambda pairs: "".join(map("".join, pairs))))
+def test_western_text_in_lower_case_is_never_taken_for_utf_8(text: str) -> None:
+    out, decoder = decode(text.encode("cp1252"), "iso-8859-1")
+    assert (out, notes(decoder)) == (text, declared("iso-8859-1"))
+
+
+# --- labels ---
+
+
+@pytest.mark.parametrize(
+    ("label", "codec", "text"),
+    [
+        ("latin1", "cp1252", "caf\u00e9 \u20ac"),
+        ("ISO-8859-1", "cp1252", "caf\u00e9 \u20ac"),
+        ("us-ascii", "cp1252", "caf\u00e9"),
+        ("windows-1251", "cp1251", RUSSIAN),
+        ("koi8-r", "koi8-r", RUSSIAN),
+        ("gb2312", "gb18030", "\u65e5\u672c \U0001f600"),
+        ("Shift_JIS", "cp932", JAPANESE),
+        ("euc-jp", "euc_jp", JAPANESE),
+        ("csISO2022JP", "iso2022_jp", JAPANESE),
+        ("ks_c_5601-1987", "cp949", "\ud55c\uad6d"),
+        ("big5", "big5hkscs", "\u4e2d\u6587"),
+    ],
+)
+def test_whatwg_labels_name_the_codec(label: str, codec: str, text: str) -> None:
+    body = xml(label, text)
+    out, decoder = decode(body.encode(codec))
+    assert (out, notes(decoder)) == (body, declared(label))
+    assert decoder.faults[0].raw == label
+    assert decode(text.encode(codec), label)[0] == text
+
+
+def test_every_label_leads_to_a_text_codec_of_python() -> None:
+    assert len(LABELS) > 200
+    for codec in set(LABELS.values()):
+        assert codecs.lookup(codec)._is_text_encoding
+
+
+@pytest.mark.parametrize("label", ["UTF-8", "utf8", "unicode-1-1-utf-8"])
+def test_utf_8_by_any_name_is_no_fault(label: str) -> None:
+    assert decode(xml(label).encode(), "latin1")[1].faults == []
+
+
+@pytest.mark.parametrize("label", ["utf-7", "rot13", "hex", "idna", "replacement", "x-klingon", "\u00e9", "../etc"])
+def test_unknown_charset_is_read_as_utf_8(label: str) -> None:
+    for data, http in ((xml(label).encode(), None), (CAFE.encode(), label)):
+        out, decoder = decode(data, http)
+        assert out == data.decode()
+        assert len(notes(decoder)) == 1
+        assert "unknown charset" in notes(decoder)[0]
+
+
+def test_the_declaration_stands_in_the_first_1024_bytes() -> None:
+    for blanks, label in ((900, ["declared koi8-r, the protocol asks for UTF-8"]), (1024, [])):
+        _, decoder = decode(b" " * blanks + xml("koi8-r", "a").encode())
+        assert notes(decoder) == label
+
+
+# --- invalid bytes ---
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "count"),
+    [
+        (b"caf\xe9", "caf\u00e9", 1),
+        (b"caf\xe9!", "caf\u00e9!", 1),
+        (b"\xe2\x82A", "\u00e2\u201aA", 2),
+        (b"\xc3\xc3\xa9", "\u00c3\u00e9", 1),
+        (b"\xc0\xaf", "\u00c0\u00af", 2),  # an overlong form
+        (b"\xed\xa0\x80", "\u00ed\u00a0\u20ac", 3),  # a surrogate
+        (b"\xf5\x90", "\u00f5\u0090", 2),
+        (b"\x81\x8d\x8f\x90\x9d", "\x81\x8d\x8f\x90\x9d", 5),
+        (b"nul\0 and \x1b", "nul\0 and \x1b", 0),
+    ],
+)
+def test_bytes_invalid_in_utf_8_are_read_as_windows_1252(data: bytes, text: str, count: int) -> None:
+    for size in (1, 2, 100):
+        out, decoder = decode(b"." * 1024 + data, size=size)
+        assert out == "." * 1024 + text
+        assert notes(decoder) == (invalid("utf-8", count) if count else [])
+
+
+@pytest.mark.parametrize(
+    ("label", "data", "text", "said"),
+    [
+        ("shift_jis", b"a\x81 b", "a\x81 b", invalid("cp932", 1)),
+        ("gb18030", b"\x81\x30\x81!", "\x810\x81!", invalid("gb18030", 2)),
+        ("euc-kr", b"\xff\xb0\xa1", "\u00ff\uac00", invalid("cp949", 1)),
+        ("windows-1253", b"\xe1\xd2", "\u03b1\u00d2", invalid("cp1253", 1)),
+        ("windows-1252", b"\x81\x80", "\x81\u20ac", []),
+    ],
+)
+def test_bytes_invalid_in_another_charset_are_read_as_windows_1252(
+    label: str, data: bytes, text: str, said: list[str]
+) -> None:
+    for size in (1, 2, 5000):
+        out, decoder = decode(b"." * 1500 + data, label, size=size)
+        assert out == "." * 1500 + text
+        assert notes(decoder) == declared(label) + said
+
+
+def test_an_unpaired_surrogate_leaves_utf_16_in_step() -> None:
+    data = codecs.BOM_UTF16_LE + "ab".encode("utf-16-le") + b"\x00\xd8" + "cd".encode("utf-16-le") + b"e"
+    for size in (1, 3, 100):
+        out, decoder = decode(data, size=size)
+        assert out == "ab\ufffdcd\ufffd"
+        assert notes(decoder) == begins("utf-16-le") + invalid("utf-16-le", 2, "U+FFFD")
+
+
+def test_half_a_character_at_a_cut_is_no_charset_fault() -> None:
+    decoder = Decoder(Limits(max_decoded_bytes=10))
+    out = b"".join([*decoder.feed(b"a" * 9 + "\u00e9".encode()), *decoder.close()])
+    assert (out, [fault.code for fault in decoder.faults]) == (b"a" * 9, ["S16"])
