@@ -33,8 +33,8 @@ class Reader(Protocol):
 
 # Format -> (names of the document for a root namespace, entry -> raw entries)
 DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry], list[RawEntry]]]] = {
-    Format.URLSET: (urlset.vocabulary, urlset.raw_entries),
-    Format.INDEX: (urlset.vocabulary, urlset.raw_entries),
+    Format.URLSET: (urlset.urlset_vocabulary, urlset.raw_entries),
+    Format.INDEX: (urlset.index_vocabulary, urlset.raw_entries),
     Format.RSS: (feed.rss_vocabulary, feed.rss_entries),
     Format.ATOM: (feed.atom_vocabulary, feed.atom_entries),
 }
@@ -81,12 +81,11 @@ class MarkupReader:
         if name.lower() == "html":
             self.format = Format.HTML
             raise Stop(html_page())
-        self.format = ROOTS.get(name)
+        self.format = ROOTS.get(name) or urlset.ROOTS.get(name.lower())
         if self.format is None:
             raise Stop(report("S15", f"the root element is <{name[:80]}>: not a sitemap"))
         if self.format in (Format.URLSET, Format.INDEX):
-            problem = urlset.judge_namespace(namespace)
-            self._opening = [problem] if problem else []
+            self._opening = urlset.judge_root(namespace, name)
         vocabulary, self._raw_entries = DIALECTS[self.format]
         return vocabulary(namespace)
 

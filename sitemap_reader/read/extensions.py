@@ -178,7 +178,7 @@ def _fields(children: Iterable[Element], table: dict[str, Tag], reading: Reading
         if tag.attributes:
             value = {"value": value, **{key: child.get(key) for key in tag.attributes}}
         if tag.many:
-            value = (*fields.get(name, ()), value)
+            value = (*fields.get(name, ()), *(() if value is None else (value,)))
         fields[name] = value
     return fields
 
@@ -239,7 +239,7 @@ _READERS: dict[str, tuple[str, Callable[[Element, Reading], Any]]] = {
 }
 _SINGLE = frozenset({"news", "mobile"})
 # What belongs inside of these, and means nothing directly in an entry.
-_PARTS = frozenset({*IMAGE, *VIDEO, *TVSHOW, *NEWS, *_NEWS_LISTS})
+PARTS = frozenset({*IMAGE, *VIDEO, *TVSHOW, *NEWS, *_NEWS_LISTS})
 
 
 def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
     fields: dict[str, Any] = {}
     for element in elements:
         if element.tag not in _READERS:
-            if element.tag in _PARTS:
+            if element.tag in PARTS:
                 reading.note("S10", f"<{element.tag}> stands by itself", element.tag, element.text.strip())
             continue
         field, read = _READERS[element.tag]

@@ -37,12 +37,12 @@ _ATOM_DATES = ("updated", "modified", "published", "issued")
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    return Vocabulary(_RSS_NAMESPACES, namespace, frozenset({"item"}))
+    return Vocabulary(_RSS_NAMESPACES, namespace, frozenset({"item"}), "link")
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    return Vocabulary(_ATOM_NAMESPACES, namespace, frozenset({"entry"}))
+    return Vocabulary(_ATOM_NAMESPACES, namespace, frozenset({"entry"}), "link")
 
 
 def rss_entries(item: Entry) -> list[RawEntry]:

@@ -1,8 +1,8 @@
 """The guarded expat driver: UTF-8 chunks in, entries (tree.py) and Problems out, in document order.
 
-At a fault it restarts behind the last complete entry with the damage mended (repair.py); where that does not
-help it goes on at the next entry and says what was lost. It never gives a part of an entry, and never resolves
-an entity of the document's own.
+At a fault it restarts behind the last complete entry: first with the characters mended (mending.py), then with the
+entry set straight (repair.py); where that does not help it goes on at the next entry and says what was lost. It never
+gives a part of a field, and never resolves an entity of the document's own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, over_limit, report
-from . import repair
-from .tree import Builder, Entry, NestedEntry, Stop
+from .landmarks import blank_doctype, next_landmark, tag_end, tag_name, unbound_prefixes
+from .mending import Mender
+from .repair import Edit, Straightener
+from .tree import Builder, Entry, Misplaced, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ..limits import Limits
     from .tree import Vocabulary
 
-_JUNK_AFTER_END = expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
+_UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 # Errors that, at the end of the bytes, only mean that they ran out.
 _ENDED_EARLY = frozenset(
     expat.errors.codes[message]
@@ -35,14 +37,37 @@ _ENDED_EARLY = frozenset(
         expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
     )
 )
+_UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
+
+# How many prefixes of one document are declared for it: more than anybody uses, and a bound on the time it takes.
+_MAX_PREFIXES = 64
 
 
-# How often one entry is cured: enough for the prefixes of an entry, and a bound on the time it takes.
-_MAX_CURES = 8
+# What may have begun and not ended when the bytes do.
+_UNENDED = {b"<!--": "a comment", b"<![CDATA[": "a CDATA section", b"<?": "a processing instruction"}
 
 
 class _BareDoctype(Exception):
     """A DOCTYPE that names an external subset: to be blanked before expat sees it."""
+
+
+@attrs.frozen
+class _Fault:
+    """What stopped expat: an offset of the pending bytes, the line, and what to call it.
+
+    `code` is expat's, or None where `misplaced` says what is wrong with well-formed markup.
+    """
+
+    position: int
+    line: int
+    what: str
+    code: int | None = None
+    misplaced: Misplaced | None = None
+
+    @property
+    def next_position(self) -> int:
+        """Where to look for the next entry: the token at fault would fail again, unless it is that entry."""
+        return self.position + (not (self.misplaced and self.misplaced.is_entry))
 
 
 class Markup:
@@ -60,9 +85,13 @@ class Markup:
         self._pending_line = line
         self._base = 0  # where _pending begins, in expat's count of bytes
         self._mend_base = 0  # what to add to expat's count to get the mender's
-        self._mender: repair.Mender | None = None
+        self._mender: Mender | None = None
+        self._straightener: Straightener | None = None  # while it waits for the rest of its entry
+        self._fault: _Fault | None = None  # the one that it is there for
+        self._straight = 0  # up to where the pending bytes were set straight
+        self._prefixes: set[str] = set()  # those that were declared for the document
         self._skipping = False
-        self._cures = 0  # since something was settled
+        self._behind_root = False  # skipping what stands behind the end of the root element
         self._builder = Builder(limits, open_root, self._written_at, self._written_before, self._mends_of)
         self._expat = self._new_expat(b"")
 
@@ -75,9 +104,9 @@ class Markup:
     def _take(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
         if not self.stopped:
             rest: bytes | None = self._mender.feed(data, final=final) if self._mender else data
-            if self._skipping:
+            if self._skipping or self._straightener:
                 self._pending += rest or b""
-                rest = self._next_entry(0, final=final)
+                rest = self._skip(0, final=final) if self._skipping else self._straighten(final=final)
             if rest is not None:
                 self._parse(rest, final=final)
             self._trim()
@@ -109,15 +138,17 @@ class Markup:
                 self._expat.Parse(rest, final)
                 return
             except expat.ExpatError as error:
-                rest = self._recover(error, final=final)
+                what = expat.ErrorString(error.code)
+                rest = self._recover(self._fault_at(self._expat.ErrorByteIndex, what, error.code), final=final)
+            except Misplaced as misplaced:
+                fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
+                rest = self._recover(fault, final=final)
             except _BareDoctype:
-                blanked = repair.blank_doctype(bytes(self._pending))
+                blanked = blank_doctype(bytes(self._pending))
                 if blanked == self._pending:
                     return self._stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
                 self._pending[:] = blanked
                 rest = self._restart()
-            except NestedEntry as nested:
-                rest = self._close_entry(nested.index, final=final)
             except Stop as stop:
                 return self._stop(stop.problem)
             except DefusedXmlException:
@@ -137,15 +168,15 @@ class Markup:
         self._pending_line += self._pending.count(b"\n", 0, count)
         del self._pending[:count]
         self._base += count
+        self._straight = max(0, self._straight - count)
 
     def _settle(self) -> None:
         """Forgets what no restart needs: all up to the end of the last tag outside entries."""
         event = self._builder.last_event
         if event is not None:
             end = event - self._base
-            self._drop(repair.tag_end(self._pending, end) if self._builder.last_event_is_tag else end)
+            self._drop(tag_end(self._pending, end) if self._builder.last_event_is_tag else end)
             self._builder.last_event = None
-            self._cures = 0
 
     def _trim(self) -> None:
         self._settle()
@@ -157,7 +188,7 @@ class Markup:
     def _written_at(self, index: int) -> bytes:
         """The tag that begins at `index` of expat's count, as written, on one line."""
         start = index - self._base
-        return bytes(self._pending[start : repair.tag_end(self._pending, start)]).replace(b"\n", b" ")
+        return bytes(self._pending[start : tag_end(self._pending, start)]).replace(b"\n", b" ")
 
     def _written_before(self, index: int) -> bytes:
         """The two bytes before `index` of expat's count."""
@@ -170,74 +201,152 @@ class Markup:
 
     # --- damage ---
 
-    def _recover(self, error: expat.ExpatError, *, final: bool) -> bytes | None:
-        """The bytes to go on with after a fault; None where there are none yet."""
+    def _fault_at(
+        self, index: int, what: str, code: int | None = None, misplaced: Misplaced | None = None
+    ) -> _Fault:
+        """The fault at `index` of expat's count."""
         self._settle()
-        position = max(0, self._expat.ErrorByteIndex - self._base)
-        line = self._pending_line + self._pending.count(b"\n", 0, position)
-        if error.code == _JUNK_AFTER_END:
+        position = max(0, index - self._base)
+        return _Fault(position, self._line_at(position), what, code, misplaced)
+
+    def _line_at(self, position: int) -> int:
+        return self._pending_line + self._pending.count(b"\n", 0, position)
+
+    def _recover(self, fault: _Fault, *, final: bool) -> bytes | None:
+        """The bytes to go on with after a fault; None where there are none yet."""
+        if self._builder.is_over:
             what = "there is more behind the end of the root element"
-            self._builder.out.append(report("S01", what, line=line, severity="warning"))
-            return self._next_entry(position, final=final)
-        fault = expat.ErrorString(error.code)
-        if final and error.code in _ENDED_EARLY:
-            self.cut = True
-            self._stop(report("S01", "the document ends before its root element does", line=line))
-            return None
-        if self._mender is None:
+            self._builder.out.append(report("S01", what, line=fault.line, severity="warning"))
+            self._behind_root = True
+            return self._skip(fault.position, final=final)
+        ended_early = final and fault.code in _ENDED_EARLY
+        if self._mender is None and (not ended_early or fault.code == _UNCLOSED_SECTION):
             return self._mend(final=final)
-        edits = repair.cure(error.code, self._pending, position, self._builder.prefixes)
-        if edits and self._cures < _MAX_CURES:
-            return self._cure(edits, self._mender)
-        if not self._builder.root_seen:
-            self._stop(report("S01", f"{fault}, before the root element", line=line))
+        if ended_early:
+            self._cut_short(fault)
             return None
-        self._release_mends(position)
+        if fault.position < self._straight:  # it was set straight before, and that was not enough
+            return self._lose(fault, final=final)
+        if fault.code == _UNBOUND_PREFIX and (bound := self._bind(fault)) is not None:
+            return bound
+        self._fault, self._straightener = fault, self._straightener_for(fault)
+        return self._straighten(final=final)
+
+    def _cut_short(self, fault: _Fault) -> None:
+        """The bytes have run out; what is whole of the last entry is not lost with the rest."""
+        what = "reading ends before the root element does"
+        for opening, name in _UNENDED.items():
+            if self._pending.startswith(opening, fault.position):
+                what = f"{name} never ends: what is behind its beginning is lost"
+        self.cut = True
+        self._give_open_entry(fault, report("S01", what, line=fault.line))
         self.complete = False
-        self._builder.out.append(report("S01", f"{fault}: lost up to the next entry", line=line))
-        # The token at the fault would fail again: the search begins behind its first byte.
-        return self._next_entry(position + 1, final=final)
+        self.stopped = True
+
+    def _give_open_entry(self, fault: _Fault, problem: Problem) -> bool:
+        """Gives the fields of the entry at fault that were whole by then, with the problem; or that alone."""
+        ends = self.cut and self._pending.startswith(b"</", fault.position)
+        entry = self._builder.take_open_entry(self._base + fault.position, ends=ends)
+        self._release_mends(fault.position)
+        if entry is None:
+            self._builder.out.append(problem)
+            return False
+        entry.problems += (problem,)
+        self._builder.out.append(entry)
+        return True
 
     def _mend(self, *, final: bool) -> bytes:
         """The first fault: from the last complete entry on, every byte goes through the mender."""
-        self._settle()
         self._mend_base = -self._base
-        self._mender = repair.Mender(self._pending_line)
+        self._mender = Mender(self._pending_line)
         self._pending[:] = self._mender.feed(bytes(self._pending), final=final)
         return self._restart()
 
-    def _close_entry(self, index: int, *, final: bool) -> bytes:
-        """An entry begins right inside another, at `index` of expat's count."""
-        self._settle()
-        if self._mender is None:
-            return self._mend(final=final)
-        position = index - self._base
-        return self._cure(repair.close_entry(self._pending, position), self._mender)
+    def _bind(self, fault: _Fault) -> bytes | None:
+        """Declares the prefixes of the tag at fault, for all that follows; None where that is no help."""
+        prefixes = set(unbound_prefixes(self._pending, fault.position)) - self._prefixes
+        if not prefixes or len(self._prefixes) + len(prefixes) > _MAX_PREFIXES:
+            return None
+        self._prefixes |= prefixes
+        edits = []
+        for prefix in sorted(prefixes):
+            namespace = self._builder.prefixes.get(prefix) or f"urn:unbound:{prefix}"
+            attribute = f' xmlns:{prefix}="{namespace}"'.encode()
+            message = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
+            problem = report("S01", message, severity="warning")
+            place = fault.position + 1 + len(tag_name(self._pending, fault.position))
+            edits.append(Edit(place, place, b"" if self._builder.root_seen else attribute, problem))
+            if self._builder.root_seen:
+                self._builder.declare(attribute)
+        return self._carry_out(edits)
 
-    def _cure(self, edits: list[repair.Edit], mender: repair.Mender) -> bytes:
-        """Carries out the edits, in their order, and starts again."""
-        self._cures += 1
+    def _straightener_for(self, fault: _Fault) -> Straightener:
+        names = self._builder.names
+        if fault.misplaced and fault.misplaced.loose_entry:
+            prefix, colon, _ = tag_name(self._pending, fault.position).rpartition(b":")
+            loose = prefix + colon + fault.misplaced.loose_entry.encode()
+            return Straightener(fault.position, fault.position, names, inside=True, loose=loose)
+        entry = next_landmark(self._pending, 0, ends=False).found
+        inside = entry is not None and entry < fault.position and self._builder.root_seen
+        return Straightener(entry or 0 if inside else 0, fault.position, names, inside=inside)
+
+    def _straighten(self, *, final: bool) -> bytes | None:
+        """Sets the entry at fault straight, once all of it is there."""
+        straightener, fault = self._straightener, self._fault
+        if straightener is None or fault is None:
+            return None
+        if not straightener.go_on(self._pending):
+            if final:
+                self._cut_short(fault)
+            return None
+        self._straightener = None
+        if straightener.hopeless or not straightener.edits:
+            return self._lose(fault, final=final)
+        return self._carry_out(straightener.edits, straightener.end)
+
+    def _carry_out(self, edits: list[Edit], end: int | None = None) -> bytes:
+        """Carries out the edits, in their order, and starts again. Up to `end` the bytes are straight then."""
+        growth = sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
         # The mender's count knows nothing of the edits.
-        self._mend_base -= sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
-        cured, done = bytearray(), 0
+        self._mend_base -= growth
+        if end is not None:
+            self._straight = end + growth
+        edited, done = bytearray(), 0
         for edit in edits:
-            cured += self._pending[done : edit.start]
-            line = self._pending_line + cured.count(b"\n")
-            mender.add(self._base + len(cured) + self._mend_base, attrs.evolve(edit.problem, line=line))
-            cured += edit.replacement
+            edited += self._pending[done : edit.start]
+            problem = attrs.evolve(edit.problem, line=self._line_at(edit.start))
+            self.complete = self.complete and problem.severity != "error"
+            if self._mender:
+                self._mender.add(self._base + len(edited) + self._mend_base, problem)
+            edited += edit.replacement
             done = edit.stop
-        self._pending[:] = cured + self._pending[done:]
+        self._pending[:] = edited + self._pending[done:]
         return self._restart()
 
-    def _next_entry(self, start: int, *, final: bool) -> bytes | None:
-        """The bytes from the next entry on; None while there is none."""
-        found, keep = repair.next_entry(self._pending, start)
-        self._skipping = found is None
-        if found is None:
-            self._drop(min(keep, len(self._pending)))
-            self.stopped = final
+    def _lose(self, fault: _Fault, *, final: bool) -> bytes | None:
+        """Gives up what is left of the entry at fault."""
+        if not self._builder.root_seen:
+            self._stop(report("S01", f"{fault.what}, before the root element", line=fault.line))
             return None
-        self._drop(found)
+        problem = report("S01", f"{fault.what}: lost up to the next entry", line=fault.line)
+        if not self._give_open_entry(fault, problem):
+            self.complete = False
+        return self._skip(fault.next_position, final=final)
+
+    def _skip(self, start: int, *, final: bool) -> bytes | None:
+        """The bytes from the next entry, or the end of the root element, on; None while there is none."""
+        location = b"" if self._behind_root else self._builder.location
+        landmark = next_landmark(self._pending, start, ends=not self._behind_root, location=location)
+        if landmark.passed_location:
+            self.complete = False
+        self._skipping = landmark.found is None
+        if landmark.found is None:
+            self._drop(min(landmark.searched, len(self._pending)))
+            self.stopped = final
+            self.complete = self.complete and (self._behind_root or not final)
+            return None
+        self._behind_root = False
+        self._drop(landmark.found)
         return self._restart()
 
     def _mends_of(self, end: int, first_line: int) -> tuple[Problem, ...]:

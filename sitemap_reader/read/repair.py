@@ -1,181 +1,39 @@
-"""What to mend in XML that is not well-formed, and how to say so.
+"""Structure that is not well-formed: how the entry at fault, or the tag at fault outside of entries, is set straight.
 
-Mender: UTF-8 bytes behind a fault in; out come the same bytes with bare `&`, HTML entities and control characters
-mended. cure(): the edits that take away one fault of structure. Each mend has its Problem. Nothing that is text of
-an element is ever dropped: what cannot be mended stays, and the driver goes on at the next entry.
+In: the bytes behind the last complete entry, and where expat stopped. Out: edits, each with its Problem, or the word
+that it is hopeless. A location is never guessed at: where markup breaks inside of one, the entry cannot be read.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import insort
-from collections import deque
-from html.entities import html5
-from operator import attrgetter
 from typing import TYPE_CHECKING
-from xml.parsers import expat
 
 import attrs
 
-from ..problems import Problem, report
+from ..problems import Problem, Severity, report
+from .tokens import (
+    CONTAINERS,
+    ENTRIES,
+    FIELDS,
+    HTML,
+    KNOWN,
+    LOCATIONS,
+    PREFIXES,
+    ROOTS,
+    TEXTS,
+    VOID,
+    Token,
+    attributes,
+    blank,
+    is_character,
+    is_slip,
+    local,
+    next_token,
+    shown,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-# XML 1.0 4.6: the five that need no declaration.
-_PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
-
-_FAULT = rb"""
-      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?.*?\?> )   # nothing in here is a reference
-    | (?P<open>  <!-- | <!\[CDATA\[ | <\? )                       # one that has not ended yet
-    | & (?: (?P<number> \#[0-9]{1,8} | \#x[0-9a-fA-F]{1,6} ) ;
-          | (?P<name> [A-Za-z][A-Za-z0-9]{0,31} ) ;
-          )?                                                      # neither: a bare ampersand
-    """
-# XML 1.0 2.2: no document may hold these, not even as `&#1;`. They are rare, and looking for them takes time.
-_CONTROLS = rb"[\x00-\x08\x0b\x0c\x0e-\x1f]"
-_CONTROL = re.compile(_CONTROLS)
-_REFERENCE = re.compile(_FAULT, re.VERBOSE | re.DOTALL)
-_REFERENCE_OR_CONTROL = re.compile(_FAULT + rb"| (?P<control> " + _CONTROLS + rb" )", re.VERBOSE | re.DOTALL)
-# What stands for control characters while expat reads: 32 code points that Unicode keeps free of text (23.7).
-_STAND_IN = 0xFDD0
-CONTROLS_BACK = {_STAND_IN + number: number for number in range(0x20)}
-# What a chunk may end in without it being clear yet what it is.
-_UNCLEAR_END = re.compile(rb"(?:&[#A-Za-z0-9]{0,33}|<!?[-\[A-Z]{0,8})\Z")
-_SNIPPET_BYTES = 80
-
-
-@attrs.frozen
-class Mend:
-    """One mended place: where it ends in the mended bytes, and what to report."""
-
-    end: int
-    problem: Problem
-
-
-class Mender:
-    """Filters a stream that begins on `line`: feed() gives the mended bytes, taken() what was mended."""
-
-    def __init__(self, line: int) -> None:
-        self._mends: deque[Mend] = deque()
-        self._offset = 0
-        self._line = line
-        self._held = b""
-        self._passed = b""  # the last of what needed no mending
-
-    @property
-    def held_bytes(self) -> int:
-        """How much waits for the end of a comment or a CDATA section."""
-        return len(self._held)
-
-    def add(self, end: int, problem: Problem) -> None:
-        """Joins a cure to the mends, whose offsets are those of the bytes without cures."""
-        insort(self._mends, Mend(end, problem), key=attrgetter("end"))
-
-    def taken(self, until: int | None) -> list[Problem]:
-        """Takes out what was mended up to the offset `until` of the mended bytes; None: all."""
-        taken = []
-        while self._mends and (until is None or self._mends[0].end <= until):
-            taken.append(self._mends.popleft().problem)
-        return taken
-
-    def feed(self, data: bytes, *, final: bool = False) -> bytes:
-        data = self._held + data
-        end = len(data) if final else self._clear_end(data)
-        self._held = data[end:]
-        return b"".join(self._mended(data[:end], final=final))
-
-    @staticmethod
-    def _clear_end(data: bytes) -> int:
-        unclear = _UNCLEAR_END.search(data, max(0, len(data) - 40))
-        return unclear.start() if unclear else len(data)
-
-    def _mended(self, data: bytes, *, final: bool) -> Iterable[bytes]:
-        done = 0
-        fault = _REFERENCE_OR_CONTROL if _CONTROL.search(data) else _REFERENCE
-        for match in fault.finditer(data):
-            if match.group("open"):
-                if final:
-                    break
-                # The rest waits until the comment, CDATA section or instruction has ended.
-                self._held = data[match.start() :] + self._held
-                data = data[: match.start()]
-                break
-            replacement = _replacement(match)
-            if replacement is None:
-                continue
-            yield self._pass(data[done : match.start()])
-            yield self._mend(data, match, replacement)
-            done = match.end()
-        yield self._pass(data[done:])
-
-    def _pass(self, data: bytes) -> bytes:
-        self._offset += len(data)
-        self._line += data.count(b"\n")
-        self._passed = (self._passed + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
-        return data
-
-    def _mend(self, data: bytes, match: re.Match[bytes], replacement: bytes) -> bytes:
-        self._offset += len(replacement)
-        written = match.group()
-        # Up to the fault only: what is behind it may not have come yet.
-        raw = (self._passed + written).rpartition(b"\n")[2] or written
-        message = _mend_message(match, replacement)
-        problem = report("S01", message, severity="warning", line=self._line, raw=raw.decode("utf-8", "ignore").strip())
-        self._passed = written[-_SNIPPET_BYTES:]
-        self._line += written.count(b"\n")
-        self._mends.append(Mend(self._offset, problem))
-        return replacement
-
-
-def _replacement(match: re.Match[bytes]) -> bytes | None:
-    """What stands in for the match; None leaves it as it is."""
-    if aside := match.group("aside"):
-        return _mended_aside(aside)
-    if number := match.group("number"):
-        code = int(number[2:], 16) if number[1:2] == b"x" else int(number[1:])
-        return _stand_in(code) if code < 0x20 and _CONTROL.match(bytes((code,))) else None
-    if "control" in match.re.groupindex and (control := match.group("control")):
-        return _stand_in(control[0])
-    name = match.group("name")
-    if name is None:
-        return b"&amp;"
-    if name in _PREDEFINED:
-        return None
-    characters = html5.get(name.decode() + ";")
-    if characters is None:
-        # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.
-        return b"&amp;" + match.group()[1:]
-    return "".join(f"&#{ord(character)};" for character in characters).encode()
-
-
-def _mended_aside(aside: bytes) -> bytes | None:
-    """XML 1.0 2.5: no `--` inside a comment, whose text is of no interest. In CDATA control characters matter."""
-    if aside.startswith(b"<!--"):
-        inner = aside[4:-3]
-        faulty = b"--" in inner or inner.endswith(b"-") or _CONTROL.search(inner)
-        return b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->" if faulty else None
-    mended = _CONTROL.sub(lambda match: _stand_in(match.group()[0]), aside)
-    return None if mended == aside else mended
-
-
-def _stand_in(control: int) -> bytes:
-    return chr(_STAND_IN + control).encode()
-
-
-def _mend_message(match: re.Match[bytes], replacement: bytes) -> str:
-    if not match.group().startswith(b"&"):
-        comment = match.group().startswith(b"<!--")
-        return "a malformed comment was passed over" if comment else "a control character was read as it stands"
-    if replacement.startswith(b"&amp;"):
-        return "a bare & was read as &amp;"
-    written = match.group().decode()
-    if match.group("number"):
-        return f"{written}, a control character, was read as it stands"
-    return f"the HTML entity {written} was read as {replacement.decode()}"
-
-
-# --- cures of structure ---
+    from collections.abc import Callable, Sequence
 
 
 @attrs.frozen
@@ -188,119 +46,307 @@ class Edit:
     problem: Problem
 
 
-def cure(code: int, data: bytes | bytearray, position: int, prefixes: Mapping[str, str]) -> list[Edit]:
-    """What takes away expat's error `code` at `position` of `data`, which begins outside of entries.
+@attrs.define
+class _Element:
+    """An open element of the entry: its name as written and without prefix, and where its tag stands."""
 
-    Nothing where there is no safe way. `prefixes` gives the namespaces that unbound prefixes usually mean.
+    name: bytes
+    local: bytes
+    start: int
+    stop: int
+    has_text: bool = False
+    has_markup: bool = False
+
+    @property
+    def is_location(self) -> bool:
+        return self.local in LOCATIONS or self.local.endswith(b"loc")
+
+    @property
+    def is_bare(self) -> bool:
+        """Nothing has stood in it so far."""
+        return not (self.has_text or self.has_markup)
+
+    def ends_before(self, name: bytes) -> bool:
+        """Whether it holds text only, so that a tag of this name can only stand behind it."""
+        if self.local in ENTRIES or self.local in CONTAINERS:
+            return False
+        holds_text = self.has_text or self.local in FIELDS
+        if name in FIELDS or name in CONTAINERS:
+            return holds_text or b":" not in self.name
+        return holds_text and b":" in name
+
+
+class Straightener:
+    """go_on() until it is True: then `edits` set the bytes up to `end` straight, or they are `hopeless`.
+
+    It begins at `start`, which is an entry's tag if `inside`; `fault` is where expat stopped, `outer` are the names of
+    the open elements around, outermost first. `loose` is the name of the entry whose start tag is missing.
+
+    An edit is sure where it undoes one slip of the hand. Where it is not, more than it can know of may be gone, and
+    its Problem is an error.
     """
-    found = _CURES.get(code)
-    return list(found(data, position, prefixes)) if found else []
 
+    def __init__(
+        self, start: int, fault: int, outer: Sequence[bytes], *, inside: bool, loose: bytes | None = None
+    ) -> None:
+        self.end: int | None = None
+        self.hopeless = False
+        self._edits: list[Edit] = []
+        self._at = start
+        self._before = b""  # what stands between the last token and this one
+        self._fault = fault
+        self._outer = list(outer)
+        self._inside = inside
+        self._located = False  # the entry has a location
+        self._open: list[_Element] = []
+        if loose:
+            self._put(start, b"<" + loose + b">", "before the entry's first field")
+            self._open.append(_Element(loose, local(loose), start, start))
 
-def close_entry(data: bytes | bytearray, position: int) -> list[Edit]:
-    """An entry begins at `position` right inside another, which therefore ends here."""
-    name = _NAME.match(data, position)
-    end = b"</" + (name.group(1) if name else b"") + b">"
-    return [_edit(position, position, end, f"the entry is not closed: {end.decode()} was put before the next one")]
+    @property
+    def edits(self) -> list[Edit]:
+        """In the order of the bytes; more than one may begin at the same."""
+        return sorted(self._edits, key=lambda edit: edit.start)
 
+    def go_on(self, data: bytes | bytearray) -> bool:
+        """Reads on; False where more bytes are needed to tell."""
+        while not self._is_settled:
+            token = next_token(data, self._at)
+            if token is None:
+                return False
+            self._before = bytes(data[self._at : token.start])
+            if self._open and self._before.strip():
+                self._open[-1].has_text = True
+            _RULES[token.kind](self, token)
+            self._at = token.end
+            if not self._inside and self._at > self._fault:
+                self.end = self._at if self.end is None else self.end
+        return True
 
-def _bind_prefix(data: bytes | bytearray, position: int, prefixes: Mapping[str, str]) -> Iterable[Edit]:
-    """Declares the first prefix of the tag at fault that its entry's tag does not; at the root, its own."""
-    entry, _ = next_entry(data, 0)
-    place = position if entry is None or entry > position else entry
-    into = _NAME.match(data, place)
-    declared = data[place : tag_end(data, place)] + data[position : tag_end(data, position)]
-    for used in _PREFIX.finditer(data, position, tag_end(data, position)):
-        prefix = used.group(1)
-        if into and prefix not in (b"xml", b"xmlns") and b"xmlns:" + prefix not in declared:
-            namespace = prefixes.get(prefix.decode()) or f"urn:unbound:{prefix.decode()}"
-            declaration = f' xmlns:{prefix.decode()}="{namespace}"'
-            what = f'the prefix "{prefix.decode()}" is not declared, it was read as {namespace}'
-            yield _edit(into.end(), into.end(), declaration.encode(), what)
+    @property
+    def _is_settled(self) -> bool:
+        return self.end is not None or self.hopeless
+
+    # --- one rule for each kind of token ---
+
+    def _aside(self, token: Token) -> None:
+        if token.written.startswith(b"<?") and not token.is_well_formed:
+            self._pass_over(token, "is no instruction")
+        elif self._open and token.written.startswith(b"<![CDATA["):
+            self._open[-1].has_text = True
+
+    def _declaration(self, token: Token) -> None:
+        is_first = not (self._outer or token.start)
+        if is_first and token.end > self._fault:
+            self._pass_over(token, "is malformed")
+        elif not is_first and not self._in_location():
+            self._pass_over(token, "is not at the start", code="S08")
+
+    def _stray(self, token: Token) -> None:
+        if not self._in_location():
+            text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
+            self._read_as(token, text, sure=self._in_text() or token.is_harmless)
+
+    def _reference(self, token: Token) -> None:
+        """A reference to no character, or one without its end: in a text it can stand for itself."""
+        if not is_character(token.written) and not self._in_location():
+            self._read_as(token, b"&amp;" + token.written[1:])
+
+    def _start(self, token: Token) -> None:
+        is_tag = token.is_closed or (token.has_attributes and self._knows(token.name) and token.name not in HTML)
+        if self._is_slip_for_its_end(token):
+            self._stop_innermost(token)
+        elif self._open and token.name == self._open[-1].name and self._open[-1].is_bare:
+            self._pass_over(token, "is doubled")
+        elif token.local in ENTRIES and not (self._is_first() or (token.is_spaced and not self._inside)):
+            self._finish(token.start)
+        elif is_tag or token.local in ROOTS:
+            self._make_room(token)
+            self._write_start(token)
+        elif not self._in_location():  # `a <b and`: no tag, or none that anybody could read
+            self._read_as(token, b"&lt;" + token.written[1:], sure=self._in_text())
+
+    def _stop(self, token: Token) -> None:
+        names = [element.name for element in self._open]
+        if token.name in names:
+            self._close(len(names) - names[::-1].index(token.name), token.start)
+            self._stop_innermost(token)
+        elif token.name in self._outer or token.local in ROOTS:
+            self._stop_outer(token)
+        elif names and is_slip(token.name, names[-1]):
+            self._rename_unknown(token)
+            self._stop_innermost(token)
+        elif not self._in_location():
+            self._pass_over(token, "ends nothing", sure=self._knows(token.name) and not self._is_remnant(token))
+
+    # --- start tags ---
+
+    def _is_slip_for_its_end(self, token: Token) -> bool:
+        """`<loc>https://example.com/a<loc>`, with nothing behind it that could stand in it: the slash is missing."""
+        if not self._open or token.name != self._open[-1].name or token.local not in KNOWN:
+            return False
+        if token.local in ENTRIES:
+            after, is_end = local(token.next.lstrip(b"</")), token.next.startswith(b"</")
+            return self._located and (after in ENTRIES or (is_end and after in ROOTS))
+        return self._open[-1].has_text and token.next.startswith(b"<")
+
+    def _is_first(self) -> bool:
+        """Whether an entry begins here, and not a second one. What is still empty was none."""
+        if not self._open:
+            return self._inside
+        entry = self._open[0]
+        if len(self._open) == 1 and entry.is_bare and entry.stop > entry.start and not self._is_edited(entry):
+            message = f"<{shown(entry.name)}> holds nothing: it was passed over"
+            self._add(entry.start, entry.stop, b" " * (entry.stop - entry.start), message)
+            self._open.clear()
+        return not self._open
+
+    def _make_room(self, token: Token) -> None:
+        """Ends what has to be over before this tag: a field, or a container of the same name."""
+        names = [element.name for element in self._open]
+        if token.local in CONTAINERS and token.name in names:
+            self._close(names.index(token.name), token.start)
+        while self._open and self._open[-1].ends_before(token.name) and not self.hopeless:
+            self._close(len(self._open) - 1, token.start)
+
+    def _write_start(self, token: Token) -> None:
+        # `<a b="c"` without an end is more likely to be empty than `<a`.
+        holds_more = token.local in ROOTS or token.local in ENTRIES or token.local in CONTAINERS
+        lacks_end = bool(token.rest.strip()) and not (token.is_closed or holds_more)
+        is_empty = token.rest.rstrip().endswith(b"/") or token.name in VOID or lacks_end
+        read = b"<" + token.name + attributes(token.rest) + (b"/>" if is_empty else b">")
+        if read != token.written:
+            self._read_as(token, read, sure=self._knows(token.name))
+        if self._open:
+            self._open[-1].has_markup = True
+        if is_empty:
+            self._located = self._located or (len(self._open) == 1 and token.local == b"link")  # Atom's
+        elif self._inside:
+            self._open.append(_Element(token.name, token.local, token.start, token.end))
+
+    # --- end tags ---
+
+    def _stop_innermost(self, token: Token) -> None:
+        """This token is the end tag of the innermost open element, whatever it looks like."""
+        name = self._pop().name
+        if token.kind == "start":
+            self._read_as(token, b"</" + name + b">")
+        elif not token.is_well_formed or token.name != name:
+            is_one_slip = not token.rest.strip() and (token.is_closed or token.name == name)
+            prefix = token.name.rpartition(b":")[0]
+            is_other = prefix not in (b"", name.rpartition(b":")[0]) and not self._knows(token.name)
+            self._read_as(token, b"</" + name + b">", sure=is_one_slip and not is_other)
+        if not self._open:
+            self._end(token.end)
+
+    def _is_remnant(self, stop: Token) -> bool:
+        """Whether an end tag that ends nothing shows that more is gone than its start tag."""
+        if not self._open:
+            return stop.local not in ENTRIES and stop.name not in HTML
+        return stop.local in LOCATIONS and self._open[-1].has_text
+
+    def _rename_unknown(self, stop: Token) -> None:
+        """Of two tags that do not match the one is misspelled whose name nobody knows: here it may be the first."""
+        top = self._open[-1]
+        if self._knows(stop.name) and not self._knows(top.name) and not self._is_edited(top):
+            begin = top.start + 1
+            message = f"<{shown(top.name)}> was read as <{shown(stop.name)}>"
+            self._add(begin, begin + len(top.name), stop.name, message)
+            top.name, top.local = stop.name, stop.local
+
+    def _stop_outer(self, token: Token) -> None:
+        """An element around ends here, so does all inside it."""
+        if self._open:
+            self._finish(token.start)
             return
+        is_outer = token.name in self._outer
+        for each in reversed(self._outer[self._outer.index(token.name) + 1 :] if is_outer else self._outer):
+            self._put(token.start, b"</" + each + b">", "before the end of what is around it", sure=self._knows(each))
+        if not is_outer:
+            self._pass_over(token, "is the end of another root element")
+
+    def _finish(self, where: int) -> None:
+        self._close(0, where)
+        self._end(where)
+
+    def _end(self, where: int) -> None:
+        """An entry whose location was lost cannot be mended."""
+        self.end = where
+        self.hopeless = self.hopeless or (self._inside and not self._located)
+
+    def _close(self, depth: int, where: int) -> None:
+        """Ends the open elements from this depth on, the innermost first; but not the markup in a location."""
+        broken = self._open[max(0, depth - 1) :]
+        self.hopeless = self.hopeless or any(element.is_location and element.has_markup for element in broken)
+        while len(self._open) > depth:
+            element = self._pop()
+            name, text = element.name, self._before.rstrip()
+            if text.endswith(b"/" + name + b">"):
+                begin = where - len(self._before) + len(text) - len(name) - 2
+                self._put(begin, b"<", f"before /{shown(name)}>")
+            else:
+                is_lost = element.is_location and not element.has_text
+                self._put(where, b"</" + name + b">", "before the next tag", sure=self._knows(name) and not is_lost)
+
+    def _pop(self) -> _Element:
+        """The innermost open element, which ends here."""
+        element = self._open.pop()
+        if len(self._open) == 1 and element.local in LOCATIONS and element.has_text:
+            self._located = True
+        return element
+
+    # --- what is known here ---
+
+    def _in_location(self) -> bool:
+        """A location in which markup breaks cannot be read: nobody knows where it ends."""
+        if self._open and self._open[-1].is_location:
+            self.hopeless = True
+        return self.hopeless
+
+    def _in_text(self) -> bool:
+        """Inside of a field where about anything may stand."""
+        return bool(self._open) and self._knows(self._open[-1].name) and self._open[-1].local in TEXTS
+
+    def _knows(self, name: bytes) -> bool:
+        """A name that means something here."""
+        prefix, _, own = name.rpartition(b":")
+        around = (*self._outer, *(element.name for element in self._open[:1]))
+        is_ours = not prefix or prefix in PREFIXES or any(each.startswith(prefix + b":") for each in around)
+        return (own in KNOWN and is_ours) or own in ROOTS or name.lower() in HTML
+
+    def _is_edited(self, element: _Element) -> bool:
+        return any(edit.start == element.start for edit in self._edits)
+
+    # --- edits ---
+
+    def _put(self, where: int, written: bytes, place: str, *, sure: bool = True) -> None:
+        self._add(where, where, written, f"{shown(written)} is missing: it was put {place}", sure=sure)
+
+    def _read_as(self, token: Token, text: bytes, *, sure: bool = True) -> None:
+        self._replace(token, text, f"{shown(token.written)} was read as {shown(text)}", sure=sure)
+
+    def _pass_over(self, token: Token, what: str, *, code: str = "S01", sure: bool = True) -> None:
+        message = f"{shown(token.written)} {what}: it was passed over"
+        self._replace(token, blank(token.written), message, code=code, sure=sure)
+
+    def _replace(self, token: Token, text: bytes, message: str, *, code: str = "S01", sure: bool = True) -> None:
+        lines = token.written.count(b"\n") - text.count(b"\n")  # so that the lines behind it keep their numbers
+        self._add(token.start, token.end, text + b"\n" * lines, message, token.written, code=code, sure=sure)
+
+    def _add(
+        self, start: int, stop: int, text: bytes, what: str, raw: bytes = b"", *, code: str = "S01", sure: bool = True
+    ) -> None:
+        severity: Severity = "warning" if sure else "error"
+        message = what if sure else f"{what}; more may be lost"
+        written = raw.decode("utf-8", "ignore") or None
+        self._edits.append(Edit(start, stop, text, report(code, message, severity=severity, raw=written)))
 
 
-def _close_fields(data: bytes | bytearray, position: int, _: Mapping[str, str]) -> Iterable[Edit]:
-    """Fields of the entry at fault that have no end tag: each ends at the next tag that can follow it."""
-    for match in _UNCLOSED_FIELD.finditer(data, 0, position + _TAG_START_BYTES):
-        if match.end() <= position:
-            end = b"</" + match.group(1) + b">"
-            yield _edit(match.end(), match.end(), end, f"{end.decode()} is missing: it was put before the next tag")
-
-
-def _blank_declaration(data: bytes | bytearray, position: int, _: Mapping[str, str]) -> Iterable[Edit]:
-    match = _SECOND_DECLARATION.match(data, position)
-    if match:
-        blanks = re.sub(rb"[^\n]", b" ", match.group())
-        yield _edit(match.start(), match.end(), blanks, "an XML declaration that is not at the start", "S08")
-
-
-def _edit(start: int, stop: int, replacement: bytes, message: str, code: str = "S01") -> Edit:
-    return Edit(start, stop, replacement, report(code, message, severity="warning"))
-
-
-_NAME = re.compile(rb"<([\w.:-]+)")
-_PREFIX = re.compile(rb"""[<\s]([A-Za-z_][\w.-]*):[\w.-]+(?=[\s/>=])""")
-_SECOND_DECLARATION = re.compile(rb"<\?xml\b[^>]*\?>")
-# Only what must follow in an entry: `<loc>https://example.com/a<b/>c` is no URL that ends at `a`.
-_UNCLOSED_FIELD = re.compile(
-    rb"""
-    < ( (?:[\w.-]+:)? (?:loc|lastmod|changefreq|priority|title|link|guid|pubDate) ) (?: \s [^<>]* [^<>/] )? >
-    [^<]*
-    (?= < (?: / (?:[\w.-]+:)? (?:url|sitemap|item|entry)
-        | (?:[\w.-]+:)? (?:loc|lastmod|changefreq|priority|title|link|guid|pubDate|description|updated|id) )
-        [\s/>] )
-    """,
-    re.VERBOSE,
-)
-_CURES = {
-    expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]: _bind_prefix,
-    expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]: _close_fields,
-    expat.errors.codes[expat.errors.XML_ERROR_MISPLACED_XML_PI]: _blank_declaration,
+_RULES: dict[str, Callable[[Straightener, Token], None]] = {
+    "aside": Straightener._aside,
+    "declaration": Straightener._declaration,
+    "stray": Straightener._stray,
+    "reference": Straightener._reference,
+    "start": Straightener._start,
+    "stop": Straightener._stop,
 }
-
-_NEXT_ENTRY = re.compile(
-    rb"""
-      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> )
-    | (?P<open>  <!-- | <!\[CDATA\[ )
-    | (?P<entry> < (?:[\w.-]+:)? (?:url|sitemap|item|entry) (?=[\s/>]) )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_DOCTYPE = re.compile(
-    rb"""<!--.*?--> | <\?.*?\?> | (?P<doctype> <!DOCTYPE (?: "[^"]*" | '[^']*' | [^>"'\[] )* > )""",
-    re.VERBOSE | re.DOTALL,
-)
-_TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^>"'])*>""")
-# The longest beginning of an entry's tag that may stand at the end of a chunk.
-_TAG_START_BYTES = 64
-
-
-def next_entry(data: bytes | bytearray, start: int) -> tuple[int | None, int]:
-    """Where the next entry begins at or behind `start`, comments and CDATA stepped over.
-
-    Without one: None, and from which offset on the bytes are still needed.
-    """
-    for match in _NEXT_ENTRY.finditer(data, start):
-        if match.group("entry"):
-            return match.start(), match.start()
-        if match.group("open"):
-            return None, match.start()
-    return None, max(start, len(data) - _TAG_START_BYTES)
-
-
-def blank_doctype(data: bytes) -> bytes:
-    """The same bytes with the DOCTYPE turned into blanks, so that lines and offsets stay.
-
-    With an external subset named, expat drops undefined entities in silence (XML 1.0 4.1, WFC Entity Declared).
-    """
-    for match in _DOCTYPE.finditer(data):
-        if match.group("doctype"):
-            return data[: match.start()] + re.sub(rb"[^\r\n]", b" ", match.group()) + data[match.end() :]
-    return data
-
-
-def tag_end(data: bytes | bytearray, start: int) -> int:
-    """The offset behind the tag that begins at `start`; a `>` inside quotes does not end it."""
-    match = _TAG.match(data, start)
-    return match.end() if match else len(data)

@@ -67,6 +67,7 @@ class Verdict:
 
 
 _DECLARATION = re.compile(rb"<\?xml[\s?]")
+_MARK = re.compile(rb"[<>]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
 _HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
 # How PHP begins to say what is wrong with the script that writes the sitemap.
@@ -77,13 +78,24 @@ _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MU
 
 def sniff(data: bytes, *, final: bool) -> Verdict | None:
     """What `data`, the beginning of a document, is; None asks for more. `final`: there is no more."""
-    if _DECLARATION.match(data) or _ROOT.match(data):
+    if _DECLARATION.match(data):
+        return _judge_declaration(data, final=final)
+    if _ROOT.match(data):
         return Verdict("xml")
     if _FIRST_LINE_IS_A_URL.match(data):
         return Verdict("text")
     if len(data) < WINDOW_BYTES and not final:
         return None
     return _judge(data[:WINDOW_BYTES], complete=final and len(data) <= WINDOW_BYTES)
+
+
+def _judge_declaration(data: bytes, *, final: bool) -> Verdict | None:
+    """XML; a declaration that is not closed by `?>` would swallow the document, and is passed over."""
+    end = _MARK.search(data, 1)
+    if end is None:
+        return Verdict("xml") if final or len(data) >= WINDOW_BYTES else None
+    is_closed = data[end.start() - 1 : end.end()] == b"?>"
+    return Verdict("xml", 0 if is_closed else end.start() + (end.group() == b">"))
 
 
 def _judge(window: bytes, *, complete: bool) -> Verdict:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..problems import Problem, over_limit, report
-from .repair import CONTROLS_BACK
+from .landmarks import tag_name
+from .mending import CONTROLS_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +44,17 @@ class Element:
         """The value of an attribute, None where there is none."""
         return _attribute(self.attributes, name)
 
+    @property
+    def own_text(self) -> str | None:
+        """The text that stands before all children; None where more of it stands between or behind them."""
+        text = self.text
+        for child in reversed(self.children):
+            text = text.rstrip()
+            if not text.endswith(child.text.rstrip()):
+                return None
+            text = text.removesuffix(child.text.rstrip())
+        return text
+
 
 class Entry(Element):
     """An element that lists something: its `line`, its ancestors' xml:base (outermost first), what was mended."""
@@ -68,17 +80,28 @@ class Vocabulary(dict[str, str]):
 
     The root's namespace and none are core: plain `name`. Known namespaces give `prefix:name`, whatever prefix
     the document uses ("" makes them core). Everything else stays as it is, so is never taken for a core element.
-    `strict`: directly inside the root there should be entries only.
+    `location` is the tag that an entry cannot do without. `loose_entry`: the entry that a location belongs to which
+    stands outside of any; such a document holds entries only. `tags` are those that are known in capitals too:
+    `note(message, name)` hears of each such name once.
     """
 
     def __init__(
-        self, namespaces: Mapping[str, str], root_namespace: str, entries: frozenset[str], *, strict: bool = False
+        self,
+        namespaces: Mapping[str, str],
+        root_namespace: str,
+        entries: frozenset[str],
+        location: str,
+        loose_entry: str | None = None,
+        tags: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__()
-        self.strict = strict
+        self.note: Callable[[str, str], None] = lambda message, name: None
+        self.entries = entries
+        self._tags = tags
+        self.location = location
+        self.loose_entry = loose_entry
         self._namespaces = namespaces
         self._root_namespace = root_namespace
-        self.entries = entries
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -92,17 +115,25 @@ class Vocabulary(dict[str, str]):
         namespace, _, local = name.rpartition("}")
         prefix = "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
         tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
+        if tag not in self._tags and tag.lower() in self._tags:
+            self.note(f"<{tag[:80]}> was read as <{tag.lower()}>: names are in small letters", tag[:80])
+            tag = tag.lower()
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag
 
 
-class NestedEntry(Exception):
-    """Raised where an entry begins right inside another: that one was not closed. `index` is expat's count."""
+class Misplaced(Exception):
+    """Raised where well-formed markup cannot mean what it says; `index` is in expat's count of bytes.
 
-    def __init__(self, index: int) -> None:
-        super().__init__(f"an entry begins inside another, at byte {index}")
+    `is_entry`: an entry that begins right inside another; `loose_entry`: the entry that a field outside needs.
+    """
+
+    def __init__(self, what: str, index: int, *, is_entry: bool = False, loose_entry: str | None = None) -> None:
+        super().__init__(what)
         self.index = index
+        self.is_entry = is_entry
+        self.loose_entry = loose_entry
 
 
 class Stop(Exception):
@@ -150,7 +181,8 @@ class Builder:
         self._written_at = written_at
         self._written_before = written_before
         self._mends_of = mends_of
-        self._vocabulary = Vocabulary({}, "", frozenset())
+        self._vocabulary = Vocabulary({}, "", frozenset(), "")
+        self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
@@ -159,6 +191,34 @@ class Builder:
     def prefixes(self) -> dict[str, str]:
         """The namespaces that the document's vocabulary has a prefix for."""
         return self._vocabulary.prefixes
+
+    @property
+    def location(self) -> bytes:
+        """The tag that an entry cannot do without."""
+        return self._vocabulary.location.encode()
+
+    @property
+    def names(self) -> list[bytes]:
+        """The open elements outside entries by their names as written, outermost first."""
+        return [tag_name(ancestor.written, 0) for ancestor in self._ancestors]
+
+    @property
+    def is_over(self) -> bool:
+        """The root element has ended."""
+        return self.root_seen and not self._ancestors
+
+    def take_open_entry(self, index: int, *, ends: bool = False) -> Entry | None:
+        """The entry that is open at `index` of the parser's count: its fields that have ended, if they locate it.
+
+        `ends`: there the end tag of the innermost element has begun.
+        """
+        return self._take_open(index, ends)
+
+    def declare(self, declaration: bytes) -> None:
+        """From the next head() on the root element has this attribute too."""
+        if self._root:
+            end = 1 + len(tag_name(self._root.written, 0))
+            self._root.written = self._root.written[:end] + declaration + self._root.written[end:]
 
     def head(self) -> bytes:
         """The start tags of the open elements outside entries; of the root, where all have ended."""
@@ -180,10 +240,14 @@ class Builder:
         stack: list[Element] = []  # the open elements in it, itself first
         text: list[str] = []  # what was read since it began
         settled = start_index
+        section = section_index = 0  # where the last CDATA section began, in the text and in the parser's count
         self.last_event = None
 
         def line() -> int:
             return parser.CurrentLineNumber + line_offset
+
+        def note(message: str, name: str) -> None:
+            out.append(report("S10", message, line=line(), field=name))
 
         def start(name: str, attributes: list[str]) -> None:
             nonlocal entry
@@ -194,7 +258,7 @@ class Builder:
             tag = vocabulary[name]
             if tag in entries and len(stack) < 2:
                 if stack:
-                    raise NestedEntry(parser.CurrentByteIndex)
+                    raise Misplaced("an entry begins inside another", parser.CurrentByteIndex, is_entry=True)
                 entry = Entry(tag, attributes, line(), self._bases)
                 text.clear()
                 stack.append(entry)
@@ -226,19 +290,38 @@ class Builder:
                     _put_controls_back(entry)
                 out.append(entry)
 
+        def is_location(child: Element) -> bool:
+            return child.tag == vocabulary.location and bool(child.text.strip() or child.attributes)
+
+        def take_open(index: int, ends: bool) -> Entry | None:
+            if ends and len(stack) > 1:
+                last = stack.pop()
+                last.text = "".join(text[last.mark :])
+                stack[-1].children.append(last)
+            if not stack or entry is None or not any(is_location(child) for child in entry.children):
+                return None
+            entry.text = "".join(text)
+            entry.problems = self._mends_of(index, entry.line)
+            _put_controls_back(entry)
+            return entry
+
         def open_ancestor(name: str, attributes: list[str]) -> None:
             nonlocal vocabulary, entries, room
+            if vocabulary.loose_entry and vocabulary[name] == vocabulary.location:
+                what = f"<{vocabulary.location}> stands outside of any entry"
+                raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
             settle()
             room -= 1
             ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
-            if vocabulary.strict and len(ancestors) == 2 and _is_core(tag := vocabulary[name]):
+            if vocabulary.loose_entry and len(ancestors) == 2 and _is_core(tag := vocabulary[name]):
                 out.append(report("S10", f"<{tag[:80]}> is unknown: it is no entry", line=line(), field=tag[:80]))
             if not self.root_seen:
                 namespace, _, local = name.rpartition("}")
                 self._root, self.root_seen = ancestor, True
                 vocabulary = self._vocabulary = self._open_root(namespace, local)
+                vocabulary.note = note
                 entries = vocabulary.entries
 
         def settle() -> None:
@@ -250,6 +333,20 @@ class Builder:
             self.last_event_is_tag = True
             text.clear()
 
+        def start_section() -> None:
+            nonlocal section, section_index
+            section, section_index = len(text), parser.CurrentByteIndex
+
+        def end_section() -> None:
+            local = stack[-1].tag.rpartition(":")[2].rpartition("}")[2] if stack else ""
+            content = "".join(text[section:])
+            if stack and (f"</{local}>" in content or f":{local}>" in content):
+                raise Misplaced("a CDATA section runs past its element", section_index)
+
+        vocabulary.note = note
+        self._take_open = take_open
+        parser.StartCdataSectionHandler = start_section
+        parser.EndCdataSectionHandler = end_section
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append

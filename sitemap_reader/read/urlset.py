@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from ..problems import report
 from .extensions import NAMESPACES as EXTENSIONS
+from .extensions import PARTS
 from .normalise import RawEntry
+from .sniff import Format
 from .tree import Element, Entry, Vocabulary
 
 if TYPE_CHECKING:
@@ -29,21 +31,33 @@ _GOOGLE = [
 ]
 CORE_NAMESPACES = frozenset(_SITEMAPS_ORG + _GOOGLE)
 _NAMESPACES = {**EXTENSIONS, **dict.fromkeys(CORE_NAMESPACES, "")}
+ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
 _ENTRIES = frozenset({"url", "sitemap"})
 _FIELDS = ("lastmod", "changefreq", "priority")
+_TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *PARTS})
 
 
-def vocabulary(namespace: str) -> Vocabulary:
-    """The names of a document whose root is in `namespace`."""
-    return Vocabulary(_NAMESPACES, namespace, _ENTRIES, strict=True)
+def urlset_vocabulary(namespace: str) -> Vocabulary:
+    """The names of a document whose root, in `namespace`, is `<urlset>`."""
+    return Vocabulary(_NAMESPACES, namespace, _ENTRIES, "loc", loose_entry="url", tags=_TAGS)
 
 
-def judge_namespace(namespace: str) -> Problem | None:
-    """S02 where the root's namespace is none of the protocol's."""
-    if namespace in CORE_NAMESPACES:
-        return None
-    what = f'the namespace "{namespace[:200]}" is none of the protocol\'s' if namespace else "the root has no namespace"
-    return report("S02", f"{what}: read all the same", raw=namespace)
+def index_vocabulary(namespace: str) -> Vocabulary:
+    """The names of a document whose root, in `namespace`, is `<sitemapindex>`."""
+    return Vocabulary(_NAMESPACES, namespace, _ENTRIES, "loc", loose_entry="sitemap", tags=_TAGS)
+
+
+def judge_root(namespace: str, name: str) -> list[Problem]:
+    """S02 where the root's namespace is none of the protocol's, S10 where its name is in capitals."""
+    problems = []
+    if namespace not in CORE_NAMESPACES:
+        which = f'the namespace "{namespace[:200]}" is none of the protocol\'s'
+        what = which if namespace else "the root has no namespace"
+        problems.append(report("S02", f"{what}: read all the same", raw=namespace))
+    if name not in ROOTS:
+        what = f"<{name}> was read as <{name.lower()}>: names are in small letters"
+        problems.append(report("S10", what, field=name))
+    return problems
 
 
 def raw_entries(entry: Entry) -> list[RawEntry]:
@@ -59,13 +73,15 @@ def raw_entries(entry: Entry) -> list[RawEntry]:
     for child in entry.children:
         tag = child.tag
         if tag == "loc":
-            locs.append(child.text.strip())
+            locs.append(_location(entry, child, problems))
         elif tag in _FIELDS and tag not in fields:
             fields[tag] = child.text.strip()
         elif ":" in tag or "}" in tag:
             extensions.append(child)
         else:
             problems.append(_odd_tag(entry, child, repeated=tag in fields))
+    if len(locs) > 1:
+        locs = list(filter(None, locs)) or locs[:1]
     if not locs:
         locs.append(_bare_location(entry, problems))
     lastmod, changefreq, priority = map(fields.get, _FIELDS)
@@ -81,10 +97,20 @@ def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
     return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=child.text.strip())
 
 
+def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
+    """All its text, inline markup and all; but not that of a field which only slipped into it."""
+    strays = [child.tag for child in loc.children if child.tag in _TAGS]
+    if not strays:
+        return loc.text.strip()
+    what = f"<{strays[0]}> stands inside of <loc>"
+    problems.append(report("S10", what, line=entry.line, field=strays[0], raw=loc.text.strip()))
+    return (loc.own_text or "").strip()
+
+
 def _bare_location(entry: Entry, problems: list[Problem]) -> str:
     """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
-    text = entry.text.strip()
-    if entry.tag != "sitemap" or entry.children or not text.lower().startswith(("http://", "https://")):
+    text = (entry.own_text or "").strip()
+    if entry.tag != "sitemap" or not text.lower().startswith(("http://", "https://")):
         return ""
     problems.append(report("S11", "a <sitemap> without <loc>: its text is taken", line=entry.line, raw=text))
     return text

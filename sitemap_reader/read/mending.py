@@ -1,0 +1,212 @@
+"""Characters that XML does not allow where they stand: UTF-8 bytes behind a fault in, the same bytes mended out.
+
+Bare `&`, HTML entities, control characters, faulty comments, CDATA sections that run past their element. Each mend has
+its Problem. Nothing that is text is ever dropped: what has no sure reading stays as it is, for repair.py to judge.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import insort
+from collections import deque
+from html.entities import html5
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..problems import Problem, report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# XML 1.0 4.6: the five that need no declaration.
+_PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+
+_FAULT = rb"""
+      (?P<comment> <!-- ) | (?P<instruction> <\? )              # nothing in these is a reference
+    | (?P<section> <!?\s?\[?(?i:CDATA)\s?\[ )                   # nor in this, `<![CDATA[` or misspelled
+    | & (?: (?P<number> \#(?: [0-9]+ | x[0-9a-fA-F]+ ) ) ;?      # without the ; nobody knows where it ends: left alone
+          | (?P<name> [A-Za-z][A-Za-z0-9]{0,31} ) ;
+          )?                                                     # neither: a bare ampersand
+    """
+# XML 1.0 2.2: no document may hold these, not even as `&#1;`. They are rare, and looking for them takes time.
+_CONTROLS = rb"[\x00-\x08\x0b\x0c\x0e-\x1f] | \xef\xbf[\xbe\xbf]"
+_CONTROL = re.compile(_CONTROLS, re.VERBOSE)
+_REFERENCE = re.compile(_FAULT, re.VERBOSE)
+_REFERENCE_OR_CONTROL = re.compile(_FAULT + rb"| (?P<control> " + _CONTROLS + rb" )", re.VERBOSE)
+_ASIDES = {"comment": b"-->", "section": b"]]>", "instruction": b"?>"}
+
+# What stands for them while expat reads: code points that Unicode keeps free of text (23.7).
+_STAND_INS = {number: 0xFDD0 + number for number in range(0x20) if number not in (0x9, 0xA, 0xD)}
+_STAND_INS |= {number: 0x10000 + number for number in (0xFFFE, 0xFFFF)}
+CONTROLS_BACK = {stand_in: number for number, stand_in in _STAND_INS.items()}
+
+# What a chunk may end in without it being clear yet what it is.
+_UNCLEAR_END = re.compile(rb"(?:&[#A-Za-z0-9]{0,33}|<!?[-\[A-Za-z\s]{0,10}|\xef\xbf?)\Z")
+_UNCLEAR_BYTES = 40
+_SNIPPET_BYTES = 80
+_TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
+
+
+@attrs.frozen
+class Mend:
+    """One mended place: where it ends in the mended bytes, and what to report."""
+
+    end: int
+    problem: Problem
+
+
+class Mender:
+    """Filters a stream that begins on `line`: feed() gives the mended bytes, taken() what was mended."""
+
+    def __init__(self, line: int) -> None:
+        self._mends: deque[Mend] = deque()
+        self._offset = 0
+        self._line = line
+        self._held = b""
+        self._passed = b""  # the last of what needed no mending
+
+    @property
+    def held_bytes(self) -> int:
+        """How much waits for the end of a comment or a CDATA section."""
+        return len(self._held)
+
+    def add(self, end: int, problem: Problem) -> None:
+        """Joins a repair of the structure to the mends, at an offset of the mended bytes."""
+        insort(self._mends, Mend(end, problem), key=attrgetter("end"))
+
+    def taken(self, until: int | None) -> list[Problem]:
+        """Takes out what was mended up to the offset `until` of the mended bytes; None: all."""
+        taken = []
+        while self._mends and (until is None or self._mends[0].end <= until):
+            taken.append(self._mends.popleft().problem)
+        return taken
+
+    def feed(self, data: bytes, *, final: bool = False) -> bytes:
+        """The mended bytes, as far as it is clear by now what they are."""
+        data = self._held + data
+        end = len(data)
+        if not final and (unclear := _UNCLEAR_END.search(data, max(0, end - _UNCLEAR_BYTES))):
+            end = unclear.start()
+        self._held = data[end:]
+        return b"".join(self._mended(data[:end], final=final))
+
+    def _mended(self, data: bytes, *, final: bool) -> Iterator[bytes]:
+        fault = _REFERENCE_OR_CONTROL if _CONTROL.search(data) else _REFERENCE
+        given = at = 0  # what is out already, and where to look on
+        while match := fault.search(data, at):
+            start, at = match.span()
+            if match.lastgroup in _ASIDES:
+                yield self._pass(data[given:start])
+                given, end = start, self._aside_end(data, match)
+                if end is None and not final:
+                    # The rest waits until the comment, CDATA section or instruction has ended.
+                    self._held = data[start:] + self._held
+                    return
+                at = len(data) if end is None else end
+                mend = None if end is None else _aside_mend(match, data[start:at])
+            else:
+                mend = _character_mend(match)
+            if mend is not None:
+                yield self._pass(data[given:start])
+                yield self._mended_piece(data[start:at], *mend)
+                given = at
+        yield self._pass(data[given:])
+
+    def _aside_end(self, data: bytes, opening: re.Match[bytes]) -> int | None:
+        """The offset behind a comment, CDATA section or instruction; None where it has not ended yet."""
+        terminator = _ASIDES[opening.lastgroup or ""]
+        end = data.find(terminator, opening.end())
+        if opening.lastgroup == "section" and (tag := _TAG_BEFORE.search(self._passed)):
+            # A section holds text of its element, so not the element's own end tag: that one ends both.
+            own = data.find(b"</" + tag.group(1) + b">", opening.end(), end if end >= 0 else len(data))
+            if own >= 0:
+                return own
+        return None if end < 0 else end + len(terminator)
+
+    def _pass(self, data: bytes) -> bytes:
+        self._offset += len(data)
+        self._line += data.count(b"\n")
+        self._passed = (self._passed + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
+        return data
+
+    def _mended_piece(self, written: bytes, replacement: bytes, message: str) -> bytes:
+        self._offset += len(replacement)
+        # Up to the fault only: what is behind it may not have come yet.
+        raw = (self._passed + written[:_SNIPPET_BYTES]).rpartition(b"\n")[2] or written[:_SNIPPET_BYTES]
+        text = raw.decode("utf-8", "ignore").strip()
+        self._mends.append(Mend(self._offset, report("S01", message, severity="warning", line=self._line, raw=text)))
+        self._passed = written[-_SNIPPET_BYTES:]
+        self._line += written.count(b"\n")
+        return replacement
+
+
+# What stands in for a piece, and what to say of it; None leaves the piece as it is.
+_Mend = tuple[bytes, str] | None
+
+
+def _aside_mend(opening: re.Match[bytes], written: bytes) -> _Mend:
+    if opening.lastgroup == "comment":
+        return _comment_mend(written)
+    mended = _CONTROL.sub(lambda match: _stand_in(match.group()), written)
+    if opening.lastgroup == "section":
+        inner = mended[len(opening.group()) :]
+        if not inner.endswith(b"]]>"):
+            what = "a CDATA section is not closed: it ends with its element"
+            return _SECTION + _without_remnant(inner) + b"]]>", what
+        if opening.group() != _SECTION:
+            return _SECTION + inner, f"{opening.group().decode()} was read as {_SECTION.decode()}"
+    return None if mended == written else (mended, _CONTROL_READ)
+
+
+def _comment_mend(written: bytes) -> _Mend:
+    """XML 1.0 2.5: no `--` inside a comment. Its text is of no interest."""
+    inner = written[4:-3]
+    faulty = b"--" in inner or inner.endswith(b"-") or _CONTROL.search(inner)
+    blanked = b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->"
+    return (blanked, "a malformed comment was passed over") if faulty else None
+
+
+def _without_remnant(text: bytes) -> bytes:
+    """Of the `]]>` that should have ended the section one or two brackets may be there, which match no other."""
+    opened = text.count(b"[")
+    for _ in range(len("]]")):
+        if text.endswith(b"]") and text.count(b"]") > opened:
+            text = text[:-1]
+    return text
+
+
+def _character_mend(match: re.Match[bytes]) -> _Mend:
+    written, name = match.group(), match.group("name")
+    if match.group("number"):
+        return _number_mend(written)
+    if not written.startswith(b"&"):
+        return _stand_in(written), _CONTROL_READ
+    if name in _PREDEFINED:
+        return None
+    characters = html5.get(name.decode() + ";") if name else None
+    if characters is None:
+        # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.
+        return b"&amp;" + written[1:], "a bare & was read as &amp;"
+    replacement = "".join(f"&#{ord(character)};" for character in characters)
+    return replacement.encode(), f"the HTML entity {written.decode()} was read as {replacement}"
+
+
+def _number_mend(written: bytes) -> _Mend:
+    """`&#1;`, which XML allows no more than the character itself. Other numbers are as they are, right or wrong."""
+    digits = written[2:-1].decode()
+    if not written.endswith(b";") or len(digits) > _MAX_DIGITS:
+        return None
+    stand_in = _STAND_INS.get(int(digits[1:], 16) if digits.startswith("x") else int(digits))
+    message = f"{written.decode()}, a control character, was read as it stands"
+    return (chr(stand_in).encode(), message) if stand_in else None
+
+
+def _stand_in(control: bytes) -> bytes:
+    return chr(_STAND_INS[ord(control.decode())]).encode()
+
+
+_CONTROL_READ = "a control character was read as it stands"
+_MAX_DIGITS = 9
+_SECTION = b"<![CDATA["

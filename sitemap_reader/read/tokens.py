@@ -1,0 +1,169 @@
+"""Markup that may be damaged, token by token: what each piece looks like, and which names mean something.
+
+next_token() finds the next piece that is no plain text, well-formed or not. All is bytes, as written.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from .extensions import PARTS
+from .landmarks import NAME
+
+# --- names, without their prefixes ---
+
+ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
+ENTRIES = frozenset(b"url sitemap item entry".split())
+CONTAINERS = frozenset(b"image video news publication tvshow mobile group content".split())
+LOCATIONS = frozenset(b"loc link guid".split())
+_DATA = frozenset(b"lastmod changefreq priority pubDate".split())
+FIELDS = LOCATIONS | _DATA | frozenset(b"title description updated published id author category".split())
+VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
+HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
+KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in PARTS}
+TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # where about anything may stand
+PREFIXES = frozenset(b"image video news mobile xhtml media dc atom content".split())
+
+# How much alike two names must be for one to be a slip for the other: `lok` and `loc` are, `b` and `loc` are not.
+_ALIKE = 0.65
+_SLIP_CHARACTERS = 20
+
+# --- tokens ---
+
+# A token is there only when no further byte could make it another: what is not clear yet is `unended`.
+_TOKEN = re.compile(
+    rb"""
+      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
+    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!--|\[)[^<>]+> )
+    | (?P<opening> <!-- | <!\[CDATA\[ | <\? )
+    # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
+    | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
+    # start tags, `< loc>` too, with what follows them; a `>` in quotes is none, unless the quotes do not match
+    | (?P<start> < (?: \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) )?+ (?P<name> %(name)s )
+        (?P<attributes> (?: [^<>"'] | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) >?+
+        (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
+    | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
+                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:-]++[^\w.:-])
+                   | <[\s/\\]++(?=[^\s/\\A-Za-z_\x80-\xff])
+                   | <!(?=[^<>]*+<) ) (?=(?P<behind>.)) | \]\]> )
+    | (?P<reference> &\# (?: x[0-9a-fA-F]++ | [0-9]++ ) (?: ; | (?=[^0-9a-fA-F;]) ) )
+    | (?P<unended> < )
+    """
+    % {b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
+    re.VERBOSE | re.DOTALL,
+)
+# Name, rest and what follows, for each kind of token that has them.
+_PARTS_OF = {"start": ("name", "attributes", "next"), "stop": ("stopped", "rest", "next")}
+_STRAY = ("name", "attributes", "behind")
+# What a stray `<` stands before that is only doubled, or the beginning of a template's tag.
+_HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
+_INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
+_END_TAG = re.compile(rb"</%s\s*>" % NAME)
+_ATTRIBUTES = re.compile(
+    rb"""(?: \s++ %s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) )*+ \s*+ /? \s*+""" % NAME, re.VERBOSE
+)
+_ATTRIBUTE = re.compile(
+    rb"""(?P<name> %s ) (?: \s*+ = \s*+ (?P<value> "[^"]*" | '[^']*' | [^\s"'<>]+ ) )?""" % NAME, re.VERBOSE
+)
+_MAX_DIGITS = 9
+_SHOWN_BYTES = 80
+
+
+class Token(NamedTuple):
+    """A piece of markup: its `kind` is a group of the expression above."""
+
+    kind: str
+    start: int
+    end: int
+    written: bytes
+    name: bytes  # of a tag, prefix and all
+    local: bytes  # the name without its prefix
+    rest: bytes  # what else a tag holds
+    next: bytes  # what follows a start tag, or a stray character: a character, or the beginning of a tag
+
+    @property
+    def is_spaced(self) -> bool:
+        """Whether white space stands before a start tag's name."""
+        return not self.written.startswith(self.name, 1)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a tag has its `>`."""
+        return self.written.endswith(b">")
+
+    @property
+    def is_well_formed(self) -> bool:
+        """Whether an end tag or an instruction is as XML has it."""
+        return bool((_END_TAG if self.kind == "stop" else _INSTRUCTION).match(self.written))
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether what a start tag holds are attributes, or nothing."""
+        return _ATTRIBUTES.fullmatch(self.rest) is not None
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether a stray character is only doubled, or belongs to a template."""
+        return self.next in _HARMLESS
+
+
+def next_token(data: bytes | bytearray, start: int) -> Token | None:
+    """The next token at or behind `start`; None where there is none yet, or one that has not ended."""
+    match = _TOKEN.search(data, start)
+    kind = match.lastgroup if match else None
+    if match is None or kind is None or kind in ("opening", "unended"):
+        return None
+    written = match.group()
+    name, rest, following = match.group(*_PARTS_OF.get(kind, _STRAY))
+    name, rest = name or b"", rest or b""
+    return Token(kind, match.start(), match.end(), written, name, local(name), rest, following or b"")
+
+
+def local(name: bytes) -> bytes:
+    """The name without its prefix."""
+    return name.rpartition(b":")[2]
+
+
+def is_slip(name: bytes, meant: bytes) -> bool:
+    """Whether one name is most likely the other, misspelled."""
+    one, other = (local(each).lower().decode()[:_SLIP_CHARACTERS] for each in (name, meant))
+    return SequenceMatcher(None, one, other).ratio() >= _ALIKE
+
+
+def is_character(reference: bytes) -> bool:
+    """Whether `&#65;` or `&#x41;` is a character that XML allows (1.0, 2.2), and has its end."""
+    digits = reference[2:-1].decode()
+    if not reference.endswith(b";") or len(digits) > _MAX_DIGITS:
+        return False
+    code = int(digits[1:], 16) if digits.startswith("x") else int(digits)
+    return code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
+
+
+def attributes(written: bytes) -> bytes:
+    """A tag's attributes as XML has them: quoted, each once, white space between; without the last slash.
+
+    Left out is what has no sure reading: in `href=https://example.com/a/>` nobody knows whose the slash is.
+    """
+    trimmed = written.rstrip()
+    body = trimmed[:-1] if trimmed.endswith(b"/") else written
+    found: dict[bytes, bytes] = {}
+    for match in _ATTRIBUTE.finditer(body):
+        name, value = match.group("name"), match.group("value")
+        is_quoted = value is not None and value[:1] in b"\"'"
+        if value and (is_quoted or match.end() < len(body) or body == written):
+            found.setdefault(name, value if is_quoted else b'"' + value + b'"')
+    if _ATTRIBUTES.fullmatch(written) and len(found) == len(_ATTRIBUTE.findall(body)):
+        return body
+    return b"".join(b" " + name + b"=" + value for name, value in found.items())
+
+
+def blank(written: bytes) -> bytes:
+    """As many blanks, so that lines and offsets stay."""
+    return re.sub(rb"[^\r\n]", b" ", written)
+
+
+def shown(written: bytes) -> str:
+    """For a message: on one line, and not too long."""
+    return " ".join(written[:_SHOWN_BYTES].decode("utf-8", "ignore").split())
