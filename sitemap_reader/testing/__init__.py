@@ -2,6 +2,7 @@
 holds robots.txt, an index, its sitemaps, and the truth: the records that a reader should find in them.
 
 No parser takes part. Equal arguments give equal bytes, and memory stays flat however large the site.
+damaged() gives single documents that are broken, with the URLs that they listed before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import attrs
 
 from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES
+from .damage import DAMAGES, Damaged, damaged
 from .entries import NAMESPACES, index_xml, open_document, write_urlset
 from .shop import ROBOTS, draw, shares
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["Site", "make_site"]
+__all__ = ["DAMAGES", "Damaged", "Site", "damaged", "make_site"]
 
 Extension = Literal["image", "video", "news", "hreflang"]
 Dates = Literal["day", "second", "mixed", "none"]

@@ -1,0 +1,89 @@
+"""The other readers: where they come from, the environment that they live in, and their answers to many documents.
+
+Documents in (files and their URLs), an Answer for each out. The first use makes a virtual environment in .peers/,
+beside this file. Each reader works in a process of its own (readers.py), which may hang or crash.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE = Path(__file__).parent
+ENVIRONMENT = HERE / ".peers"
+OURS = "sitemap-reader"
+# Reader -> the distribution that is installed, at its newest.
+DISTRIBUTIONS = {
+    "ultimate-sitemap-parser": "ultimate-sitemap-parser",
+    "Scrapy": "scrapy",
+    "Crawlee": "crawlee",
+    "lxml": "lxml",
+}
+_VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
+
+
+@attrs.frozen
+class Question:
+    """One document: a file, and the URL that it is said to have."""
+
+    file: Path
+    url: str
+
+
+@attrs.frozen
+class Answer:
+    """The locs that a reader gave, as it gave them; `error` is what it raised, or that it hung or crashed."""
+
+    urls: tuple[str, ...] = ()
+    error: str | None = None
+
+
+def python_of(reader: str) -> str:
+    """The interpreter that can import the reader; makes the peers' environment where it is missing."""
+    if reader == OURS:
+        return sys.executable
+    python = str(ENVIRONMENT / "bin" / "python")
+    wanted = "\n".join(DISTRIBUTIONS.values())
+    stamp = ENVIRONMENT / "installed.txt"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"making {ENVIRONMENT}", file=sys.stderr)
+        venv.create(ENVIRONMENT, with_pip=True)
+        install = [python, "-m", "pip", "install", "--quiet", *DISTRIBUTIONS.values()]
+        subprocess.run(install, check=True, stdout=sys.stderr)  # noqa: S603 - our own list
+        stamp.write_text(wanted)
+    return python
+
+
+def version_of(reader: str) -> str:
+    """The version that is installed."""
+    command = [python_of(reader), "-c", _VERSION, DISTRIBUTIONS.get(reader, reader)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own names
+    return done.stdout.strip()
+
+
+def ask(reader: str, questions: Sequence[Question]) -> dict[Path, Answer]:
+    """The reader's answers. Where its process ends before its time, that document has none, and it is started again."""
+    answers: dict[Path, Answer] = {}
+    waiting = list(questions)
+    while waiting:
+        manifest = "".join(json.dumps({"file": str(each.file), "url": each.url}) + "\n" for each in waiting)
+        command = [python_of(reader), str(HERE / "readers.py"), reader]
+        done = subprocess.run(command, input=manifest, capture_output=True, text=True, cwd=HERE.parent)  # noqa: S603
+        for line in done.stdout.splitlines():
+            answer = json.loads(line)
+            answers[Path(answer["file"])] = Answer(tuple(answer["urls"]), answer["error"])
+        if not answers and done.returncode:
+            raise RuntimeError(f"{reader} does not start: {done.stderr[-500:]}")
+        waiting = [each for each in waiting if each.file not in answers]
+        if waiting:
+            answers[waiting.pop(0).file] = Answer(error=f"the process ended with {done.returncode}")
+    return answers

@@ -1,0 +1,168 @@
+"""One reader over many documents, in a process of its own: `python readers.py READER < MANIFEST`.
+
+In: JSON lines of {"file", "url"}. Out: for each one JSON line of {"file", "urls", "error"}, as it is done. Runs in
+the environment of the reader, imports that reader only, and opens no connection: what a reader asks to fetch is the
+document itself, or 404. A document that takes too long ends the process; the caller starts it again behind it.
+"""
+
+# What is imported here is installed elsewhere: .peers, which mypy does not see.
+# mypy: disable-error-code="import-not-found, import-untyped, misc"
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+SECONDS_A_DOCUMENT = 10
+
+# Body, URL -> the locs of pages and children, as the reader gives them.
+Reader = Callable[[bytes, str], Iterable[str]]
+
+
+def sitemap_reader() -> Reader:
+    from sitemap_reader import SitemapRef, UrlRecord, feedparser_fallback, iter_parse
+
+    def read(body: bytes, url: str) -> Iterable[str]:
+        items = iter_parse([body], url=url, feed_fallback=feedparser_fallback)
+        return (item.loc for item in items if isinstance(item, UrlRecord | SitemapRef))
+
+    return read
+
+
+def ultimate_sitemap_parser() -> Reader:
+    """Its fetcher with a web client that knows one document."""
+    from usp.fetch_parse import SitemapFetcher
+    from usp.web_client.abstract_client import (
+        AbstractWebClient,
+        AbstractWebClientSuccessResponse,
+        WebClientErrorResponse,
+    )
+
+    class Answer(AbstractWebClientSuccessResponse):
+        def __init__(self, url: str, body: bytes) -> None:
+            self._url, self._body = url, body
+
+        def status_code(self) -> int:
+            return 200
+
+        def status_message(self) -> str:
+            return "OK"
+
+        def header(self, case_insensitive_name: str) -> str | None:
+            return None
+
+        def raw_data(self) -> bytes:
+            return self._body
+
+        def url(self) -> str:
+            return self._url
+
+    class Client(AbstractWebClient):
+        def __init__(self, url: str, body: bytes) -> None:
+            self._url, self._body = url, body
+
+        def set_max_response_data_length(self, max_response_data_length: int | None) -> None:
+            pass
+
+        def get(self, url: str) -> object:
+            if url != self._url:
+                return WebClientErrorResponse("404 Not Found", retryable=False)
+            return Answer(url, self._body)
+
+    def read(body: bytes, url: str) -> Iterable[str]:
+        sitemap = SitemapFetcher(url=url, recursion_level=0, web_client=Client(url, body)).sitemap()
+        return [each.url for each in (*sitemap.all_pages(), *sitemap.sub_sitemaps)]
+
+    return read
+
+
+def scrapy() -> Reader:
+    """What its SitemapSpider does with a body."""
+    from scrapy.utils.gz import gunzip
+    from scrapy.utils.sitemap import Sitemap
+
+    def read(body: bytes, url: str) -> Iterable[str]:
+        return (entry["loc"] for entry in Sitemap(gunzip(body) if body.startswith(b"\x1f\x8b") else body))
+
+    return read
+
+
+def crawlee() -> Reader:
+    """Its loader with a client that knows one document; children are named, not followed, and no host is left out."""
+    import asyncio
+    from contextlib import asynccontextmanager
+    from types import SimpleNamespace
+
+    from crawlee._utils.sitemap import parse_sitemap
+
+    class Client:
+        def __init__(self, body: bytes) -> None:
+            self._body = body
+
+        @asynccontextmanager
+        async def stream(self, url: str, **_: object) -> AsyncIterator[SimpleNamespace]:
+            yield SimpleNamespace(status_code=200, headers={}, read_stream=self._chunks)
+
+        async def _chunks(self) -> AsyncIterator[bytes]:
+            yield self._body
+
+    async def collect(body: bytes, url: str) -> list[str]:
+        sources = [{"type": "url", "url": url}]
+        options = {"emit_nested_sitemaps": True, "max_depth": 0, "sitemap_retries": 1, "enqueue_strategy": "all"}
+        return [item.loc async for item in parse_sitemap(sources, Client(body), options=options)]
+
+    return lambda body, url: asyncio.run(collect(body, url))
+
+
+def lxml_recover() -> Reader:
+    """lxml's recovery, taken generously: every loc of an entry, and every other that is no extension's."""
+    from lxml import etree
+
+    def read(body: bytes, url: str) -> Iterable[str]:
+        if body.startswith(b"\x1f\x8b"):  # it does not unpack by itself: the first member, as far as it goes
+            body = zlib.decompressobj(31).decompress(body)
+        root = etree.fromstring(body, etree.XMLParser(recover=True, resolve_entities=False))
+        found = []
+        for loc in [] if root is None else root.iter("{*}loc"):
+            parent = loc.getparent()
+            in_entry = parent is not None and parent.tag.rpartition("}")[2] in ("url", "sitemap")
+            if in_entry or not ("/schemas/sitemap-" in loc.tag or "/1999/xhtml" in loc.tag):
+                found.append("".join(loc.itertext()).strip())
+        return found
+
+    return read
+
+
+READERS: dict[str, Callable[[], Reader]] = {
+    "sitemap-reader": sitemap_reader,
+    "ultimate-sitemap-parser": ultimate_sitemap_parser,
+    "Scrapy": scrapy,
+    "Crawlee": crawlee,
+    "lxml": lxml_recover,
+}
+
+
+def main(name: str) -> None:
+    logging.disable(logging.CRITICAL)
+    read = READERS[name]()
+    for line in sys.stdin:
+        document = json.loads(line)
+        answer: dict[str, Any] = {"file": document["file"], "urls": [], "error": None}
+        signal.alarm(SECONDS_A_DOCUMENT)  # nothing handles it, so it ends the process, in C code too
+        try:
+            for loc in read(Path(document["file"]).read_bytes(), document["url"]):
+                answer["urls"].append(loc)  # one by one: what came before an exception counts
+        except Exception as exc:  # whatever a reader raises is its answer
+            answer["error"] = f"{type(exc).__name__}: {exc}"[:200]
+        signal.alarm(0)
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,173 @@
+"""Damaged sitemaps with known truth: nothing is misread, what is missing is said, and lxml finds no more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+import sitemap_reader as sr
+from sitemap_reader.errors import UsageError
+from sitemap_reader.read.urls import Loc, clean_url
+from sitemap_reader.testing import DAMAGES, Damaged, damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_reader.records import Item
+
+URL = "https://shop.example/sitemap.xml"
+SEEDS = range(25)
+# Elements of these namespaces are no pages, whatever they are called.
+EXTENSIONS = ("/schemas/sitemap-", "/1999/xhtml")
+
+every_kind = pytest.mark.parametrize("kind", DAMAGES)
+
+
+@cache
+def documents(kind: str) -> list[tuple[Damaged, sr.Document]]:
+    drawn = [damaged(kind, seed) for seed in SEEDS]
+    return [(document, sr.parse(document.body, url=URL)) for document in drawn]
+
+
+def locs(document: sr.Document) -> list[str]:
+    return [url.loc for url in document.urls]
+
+
+def lxml_locs(body: bytes) -> Iterator[str]:
+    """What lxml's recovery finds, taken generously: every loc in a url, and every other that is no extension's."""
+    try:
+        root = etree.fromstring(body, etree.XMLParser(recover=True, resolve_entities=False))
+    except etree.XMLSyntaxError:
+        return
+    for element in [] if root is None else root.iter("{*}loc"):
+        parent = element.getparent()
+        in_entry = parent is not None and parent.tag.rpartition("}")[2] == "url"
+        url = clean_url("".join(element.itertext()), URL).url
+        if url and (in_entry or not any(name in element.tag for name in EXTENSIONS)):
+            yield url
+
+
+# --- reading ---
+
+
+@every_kind
+def test_every_url_that_comes_out_was_listed(kind: str) -> None:
+    false = {
+        seed: sorted(set(locs(found)) - set(document.truth))
+        for seed, (document, found) in enumerate(documents(kind))
+        if set(locs(found)) - set(document.truth)
+    }
+    assert not false
+
+
+@every_kind
+def test_urls_come_in_the_order_of_the_document_and_once(kind: str) -> None:
+    for seed, (document, found) in enumerate(documents(kind)):
+        listed = [url for url in locs(found) if url in document.truth]
+        assert listed == [url for url in document.truth if url in listed], seed
+
+
+@every_kind
+def test_complete_outcome_lacks_no_url(kind: str) -> None:
+    lacking = {
+        seed: sorted(set(document.truth) - set(locs(found)))
+        for seed, (document, found) in enumerate(documents(kind))
+        if found.outcome.complete and set(document.truth) - set(locs(found))
+    }
+    assert not lacking
+
+
+@every_kind
+def test_incomplete_outcome_says_why(kind: str) -> None:
+    for seed, (_, found) in enumerate(documents(kind)):
+        assert found.outcome.complete or any(problem.severity == "error" for problem in found.problems), seed
+
+
+@every_kind
+def test_finds_as_much_as_lxml_recovers(kind: str) -> None:
+    ours = sum(len(set(locs(found)) & set(document.truth)) for document, found in documents(kind))
+    theirs = sum(len({*lxml_locs(document.body)} & set(document.truth)) for document, _ in documents(kind))
+    assert ours >= theirs
+
+
+def test_clean_documents_come_out_whole_and_without_a_problem() -> None:
+    for document, found in documents("nothing"):
+        assert locs(found) == list(document.truth)
+        assert found.outcome.complete
+        assert not found.problems
+
+
+def read(chunks: list[bytes]) -> list[Item]:
+    """The items; without the counts of what was taken in where reading stopped early."""
+    *items, outcome = sr.iter_parse(chunks, url=URL)
+    assert isinstance(outcome, sr.Outcome)
+    outcome.bytes_wire = 0
+    if not outcome.complete:
+        outcome.bytes_decoded, outcome.sha256 = 0, None
+    return [*items, outcome]
+
+
+@given(st.sampled_from(sorted(DAMAGES)), st.integers(0, 10**6), st.integers(1, 600), st.integers(1, 8))
+@settings(max_examples=200, deadline=None)
+def test_chunks_change_nothing_and_nothing_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
+    document = damaged(kind, seed, entries)
+    body = document.body
+    *items, outcome = whole = read([body])
+    assert read([body[at : at + size] for at in range(0, len(body), size)]) == whole
+    found = {item.loc for item in items if isinstance(item, sr.UrlRecord)}
+    assert found <= set(document.truth)
+    assert isinstance(outcome, sr.Outcome)
+    assert not outcome.complete or found == set(document.truth)
+
+
+# --- the damaged documents themselves ---
+
+
+@every_kind
+def test_truth_is_clean_urls_each_once(kind: str) -> None:
+    for document in map(damaged, [kind] * 3, SEEDS):
+        assert [clean_url(url) for url in document.truth] == [Loc(url) for url in document.truth]
+        assert len(set(document.truth)) == 20
+
+
+@every_kind
+def test_equal_arguments_give_equal_bytes_and_other_seeds_others(kind: str) -> None:
+    assert damaged(kind, 1) == damaged(kind, 1)
+    assert len({damaged(kind, seed, 2).body for seed in range(5)}) == 5
+    assert len(damaged(kind, 1, entries=1).truth) == 1
+
+
+# With a bare DOCTYPE, entities may be declared where no reader looks: well-formed, and yet they say nothing.
+@pytest.mark.parametrize("kind", sorted(DAMAGES.keys() - {"bare-doctype"}))
+def test_what_is_still_well_formed_says_the_truth(kind: str) -> None:
+    for seed in SEEDS:
+        document = damaged(kind, seed)
+        try:
+            etree.fromstring(document.body, etree.XMLParser(resolve_entities=False, no_network=True))
+        except etree.XMLSyntaxError:
+            continue
+        assert list(lxml_locs(document.body)) == list(document.truth)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "complaint"), [("flood", 20, "kind must be"), ("cut", 0, "entries must be")]
+)
+def test_arguments_that_cannot_be_carried_out_are_refused(kind: str, entries: int, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        damaged(kind, 1, entries)
+
+
+def test_importing_the_testing_tools_loads_no_parser_of_others() -> None:
+    program = (
+        "import sys, sitemap_reader.testing;"
+        "print(*sorted({'lxml', 'aiohttp', 'feedparser', 'asyncio', 'hypothesis', 'pytest'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""
