@@ -84,6 +84,10 @@ class _Told:
         self._ledger.seconds = now - self._started
         return self._ledger.take(batch)
 
+    def _end(self) -> None:
+        """What a walk that was left early has still to say."""
+        self._take([*self._run.frontier.abandon()])
+
     def _counted(self, records: list[UrlRecord]) -> Iterator[UrlRecord]:
         for record in records:
             self._ledger.progress.urls += 1
@@ -143,6 +147,7 @@ class AsyncUrlStream(_Told):
                         yield record
         finally:
             await batches.aclose()  # type: ignore[attr-defined]
+            self._end()
         self._raise_verdict()
 
 
@@ -190,6 +195,7 @@ class UrlStream(_Told):
                 yield from self._counted(self._take(batch))
         finally:
             self._batches.close()
+            self._end()
         if not self._batches.was_cancelled:
             self._raise_verdict()
 

@@ -323,6 +323,21 @@ def test_leaving_early_joins_the_thread_and_closes_the_connections(site: SiteSer
     gc.collect()
 
 
+def test_leaving_early_still_tells_of_documents_that_wait_for_a_proof(site: SiteServer) -> None:
+    """What a document dropped counts, although it ends only when no wider authority can come any more."""
+    site.pages["/robots.txt"] = robots()
+    site.pages["/maps/first.xml"] = xml(urlset(f"{site.url}/maps/a", "https://other.example/b"))
+    site.pages["/maps/index.xml"] = xml(index(f"{site.url}/maps/first.xml", f"{site.url}/maps/second.xml"))
+    site.pages["/maps/second.xml"] = xml(urlset(*(f"{site.url}/maps/{number}" for number in range(20_000))))
+    with sr.urls(f"{site.url}/maps/index.xml", allow_private=True, per_host=1, scope="protocol") as urls:
+        for url in urls:
+            if url.loc.endswith("/maps/100"):
+                break
+    (first,) = [outcome for outcome in urls.outcomes if outcome.url == f"{site.url}/maps/first.xml"]
+    assert first.dropped == {"host": 1}
+    assert urls.summary.dropped == {"host": 1}
+
+
 def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
     """The reading thread is waiting for the consumer then, not for the network."""
     before = set(threading.enumerate())

@@ -58,6 +58,7 @@ class Frontier:
         self._proofs = Proofs(plan.scope, self._register)
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._queue)
         self._held: list[Visit] = []  # documents that have ended, but for what may be proven yet
+        self._read_again: list[Visit] = []  # those of them for which it was
         self._bytes = 0
         # Documents last: a robots.txt that is asked for on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -111,6 +112,13 @@ class Frontier:
     def take(self) -> list[Problem | Outcome]:
         """What the walk itself has to say since the last call."""
         return self._telling.take()
+
+    def abandon(self) -> list[Problem | Outcome]:
+        """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
+        for visit in (*self._held, *self._read_again):
+            self._telling.tell(visit)
+        self._held, self._read_again = [], []
+        return self.take()
 
     def tries_again(self, visit: Visit, failed: Failed) -> bool:
         """Whether a failure leads to another try."""
@@ -282,6 +290,7 @@ class Frontier:
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
         self._bytes += outcome.bytes_decoded
         if visit.again:
+            self._read_again.remove(visit)
             self._telling.tell_both(visit, visit.again, outcome)
             return
         self._telling.settle(visit, outcome)
@@ -307,6 +316,7 @@ class Frontier:
             visit.again = second_reading(visit.outcome, former, self._proofs.of(visit))
             if visit.again:
                 visit.reached, visit.tries, visit.not_before = None, 0, 0.0
+                self._read_again.append(visit)
                 self._queue(visit)
             else:
                 self._telling.tell(visit)
