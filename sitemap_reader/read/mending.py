@@ -20,15 +20,14 @@ from ..problems import Problem, report
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# XML 1.0 4.6: the five that need no declaration.
-_PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
-
+# Each branch begins with a plain character, so that the search leaps from one to the next.
 _FAULT = rb"""
-      (?P<comment> <!-- ) | (?P<instruction> <\? )              # nothing in these is a reference
-    | (?P<section> <!?\s?\[?(?i:CDATA)\s?\[ )                   # nor in this, `<![CDATA[` or misspelled
-    | & (?: (?P<number> \#(?: [0-9]+ | x[0-9a-fA-F]+ ) ) ;?      # without the ; nobody knows where it ends: left alone
+      < (?: (?P<comment> !-- ) | (?P<instruction> \? )              # nothing in these is a reference
+          | (?P<section> !?\s?\[?(?i:CDATA)\s?\[ ) )                # nor in this, `<![CDATA[` or misspelled
+    | & (?! (?: amp | lt | gt | quot | apos ) ; )                   # XML 1.0 4.6: these need no declaration
+        (?: (?P<number> \#(?: [0-9]+ | x[0-9a-fA-F]+ ) ) ;?         # without the ; nobody knows where it ends
           | (?P<name> [A-Za-z][A-Za-z0-9]{0,31} ) ;
-          )?                                                     # neither: a bare ampersand
+          )?                                                        # neither: a bare ampersand
     """
 # XML 1.0 2.2: no document may hold these, not even as `&#1;`. They are rare, and looking for them takes time.
 _CONTROLS = rb"[\x00-\x08\x0b\x0c\x0e-\x1f] | \xef\xbf[\xbe\xbf]"
@@ -183,8 +182,6 @@ def _character_mend(match: re.Match[bytes]) -> _Mend:
         return _number_mend(written)
     if not written.startswith(b"&"):
         return _stand_in(written), _CONTROL_READ
-    if name in _PREDEFINED:
-        return None
     characters = html5.get(name.decode() + ";") if name else None
     if characters is None:
         # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.

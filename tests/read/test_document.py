@@ -123,9 +123,11 @@ def test_feed_that_was_cut_off_is_not_given_to_the_fallback() -> None:
     def fallback(body: bytes, url: str | None) -> Any:
         raise AssertionError(body)
 
-    body = b"<rss version='2.0'><channel><item><title>One</title><link>https://example.com/on</link>"
-    document = sr.parse(body, url=URL, feed_fallback=fallback)
-    assert (document.urls, document.outcome.complete) == ([], False)
+    body = b"<rss version='2.0'><channel><item><title>One</title><link>https://example.com/on</"
+    cut_inside = sr.parse(body[:-2], url=URL, feed_fallback=fallback)
+    assert (cut_inside.urls, cut_inside.outcome.complete) == ([], False)
+    cut_behind = sr.parse(body + b"link>", url=URL, feed_fallback=fallback)
+    assert ([url.loc for url in cut_behind.urls], cut_behind.outcome.complete) == (["https://example.com/on"], False)
 
 
 # --- protocol limits are reported ---
