@@ -68,6 +68,10 @@ def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(case: 
         if outcome(items).format in ("text", "robots"):
             assert found[:-1] == whole[: len(found[:-1])], cut
             continue
+        if len(found) > len(whole):
+            # Whole, the last entry is over a limit.
+            assert case.path.parent.name == "limits"
+            found = found[:-1]
         if found and found != whole[: len(found)]:
             assert_is_the_beginning_of(found[-1], whole[len(found) - 1], items)
             found = found[:-1]
@@ -80,8 +84,7 @@ def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(case: 
 
 def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | SitemapRef, items: list[Item]) -> None:
     """Every field of the record that was cut is the whole one's, a part of it, or not there."""
-    listed = next(item for item in reversed(items) if isinstance(item, UrlRecord | SitemapRef))
-    assert [problem.severity for problem in listed.problems if problem.code == "S01"][-1:] == ["error"]
+    assert any(item.severity == "error" for item in items if isinstance(item, Problem) and item.code == "S01")
     assert not outcome(items).complete
     assert (cut.loc, cut.line) == (whole.loc, whole.line)
     for field in attrs.fields(type(cut)):

@@ -72,6 +72,8 @@ def atom_entries(entry: Entry) -> list[RawEntry]:
 
 def _raw(item: Entry, link: str, dates: tuple[str, ...], bases: tuple[str, ...]) -> RawEntry:
     raw = RawEntry("url", link or None, item.line, bases=bases, problems=list(item.problems), date_dialect="rss")
+    if item.is_cut:  # what it lacks may be the date that counts
+        dates = dates[:1]
     raw.lastmod = next((text for tag in dates if (text := _first_text(item, tag))), None)
     raw.extensions = list(_media(item))
     return raw

@@ -24,11 +24,11 @@ def unbound_prefixes(data: bytes | bytearray, position: int) -> list[str]:
 
 _LANDMARK = re.compile(
     rb"""
-      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> )
-    | (?P<open>  <!-- | <!\[CDATA\[ )
-    | (?P<entry> < (?:[\w.-]+:)? (?:url|sitemap|item|entry) (?=[\s/>"'<]) )
+      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?.*?\?> )
+    | (?P<open>  <!-- | <!\[CDATA\[ | <\? )
+    | (?P<entry> < (?:[\w.-]+:)? (?:(?i:url|sitemap)|item|entry) (?=[\s/>"'<]) )
     | (?P<end>   </ (?:[\w.-]+:)? (?:urlset|sitemapindex|rss|RDF|feed|channel) (?=[\s>]) )
-    | (?P<location> < (?P<field> loc|link ) (?=[\s>]) )
+    | (?P<location> < (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -54,19 +54,22 @@ class Landmark:
     passed_location: bool = False
 
 
-def next_landmark(data: bytes | bytearray, start: int, *, ends: bool, location: bytes = b"") -> Landmark:
-    """The next entry at or behind `start`, or with `ends` the end of what is around; comments, CDATA stepped over.
+def next_landmark(
+    data: bytes | bytearray, start: int, stop: int | None = None, *, ends: bool, location: bytes = b""
+) -> Landmark:
+    """The next entry from `start` up to `stop`, or with `ends` the end of what is around; comments, CDATA stepped over.
 
     `location` is the name of the field whose passing matters.
     """
-    passed = False
-    for match in _LANDMARK.finditer(data, start):
+    passed, behind = False, start
+    for match in _LANDMARK.finditer(data, start, len(data) if stop is None else stop):
         if match.lastgroup == "entry" or (ends and match.lastgroup == "end"):
             return Landmark(match.start(), match.start(), passed)
         if match.lastgroup == "open":
             return Landmark(None, match.start(), passed)
         passed = passed or match.group("field") == location
-    return Landmark(None, max(start, len(data) - _TAG_START_BYTES), passed)
+        behind = match.end()
+    return Landmark(None, max(behind, len(data) - _TAG_START_BYTES), passed)
 
 
 def tag_name(data: bytes | bytearray, position: int) -> bytes:

@@ -16,7 +16,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, over_limit, report
 from .landmarks import blank_doctype, next_landmark, tag_end, tag_name, unbound_prefixes
-from .mending import Mender
+from .mending import Mend, Mender
 from .repair import Edit, Straightener
 from .tree import Builder, Entry, Misplaced, Stop
 
@@ -41,10 +41,12 @@ _UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SEC
 
 # How many prefixes of one document are declared for it: more than anybody uses, and a bound on the time it takes.
 _MAX_PREFIXES = 64
-
+# How many places of one entry, and of one document, are set straight; where there are more, entries are lost.
+_MAX_EDITS_IN_ENTRY = 1_000
+_MAX_EDITS = 1_000_000
 
 # What may have begun and not ended when the bytes do.
-_UNENDED = {b"<!--": "a comment", b"<![CDATA[": "a CDATA section", b"<?": "a processing instruction"}
+_UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
 
 
 class _BareDoctype(Exception):
@@ -88,7 +90,10 @@ class Markup:
         self._mender: Mender | None = None
         self._straightener: Straightener | None = None  # while it waits for the rest of its entry
         self._fault: _Fault | None = None  # the one that it is there for
+        self._wake_bytes = 0  # how much has to be pending before it pays to look again
         self._straight = 0  # up to where the pending bytes were set straight
+        self._reached = -1  # and up to where of all bytes, in the mender's count
+        self._edits_left = _MAX_EDITS
         self._prefixes: set[str] = set()  # those that were declared for the document
         self._skipping = False
         self._behind_root = False  # skipping what stands behind the end of the root element
@@ -106,15 +111,24 @@ class Markup:
             rest: bytes | None = self._mender.feed(data, final=final) if self._mender else data
             if self._skipping or self._straightener:
                 self._pending += rest or b""
-                rest = self._skip(0, final=final) if self._skipping else self._straighten(final=final)
+                rest = self._look_again(final=final)
             if rest is not None:
                 self._parse(rest, final=final)
             self._trim()
             if final:
                 self._release_mends(None)
+        self.complete = self.complete and not self._builder.lost_location
         out = self._builder.out[:]
         self._builder.out.clear()
         return out
+
+    def _look_again(self, *, final: bool) -> bytes | None:
+        """For the end of what is waited for; only when there is a good part more, so that time stays linear."""
+        if len(self._pending) < self._wake_bytes <= self._limits.max_entry_bytes and not final:
+            return None
+        rest = self._skip(0, final=final) if self._skipping else self._straighten(final=final)
+        self._wake_bytes = len(self._pending) * 5 // 4 if rest is None else 0
+        return rest
 
     # --- expat ---
 
@@ -138,8 +152,11 @@ class Markup:
                 self._expat.Parse(rest, final)
                 return
             except expat.ExpatError as error:
-                what = expat.ErrorString(error.code)
-                rest = self._recover(self._fault_at(self._expat.ErrorByteIndex, what, error.code), final=final)
+                # expat finds an unclosed section where the bytes end.
+                is_section = error.code == _UNCLOSED_SECTION
+                index = self._builder.section_index if is_section else self._expat.ErrorByteIndex
+                fault = self._fault_at(index, expat.ErrorString(error.code), error.code)
+                rest = self._recover(fault, final=final)
             except Misplaced as misplaced:
                 fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
                 rest = self._recover(fault, final=final)
@@ -216,19 +233,22 @@ class Markup:
         """The bytes to go on with after a fault; None where there are none yet."""
         if self._builder.is_over:
             what = "there is more behind the end of the root element"
+            self._release_mends(fault.position)
             self._builder.out.append(report("S01", what, line=fault.line, severity="warning"))
             self._behind_root = True
             return self._skip(fault.position, final=final)
         ended_early = final and fault.code in _ENDED_EARLY
         if self._mender is None and (not ended_early or fault.code == _UNCLOSED_SECTION):
             return self._mend(final=final)
+        if ended_early and fault.code == _UNCLOSED_SECTION:
+            return self._lose(fault, 0, final=final)
         if ended_early:
             self._cut_short(fault)
             return None
-        if fault.position < self._straight:  # it was set straight before, and that was not enough
-            return self._lose(fault, final=final)
         if fault.code == _UNBOUND_PREFIX and (bound := self._bind(fault)) is not None:
             return bound
+        if fault.position < self._straight:  # it was set straight before, and that was not enough
+            return self._lose(fault, 0, final=final)
         self._fault, self._straightener = fault, self._straightener_for(fault)
         return self._straighten(final=final)
 
@@ -245,7 +265,7 @@ class Markup:
 
     def _give_open_entry(self, fault: _Fault, problem: Problem) -> bool:
         """Gives the fields of the entry at fault that were whole by then, with the problem; or that alone."""
-        ends = self.cut and self._pending.startswith(b"</", fault.position)
+        ends = fault.code in _ENDED_EARLY and self._pending.startswith(b"</", fault.position)
         entry = self._builder.take_open_entry(self._base + fault.position, ends=ends)
         self._release_mends(fault.position)
         if entry is None:
@@ -281,14 +301,16 @@ class Markup:
         return self._carry_out(edits)
 
     def _straightener_for(self, fault: _Fault) -> Straightener:
-        names = self._builder.names
+        names, room = self._builder.names, min(_MAX_EDITS_IN_ENTRY, self._edits_left)
         if fault.misplaced and fault.misplaced.loose_entry:
             prefix, colon, _ = tag_name(self._pending, fault.position).rpartition(b":")
             loose = prefix + colon + fault.misplaced.loose_entry.encode()
-            return Straightener(fault.position, fault.position, names, inside=True, loose=loose)
-        entry = next_landmark(self._pending, 0, ends=False).found
+            return Straightener(fault.position, fault.position, names, room, inside=True, loose=loose)
+        entry = next_landmark(self._pending, 0, fault.position + 1, ends=False).found
         inside = entry is not None and entry < fault.position and self._builder.root_seen
-        return Straightener(entry or 0 if inside else 0, fault.position, names, inside=inside)
+        behind_entry = self._builder.behind_entry
+        start = entry or 0 if inside else 0
+        return Straightener(start, fault.position, names, room, inside=inside, behind_entry=behind_entry)
 
     def _straighten(self, *, final: bool) -> bytes | None:
         """Sets the entry at fault straight, once all of it is there."""
@@ -300,42 +322,54 @@ class Markup:
                 self._cut_short(fault)
             return None
         self._straightener = None
-        if straightener.hopeless or not straightener.edits:
-            return self._lose(fault, final=final)
-        return self._carry_out(straightener.edits, straightener.end)
+        end = straightener.end or 0
+        # Where nothing behind the fault is settled, the same fault would come again.
+        reached = self._base + end + self._mend_base
+        # Each time it has to get further than before, or it might go on for ever.
+        if straightener.hopeless or not straightener.edits or reached <= self._reached:
+            return self._lose(fault, end, is_void=straightener.is_void, final=final)
+        self._reached = reached
+        return self._carry_out(straightener.edits, end)
 
     def _carry_out(self, edits: list[Edit], end: int | None = None) -> bytes:
         """Carries out the edits, in their order, and starts again. Up to `end` the bytes are straight then."""
         growth = sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
         # The mender's count knows nothing of the edits.
         self._mend_base -= growth
-        if end is not None:
-            self._straight = end + growth
-        edited, done = bytearray(), 0
+        self._straight = growth + (self._straight if end is None else end)
+        edited, done, line = bytearray(), 0, self._pending_line
+        mends: list[Mend] = []
         for edit in edits:
             edited += self._pending[done : edit.start]
-            problem = attrs.evolve(edit.problem, line=self._line_at(edit.start))
-            self.complete = self.complete and problem.severity != "error"
-            if self._mender:
-                self._mender.add(self._base + len(edited) + self._mend_base, problem)
+            line += self._pending.count(b"\n", done, edit.start)
+            mends.append(Mend(self._base + len(edited) + self._mend_base, attrs.evolve(edit.problem, line=line)))
             edited += edit.replacement
+            line += self._pending.count(b"\n", edit.start, edit.stop)
             done = edit.stop
         self._pending[:] = edited + self._pending[done:]
+        self._edits_left -= len(edits)
+        if self._mender:
+            self._mender.add(mends)
         return self._restart()
 
-    def _lose(self, fault: _Fault, *, final: bool) -> bytes | None:
-        """Gives up what is left of the entry at fault."""
+    def _lose(self, fault: _Fault, end: int, *, is_void: bool = False, final: bool) -> bytes | None:
+        """Gives up what is left of the entry at fault, up to `end` at least; if `is_void` all of it."""
         if not self._builder.root_seen:
             self._stop(report("S01", f"{fault.what}, before the root element", line=fault.line))
             return None
         problem = report("S01", f"{fault.what}: lost up to the next entry", line=fault.line)
-        if not self._give_open_entry(fault, problem):
+        if is_void:
+            self._release_mends(fault.position)
+            self._builder.out.append(problem)
+        if is_void or not self._give_open_entry(fault, problem) or self._builder.lost_location:
             self.complete = False
-        return self._skip(fault.next_position, final=final)
+        return self._skip(max(fault.next_position, end), final=final)
 
     def _skip(self, start: int, *, final: bool) -> bytes | None:
         """The bytes from the next entry, or the end of the root element, on; None while there is none."""
-        location = b"" if self._behind_root else self._builder.location
+        location = self._builder.location
+        if self._behind_root and location.endswith(b"link"):  # HTML's
+            location = b""
         landmark = next_landmark(self._pending, start, ends=not self._behind_root, location=location)
         if landmark.passed_location:
             self.complete = False
@@ -353,14 +387,19 @@ class Markup:
         """The mends inside the entry that ends at `end`; those before it are given for themselves."""
         if self._mender is None:
             return ()
-        mends = self._mender.taken(end + self._mend_base)
+        mends = self._taken(self._mender, end + self._mend_base)
         self._builder.out += [mend for mend in mends if (mend.line or 0) < first_line]
         return tuple(mend for mend in mends if (mend.line or 0) >= first_line)
 
     def _release_mends(self, position: int | None) -> None:
         if self._mender is not None:
             until = None if position is None else self._base + position + self._mend_base
-            self._builder.out += self._mender.taken(until)
+            self._builder.out += self._taken(self._mender, until)
+
+    def _taken(self, mender: Mender, until: int | None) -> list[Problem]:
+        mends = mender.taken(until)
+        self.complete = self.complete and all(mend.severity != "error" for mend in mends)
+        return mends
 
 
 def _judge_doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:

@@ -7,7 +7,6 @@ its Problem. Nothing that is text is ever dropped: what has no sure reading stay
 from __future__ import annotations
 
 import re
-from bisect import insort
 from collections import deque
 from html.entities import html5
 from operator import attrgetter
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..problems import Problem, report
+from ..problems import Problem, Severity, report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +44,9 @@ CONTROLS_BACK = {stand_in: number for number, stand_in in _STAND_INS.items()}
 _UNCLEAR_END = re.compile(rb"(?:&[#A-Za-z0-9]{0,33}|<!?[-\[A-Za-z\s]{0,10}|\xef\xbf?)\Z")
 _UNCLEAR_BYTES = 40
 _SNIPPET_BYTES = 80
+# How many mends may wait for their entry to end, each with its Problem: a bound on memory. The rest is counted.
+_MAX_NOTED = 10_000
+_MARKUP = re.compile(rb"[<>]")
 _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 
 
@@ -61,9 +63,11 @@ class Mender:
 
     def __init__(self, line: int) -> None:
         self._mends: deque[Mend] = deque()
+        self._unnoted = 0
         self._offset = 0
         self._line = line
         self._held = b""
+        self._wake_bytes = 0  # when it pays to look again for the end of what is held
         self._passed = b""  # the last of what needed no mending
 
     @property
@@ -71,20 +75,28 @@ class Mender:
         """How much waits for the end of a comment or a CDATA section."""
         return len(self._held)
 
-    def add(self, end: int, problem: Problem) -> None:
-        """Joins a repair of the structure to the mends, at an offset of the mended bytes."""
-        insort(self._mends, Mend(end, problem), key=attrgetter("end"))
+    def add(self, mends: list[Mend]) -> None:
+        """Joins repairs of the structure, at offsets of the mended bytes."""
+        self._mends = deque(sorted((*self._mends, *mends), key=attrgetter("end")))
 
     def taken(self, until: int | None) -> list[Problem]:
         """Takes out what was mended up to the offset `until` of the mended bytes; None: all."""
         taken = []
         while self._mends and (until is None or self._mends[0].end <= until):
             taken.append(self._mends.popleft().problem)
+        if self._unnoted and not self._mends:
+            what = f"{self._unnoted:,} more places were mended"
+            taken.append(report("S01", what, severity="warning", line=self._line))
+            self._unnoted = 0
         return taken
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
         """The mended bytes, as far as it is clear by now what they are."""
         data = self._held + data
+        if len(data) < self._wake_bytes and not final:
+            self._held = data
+            return b""
+        self._wake_bytes = 0
         end = len(data)
         if not final and (unclear := _UNCLEAR_END.search(data, max(0, end - _UNCLEAR_BYTES))):
             end = unclear.start()
@@ -102,6 +114,7 @@ class Mender:
                 if end is None and not final:
                     # The rest waits until the comment, CDATA section or instruction has ended.
                     self._held = data[start:] + self._held
+                    self._wake_bytes = len(self._held) * 5 // 4
                     return
                 at = len(data) if end is None else end
                 mend = None if end is None else _aside_mend(match, data[start:at])
@@ -118,10 +131,12 @@ class Mender:
         terminator = _ASIDES[opening.lastgroup or ""]
         end = data.find(terminator, opening.end())
         if opening.lastgroup == "section" and (tag := _TAG_BEFORE.search(self._passed)):
-            # A section holds text of its element, so not the element's own end tag: that one ends both.
-            own = data.find(b"</" + tag.group(1) + b">", opening.end(), end if end >= 0 else len(data))
-            if own >= 0:
-                return own
+            # A section holds text of its element, so not the element's own end tag: that one ends both, unless it is
+            # another's, further on.
+            own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1)))
+            match = own.search(data, opening.end(), end if end >= 0 else len(data))
+            if match and _MARKUP.search(data, opening.end(), match.start()) is None:
+                return match.start()
         return None if end < 0 else end + len(terminator)
 
     def _pass(self, data: bytes) -> bytes:
@@ -132,10 +147,15 @@ class Mender:
 
     def _mended_piece(self, written: bytes, replacement: bytes, message: str) -> bytes:
         self._offset += len(replacement)
-        # Up to the fault only: what is behind it may not have come yet.
-        raw = (self._passed + written[:_SNIPPET_BYTES]).rpartition(b"\n")[2] or written[:_SNIPPET_BYTES]
-        text = raw.decode("utf-8", "ignore").strip()
-        self._mends.append(Mend(self._offset, report("S01", message, severity="warning", line=self._line, raw=text)))
+        if len(self._mends) < _MAX_NOTED:
+            # Up to the fault only: what is behind it may not have come yet.
+            raw = (self._passed + written[:_SNIPPET_BYTES]).rpartition(b"\n")[2] or written[:_SNIPPET_BYTES]
+            text = raw.decode("utf-8", "ignore").strip()
+            severity: Severity = "error" if message in _LOSSES else "warning"
+            problem = report("S01", message, severity=severity, line=self._line, raw=text)
+            self._mends.append(Mend(self._offset, problem))
+        else:
+            self._unnoted += 1
         self._passed = written[-_SNIPPET_BYTES:]
         self._line += written.count(b"\n")
         return replacement
@@ -163,8 +183,11 @@ def _comment_mend(written: bytes) -> _Mend:
     """XML 1.0 2.5: no `--` inside a comment. Its text is of no interest."""
     inner = written[4:-3]
     faulty = b"--" in inner or inner.endswith(b"-") or _CONTROL.search(inner)
-    blanked = b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->"
-    return (blanked, "a malformed comment was passed over") if faulty else None
+    if not faulty:
+        return None
+    is_two = b"<!--" in inner or b"->" in inner  # the end of the first may be damaged, and entries may lie between
+    message = _COMMENTS_PASSED if is_two else "a malformed comment was passed over"
+    return b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->", message
 
 
 def _without_remnant(text: bytes) -> bytes:
@@ -204,6 +227,8 @@ def _stand_in(control: bytes) -> bytes:
     return chr(_STAND_INS[ord(control.decode())]).encode()
 
 
+_COMMENTS_PASSED = "a malformed comment was passed over, and what else may stand in it"
+_LOSSES = frozenset({_COMMENTS_PASSED})
 _CONTROL_READ = "a control character was read as it stands"
 _MAX_DIGITS = 9
 _SECTION = b"<![CDATA["

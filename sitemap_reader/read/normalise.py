@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .tree import Element
 
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_TAG = re.compile(r"</?[A-Za-z]|[A-Za-z]/?>")
 # xsd:decimal, as the schema says; a comma or an exponent is no number.
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
@@ -42,7 +43,8 @@ _DROPS = {
 class RawEntry:
     """What one entry of a document says, unread.
 
-    `bases` are xml:base values, outermost first. `absolute_only`: a relative loc is not resolved.
+    `bases` are xml:base values, outermost first. `absolute_only`: a relative loc is not resolved. `no_markup`: a loc
+    that holds a tag is none.
     `extensions` are the elements of other known namespaces; `problems` is what the parser noticed.
     """
 
@@ -56,6 +58,7 @@ class RawEntry:
     problems: list[Problem] = attrs.field(factory=list)
     bases: tuple[str, ...] = ()
     absolute_only: bool = False
+    no_markup: bool = False
     date_dialect: Literal["w3c", "rss"] = "w3c"
 
 
@@ -103,6 +106,9 @@ class Normaliser:
             notes.add("S11", "an entry without a location", "loc")
             return None
         url: str | None = text
+        if raw.no_markup and _TAG.search(text):
+            notes.add("U15", "markup in a list of URLs", "loc", text)
+            return None
         if not is_clean(text):
             loc = clean_url(text, None if raw.absolute_only else base)
             url = loc.url

@@ -1,4 +1,4 @@
-"""Structure that is not well-formed: how the entry at fault, or the tag at fault outside of entries, is set straight.
+"""Structure that is not well-formed: how the entry at fault, or what stands between entries, is set straight.
 
 In: the bytes behind the last complete entry, and where expat stopped. Out: edits, each with its Problem, or the word
 that it is hopeless. A location is never guessed at: where markup breaks inside of one, the entry cannot be read.
@@ -6,6 +6,7 @@ that it is hopeless. A location is never guessed at: where markup breaks inside 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import attrs
@@ -46,6 +47,11 @@ class Edit:
     problem: Problem
 
 
+# What no location holds that is not damaged, and what one may end in where its end tag is.
+_NO_LOCATION = re.compile(rb"[\s<>\"']")
+_SURE_END = re.compile(rb"[\w/=%-]\Z")
+
+
 @attrs.define
 class _Element:
     """An open element of the entry: its name as written and without prefix, and where its tag stands."""
@@ -54,6 +60,7 @@ class _Element:
     local: bytes
     start: int
     stop: int
+    is_foreign: bool = False  # it declares a namespace
     has_text: bool = False
     has_markup: bool = False
 
@@ -68,7 +75,7 @@ class _Element:
 
     def ends_before(self, name: bytes) -> bool:
         """Whether it holds text only, so that a tag of this name can only stand behind it."""
-        if self.local in ENTRIES or self.local in CONTAINERS:
+        if self.local in ENTRIES or self.local in CONTAINERS or self.is_foreign:
             return False
         holds_text = self.has_text or self.local in FIELDS
         if name in FIELDS or name in CONTAINERS:
@@ -79,25 +86,39 @@ class _Element:
 class Straightener:
     """go_on() until it is True: then `edits` set the bytes up to `end` straight, or they are `hopeless`.
 
-    It begins at `start`, which is an entry's tag if `inside`; `fault` is where expat stopped, `outer` are the names of
-    the open elements around, outermost first. `loose` is the name of the entry whose start tag is missing.
+    It begins at `start`, which is an entry's tag if `inside`, and ends with that entry; else where the next one begins.
+    `fault` is where expat stopped, `outer` are the names of the open elements around, outermost first. More than
+    `max_edits` are hopeless. `behind_entry`: what stands before `start` is an entry. `loose` is the name of the entry
+    whose start tag is missing.
 
     An edit is sure where it undoes one slip of the hand. Where it is not, more than it can know of may be gone, and
     its Problem is an error.
     """
 
     def __init__(
-        self, start: int, fault: int, outer: Sequence[bytes], *, inside: bool, loose: bytes | None = None
+        self,
+        start: int,
+        fault: int,
+        outer: Sequence[bytes],
+        max_edits: int,
+        *,
+        inside: bool,
+        behind_entry: bool = False,
+        loose: bytes | None = None,
     ) -> None:
         self.end: int | None = None
         self.hopeless = False
+        self.is_void = False  # what was read of the entry may belong elsewhere
         self._edits: list[Edit] = []
         self._at = start
         self._before = b""  # what stands between the last token and this one
         self._fault = fault
         self._outer = list(outer)
+        self._max_edits = max_edits
         self._inside = inside
+        self._behind_entry = behind_entry
         self._located = False  # the entry has a location
+        self._has_fields = False  # and others behind it
         self._open: list[_Element] = []
         if loose:
             self._put(start, b"<" + loose + b">", "before the entry's first field")
@@ -118,9 +139,8 @@ class Straightener:
             if self._open and self._before.strip():
                 self._open[-1].has_text = True
             _RULES[token.kind](self, token)
+            self._behind_entry = False
             self._at = token.end
-            if not self._inside and self._at > self._fault:
-                self.end = self._at if self.end is None else self.end
         return True
 
     @property
@@ -131,7 +151,8 @@ class Straightener:
 
     def _aside(self, token: Token) -> None:
         if token.written.startswith(b"<?") and not token.is_well_formed:
-            self._pass_over(token, "is no instruction")
+            if not self._in_location():
+                self._pass_over(token, "is no instruction")
         elif self._open and token.written.startswith(b"<![CDATA["):
             self._open[-1].has_text = True
 
@@ -140,7 +161,12 @@ class Straightener:
         if is_first and token.end > self._fault:
             self._pass_over(token, "is malformed")
         elif not is_first and not self._in_location():
-            self._pass_over(token, "is not at the start", code="S08")
+            code = "S08" if token.written[:5].lower() == b"<?xml" else "S01"
+            self._pass_over(token, "is not at the start", code=code)
+
+    def _comment(self, token: Token) -> None:
+        if not self._in_location():
+            self._pass_over(token, "is no comment")
 
     def _stray(self, token: Token) -> None:
         if not self._in_location():
@@ -160,6 +186,11 @@ class Straightener:
             self._pass_over(token, "is doubled")
         elif token.local in ENTRIES and not (self._is_first() or (token.is_spaced and not self._inside)):
             self._finish(token.start)
+        elif token.local == b"loc" and not (self._open or self._inside):  # an entry's, whose tag is missing
+            self._end(token.start)
+        elif self._is_of_another_entry(token):
+            self._close(0, token.start, sure=False)
+            self._end(token.start)
         elif is_tag or token.local in ROOTS:
             self._make_room(token)
             self._write_start(token)
@@ -173,10 +204,15 @@ class Straightener:
             self._stop_innermost(token)
         elif token.name in self._outer or token.local in ROOTS:
             self._stop_outer(token)
-        elif names and is_slip(token.name, names[-1]):
+        elif names and self._is_slip(token, names[-1]):
             self._rename_unknown(token)
             self._stop_innermost(token)
+        elif not names and self._outer and self._is_slip(token, self._outer[-1]):
+            self._read_as(token, b"</" + self._outer[-1] + b">", sure=self._knows(self._outer[-1]))
+            self._pop_outer(len(self._outer) - 1, token.end)
         elif not self._in_location():
+            # What bare locations stand before the end of an image is not known: they may all be images.
+            self.hopeless = self.is_void = bool(names) and token.name in CONTAINERS
             self._pass_over(token, "ends nothing", sure=self._knows(token.name) and not self._is_remnant(token))
 
     # --- start tags ---
@@ -189,6 +225,17 @@ class Straightener:
             after, is_end = local(token.next.lstrip(b"</")), token.next.startswith(b"</")
             return self._located and (after in ENTRIES or (is_end and after in ROOTS))
         return self._open[-1].has_text and token.next.startswith(b"<")
+
+    def _is_of_another_entry(self, token: Token) -> bool:
+        """A second location behind other fields: where markup is damaged, the tags between two entries may be gone."""
+        return (
+            self._located
+            and token.local in (b"loc", b"link")
+            and token.local == token.name
+            and not token.rest.strip()
+            and self._has_fields
+            and not any(element.local in CONTAINERS or element.is_foreign for element in self._open)
+        )
 
     def _is_first(self) -> bool:
         """Whether an entry begins here, and not a second one. What is still empty was none."""
@@ -214,15 +261,21 @@ class Straightener:
         holds_more = token.local in ROOTS or token.local in ENTRIES or token.local in CONTAINERS
         lacks_end = bool(token.rest.strip()) and not (token.is_closed or holds_more)
         is_empty = token.rest.rstrip().endswith(b"/") or token.name in VOID or lacks_end
-        read = b"<" + token.name + attributes(token.rest) + (b"/>" if is_empty else b">")
+        written, is_whole = attributes(token.rest)
+        read = b"<" + token.name + written + (b"/>" if is_empty else b">")
         if read != token.written:
             self._read_as(token, read, sure=self._knows(token.name))
+            self.hopeless = self.hopeless or (not is_whole and token.local == token.name == b"link")
         if self._open:
             self._open[-1].has_markup = True
+        self._has_fields = self._has_fields or (self._located and token.local not in LOCATIONS)
         if is_empty:
             self._located = self._located or (len(self._open) == 1 and token.local == b"link")  # Atom's
-        elif self._inside:
-            self._open.append(_Element(token.name, token.local, token.start, token.end))
+        elif not self._inside:
+            self._outer.append(token.name)
+        else:
+            is_foreign = b"xmlns" in token.rest
+            self._open.append(_Element(token.name, token.local, token.start, token.end, is_foreign))
 
     # --- end tags ---
 
@@ -230,7 +283,8 @@ class Straightener:
         """This token is the end tag of the innermost open element, whatever it looks like."""
         name = self._pop().name
         if token.kind == "start":
-            self._read_as(token, b"</" + name + b">")
+            # `https://example.com/<loc>`: the slash may be the URL's or the tag's.
+            self._read_as(token, b"</" + name + b">", sure=not self._before.rstrip().endswith(b"/"))
         elif not token.is_well_formed or token.name != name:
             is_one_slip = not token.rest.strip() and (token.is_closed or token.name == name)
             prefix = token.name.rpartition(b":")[0]
@@ -239,10 +293,16 @@ class Straightener:
         if not self._open:
             self._end(token.end)
 
+    def _is_slip(self, stop: Token, meant: bytes) -> bool:
+        """Whether an end tag is most likely meant for this element; two names that both mean something differ."""
+        is_other = stop.local in KNOWN and local(meant) in KNOWN and stop.local != local(meant)
+        return not is_other and is_slip(stop.name, meant)
+
     def _is_remnant(self, stop: Token) -> bool:
         """Whether an end tag that ends nothing shows that more is gone than its start tag."""
         if not self._open:
-            return stop.local not in ENTRIES and stop.name not in HTML
+            is_doubled = stop.local in ENTRIES and self._behind_entry and not self._before.strip()
+            return not is_doubled and stop.name not in HTML
         return stop.local in LOCATIONS and self._open[-1].has_text
 
     def _rename_unknown(self, stop: Token) -> None:
@@ -260,10 +320,20 @@ class Straightener:
             self._finish(token.start)
             return
         is_outer = token.name in self._outer
-        for each in reversed(self._outer[self._outer.index(token.name) + 1 :] if is_outer else self._outer):
+        depth = self._outer.index(token.name) if is_outer else 0
+        for each in reversed(self._outer[depth + is_outer :]):
             self._put(token.start, b"</" + each + b">", "before the end of what is around it", sure=self._knows(each))
         if not is_outer:
             self._pass_over(token, "is the end of another root element")
+        elif not token.is_well_formed:
+            self._read_as(token, b"</" + token.name + b">")
+        self._pop_outer(depth, token.end)
+
+    def _pop_outer(self, depth: int, where: int) -> None:
+        """Elements around have ended; after the root there is nothing more to set straight."""
+        del self._outer[depth:]
+        if not self._outer:
+            self._end(where)
 
     def _finish(self, where: int) -> None:
         self._close(0, where)
@@ -274,19 +344,28 @@ class Straightener:
         self.end = where
         self.hopeless = self.hopeless or (self._inside and not self._located)
 
-    def _close(self, depth: int, where: int) -> None:
+    def _close(self, depth: int, where: int, *, sure: bool = True) -> None:
         """Ends the open elements from this depth on, the innermost first; but not the markup in a location."""
         broken = self._open[max(0, depth - 1) :]
         self.hopeless = self.hopeless or any(element.is_location and element.has_markup for element in broken)
+        before, self._before = self._before, b""  # it stands in the innermost
         while len(self._open) > depth:
-            element = self._pop()
-            name, text = element.name, self._before.rstrip()
-            if text.endswith(b"/" + name + b">"):
-                begin = where - len(self._before) + len(text) - len(name) - 2
-                self._put(begin, b"<", f"before /{shown(name)}>")
-            else:
-                is_lost = element.is_location and not element.has_text
-                self._put(where, b"</" + name + b">", "before the next tag", sure=self._knows(name) and not is_lost)
+            self._close_innermost(before, where, sure=sure)
+            before = b""
+
+    def _close_innermost(self, before: bytes, where: int, *, sure: bool) -> None:
+        element = self._pop()
+        text, tail = before.rstrip(), b"/" + element.name + b">"
+        has_tail = text.endswith(tail)
+        if has_tail:
+            text = text.removesuffix(tail)
+            self._put(where - len(before) + len(text), b"<", f"before {shown(tail)}", sure=sure)
+        else:
+            is_lost = element.is_location and not element.has_text
+            sure = sure and self._knows(element.name) and not is_lost
+            self._put(where, b"<" + tail, "before the next tag", sure=sure)
+        if element.is_location and (_NO_LOCATION.search(text.strip()) or (has_tail and not _SURE_END.search(text))):
+            self.hopeless = True
 
     def _pop(self) -> _Element:
         """The innermost open element, which ends here."""
@@ -305,7 +384,8 @@ class Straightener:
 
     def _in_text(self) -> bool:
         """Inside of a field where about anything may stand."""
-        return bool(self._open) and self._knows(self._open[-1].name) and self._open[-1].local in TEXTS
+        name = self._open[-1].name if self._open else self._outer[-1] if self._outer else b""
+        return self._knows(name) and local(name) in TEXTS
 
     def _knows(self, name: bytes) -> bool:
         """A name that means something here."""
@@ -336,6 +416,8 @@ class Straightener:
     def _add(
         self, start: int, stop: int, text: bytes, what: str, raw: bytes = b"", *, code: str = "S01", sure: bool = True
     ) -> None:
+        if len(self._edits) >= self._max_edits:
+            self.hopeless, self.end = True, start
         severity: Severity = "warning" if sure else "error"
         message = what if sure else f"{what}; more may be lost"
         written = raw.decode("utf-8", "ignore") or None
@@ -345,6 +427,7 @@ class Straightener:
 _RULES: dict[str, Callable[[Straightener, Token], None]] = {
     "aside": Straightener._aside,
     "declaration": Straightener._declaration,
+    "comment": Straightener._comment,
     "stray": Straightener._stray,
     "reference": Straightener._reference,
     "start": Straightener._start,

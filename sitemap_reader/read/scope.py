@@ -57,6 +57,7 @@ def clean_authority(prefix: str) -> str:
     url = clean_url(prefix).url
     if url is None:
         raise UsageError(f"authority {prefix!r} is no http or https URL; write it as https://example.com/shop/")
+    url = without_userinfo(url)
     return url if url.endswith("/") else url + "/"
 
 

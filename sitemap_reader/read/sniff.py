@@ -69,6 +69,7 @@ class Verdict:
 _DECLARATION = re.compile(rb"<\?xml[\s?]")
 _MARK = re.compile(rb"[<>]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
+_ENTRY = re.compile(rb"</?(?:[\w.-]+:)?(?:loc|url|sitemap|urlset|sitemapindex)\s*>")
 _HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
 # How PHP begins to say what is wrong with the script that writes the sitemap.
 _PHP_NOTICE = re.compile(rb"\s*<(?:br|b|p|pre|div|font|table)\b", re.IGNORECASE)
@@ -120,6 +121,8 @@ def _judge_text(window: bytes) -> Verdict:
     first_lines = b"\n".join(window.splitlines()[:FIRST_LINES])
     url = _URL_LINE.search(first_lines)
     root = _ROOT.search(window)
+    if url and _ENTRY.search(window) and not root:
+        return Verdict("unknown")  # XML that has lost its head
     if url and not (root and root.start() < url.start()):
         return Verdict("text")
     if root:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 from .extensions import PARTS
@@ -19,7 +20,7 @@ ENTRIES = frozenset(b"url sitemap item entry".split())
 CONTAINERS = frozenset(b"image video news publication tvshow mobile group content".split())
 LOCATIONS = frozenset(b"loc link guid".split())
 _DATA = frozenset(b"lastmod changefreq priority pubDate".split())
-FIELDS = LOCATIONS | _DATA | frozenset(b"title description updated published id author category".split())
+FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
 VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
 HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
 KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in PARTS}
@@ -36,8 +37,9 @@ _SLIP_CHARACTERS = 20
 _TOKEN = re.compile(
     rb"""
       (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
-    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!--|\[)[^<>]+> )
-    | (?P<opening> <!-- | <!\[CDATA\[ | <\? )
+    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-|\[)[^<>]+> )
+    | (?P<comment> <!-(?!-) .*? -> )                                # its beginning is damaged
+    | (?P<opening> <!-- | <!\[CDATA\[ | <\? | <!- )
     # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows them; a `>` in quotes is none, unless the quotes do not match
@@ -67,6 +69,8 @@ _ATTRIBUTES = re.compile(
 _ATTRIBUTE = re.compile(
     rb"""(?P<name> %s ) (?: \s*+ = \s*+ (?P<value> "[^"]*" | '[^']*' | [^\s"'<>]+ ) )?""" % NAME, re.VERBOSE
 )
+# A value without its last quote goes on to the first one of the next.
+_SWALLOWED = re.compile(rb"\s%s\s*=\s*[\"']\Z" % NAME)
 _MAX_DIGITS = 9
 _SHOWN_BYTES = 80
 
@@ -126,6 +130,7 @@ def local(name: bytes) -> bytes:
     return name.rpartition(b":")[2]
 
 
+@lru_cache(maxsize=1024)  # the same slip comes again and again
 def is_slip(name: bytes, meant: bytes) -> bool:
     """Whether one name is most likely the other, misspelled."""
     one, other = (local(each).lower().decode()[:_SLIP_CHARACTERS] for each in (name, meant))
@@ -141,22 +146,26 @@ def is_character(reference: bytes) -> bool:
     return code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
 
 
-def attributes(written: bytes) -> bytes:
+def attributes(written: bytes) -> tuple[bytes, bool]:
     """A tag's attributes as XML has them: quoted, each once, white space between; without the last slash.
 
-    Left out is what has no sure reading: in `href=https://example.com/a/>` nobody knows whose the slash is.
+    Left out is what has no sure reading (in `href=https://example.com/a/>` nobody knows whose the slash is); whether
+    nothing was is the second value.
     """
     trimmed = written.rstrip()
     body = trimmed[:-1] if trimmed.endswith(b"/") else written
+    matches = list(_ATTRIBUTE.finditer(body))
     found: dict[bytes, bytes] = {}
-    for match in _ATTRIBUTE.finditer(body):
+    for match in matches:
         name, value = match.group("name"), match.group("value")
         is_quoted = value is not None and value[:1] in b"\"'"
-        if value and (is_quoted or match.end() < len(body) or body == written):
+        is_clear = is_quoted or match.end() < len(body) or body == written
+        if value and is_clear and not _SWALLOWED.search(value):
             found.setdefault(name, value if is_quoted else b'"' + value + b'"')
-    if _ATTRIBUTES.fullmatch(written) and len(found) == len(_ATTRIBUTE.findall(body)):
-        return body
-    return b"".join(b" " + name + b"=" + value for name, value in found.items())
+    if _ATTRIBUTES.fullmatch(written) and len(found) == len(matches):
+        return body, True
+    is_whole = not _ATTRIBUTE.sub(b"", body).strip() and found.keys() == {match.group("name") for match in matches}
+    return b"".join(b" " + name + b"=" + value for name, value in found.items()), is_whole
 
 
 def blank(written: bytes) -> bytes:

@@ -6,6 +6,7 @@ What stands outside entries is only counted, so that a restart knows in which el
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import attrs
@@ -57,15 +58,19 @@ class Element:
 
 
 class Entry(Element):
-    """An element that lists something: its `line`, its ancestors' xml:base (outermost first), what was mended."""
+    """An element that lists something: its `line`, its ancestors' xml:base (outermost first), what was mended.
 
-    __slots__ = ("bases", "line", "problems")
+    `is_cut`: its end has not been seen, and fields may be missing.
+    """
+
+    __slots__ = ("bases", "is_cut", "line", "problems")
 
     def __init__(self, tag: str, attributes: list[str], line: int, bases: tuple[str, ...] = ()) -> None:
         super().__init__(tag, attributes)
         self.line = line
         self.bases = bases
         self.problems: tuple[Problem, ...] = ()
+        self.is_cut = False
 
 
 def _attribute(attributes: list[str], name: str) -> str | None:
@@ -182,6 +187,9 @@ class Builder:
         self._written_before = written_before
         self._mends_of = mends_of
         self._vocabulary = Vocabulary({}, "", frozenset(), "")
+        self.lost_location = False  # an entry that was mended or cut lacks one, perhaps for that reason
+        self.section_index = 0  # where the last CDATA section began in the parser's count
+        self.behind_entry = False  # the last tag outside of entries was an entry's end
         self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
@@ -194,8 +202,9 @@ class Builder:
 
     @property
     def location(self) -> bytes:
-        """The tag that an entry cannot do without."""
-        return self._vocabulary.location.encode()
+        """The tag that an entry cannot do without, with the prefix of the root."""
+        prefix, colon, _ = (self.names or [b""])[0].rpartition(b":")
+        return prefix + colon + self._vocabulary.location.encode()
 
     @property
     def names(self) -> list[bytes]:
@@ -240,7 +249,7 @@ class Builder:
         stack: list[Element] = []  # the open elements in it, itself first
         text: list[str] = []  # what was read since it began
         settled = start_index
-        section = section_index = 0  # where the last CDATA section began, in the text and in the parser's count
+        section = 0  # where the last CDATA section began in the text
         self.last_event = None
 
         def line() -> int:
@@ -285,9 +294,11 @@ class Builder:
                 settle()
                 if not entry.children:
                     self.last_event_is_tag = bool(content) or self._written_before(settled) != b"/>"
+                self.behind_entry = True
                 entry.problems = self._mends_of(settled, entry.line)
                 if entry.problems:
                     _put_controls_back(entry)
+                    self.lost_location = self.lost_location or not any(map(is_location, entry.children))
                 out.append(entry)
 
         def is_location(child: Element) -> bool:
@@ -300,7 +311,8 @@ class Builder:
                 stack[-1].children.append(last)
             if not stack or entry is None or not any(is_location(child) for child in entry.children):
                 return None
-            entry.text = "".join(text)
+            self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
+            entry.text, entry.is_cut = "".join(text), True
             entry.problems = self._mends_of(index, entry.line)
             _put_controls_back(entry)
             return entry
@@ -331,17 +343,17 @@ class Builder:
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in one entry", line()))
             settled = self.last_event = index
             self.last_event_is_tag = True
+            self.behind_entry = False
             text.clear()
 
         def start_section() -> None:
-            nonlocal section, section_index
-            section, section_index = len(text), parser.CurrentByteIndex
+            nonlocal section
+            section, self.section_index = len(text), parser.CurrentByteIndex
 
         def end_section() -> None:
-            local = stack[-1].tag.rpartition(":")[2].rpartition("}")[2] if stack else ""
             content = "".join(text[section:])
-            if stack and (f"</{local}>" in content or f":{local}>" in content):
-                raise Misplaced("a CDATA section runs past its element", section_index)
+            if stack and "<" in content and _runs_past(content, stack[-1].tag.rpartition(":")[2].rpartition("}")[2]):
+                raise Misplaced("a CDATA section runs past its element", self.section_index)
 
         vocabulary.note = note
         self._take_open = take_open
@@ -359,6 +371,12 @@ class Builder:
 
 def _is_core(tag: str) -> bool:
     return ":" not in tag and "}" not in tag
+
+
+def _runs_past(section: str, local: str) -> bool:
+    """Whether a CDATA section holds the end of its own element, or markup where a location should be."""
+    is_location = local.endswith("loc") or local in ("link", "guid")
+    return is_location or re.search(rf"</(?:[\w.-]+:)?{re.escape(local)}\s*>", section) is not None
 
 
 def _put_controls_back(element: Element) -> None:

@@ -1,4 +1,4 @@
-"""Bounds of the XML driver: how much mending one entry gets, and how many names of a document are remembered."""
+"""The XML driver: prefixes that it declares, what it gives of a cut entry, and its bounds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import pytest
 import sitemap_reader as sr
 from sitemap_reader.read.tree import Vocabulary
 
-CURES = 8  # in one entry
+PREFIXES = 64  # that are declared for one document
 NAMES = 10_000
 
 
-def entry(number: int, prefixes: int) -> bytes:
-    """An entry with so many prefixes that nobody has declared."""
-    unbound = b"".join(b"<p%d:x/>" % prefix for prefix in range(prefixes))
-    return b"<url><loc>https://example.com/%d</loc>%s</url>" % (number, unbound)
+def entry(number: int, more: bytes = b"", *, date: bool = False) -> bytes:
+    """An entry with so much more in it, and behind that a date."""
+    lastmod = b"<lastmod>2026-11-01</lastmod>" if date else b""
+    return b"<url><loc>https://example.com/%d</loc>%s%s</url>" % (number, more, lastmod)
 
 
 def read(*entries: bytes) -> sr.Document:
@@ -25,36 +25,115 @@ def locs(document: sr.Document) -> list[str]:
     return [url.loc.removeprefix("https://example.com/") for url in document.urls]
 
 
+def unbound(first: int, count: int) -> bytes:
+    """Elements of so many prefixes that nobody has declared."""
+    return b"".join(b"<p%d:x/>" % prefix for prefix in range(first, first + count))
+
+
 @pytest.mark.parametrize("size", [1, 1 << 20])
-@pytest.mark.parametrize(("prefixes", "kept"), [(CURES, True), (CURES + 1, False), (300, False)])
-def test_an_entry_is_mended_so_often_and_no_more(prefixes: int, kept: bool, size: int) -> None:
-    """Each restart reads the entry again: without a bound the time would grow with the square of its faults."""
-    body = b"<urlset>" + entry(1, 0) + entry(2, prefixes) + entry(3, 0) + b"</urlset>"
+@pytest.mark.parametrize(("prefixes", "rest_is_read"), [(PREFIXES, True), (PREFIXES + 1, False), (300, False)])
+def test_so_many_prefixes_of_a_document_are_declared_and_no_more(prefixes: int, rest_is_read: bool, size: int) -> None:
+    """Each is one restart, which reads its entry again; and its declaration is read with every restart."""
+    body = b"<urlset>" + entry(1) + entry(2, unbound(0, prefixes), date=True) + entry(3) + b"</urlset>"
     items = list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))
-    found = [item.loc[-1] for item in items if isinstance(item, sr.UrlRecord)]
-    assert found == (["1", "2", "3"] if kept else ["1", "3"])
-    (outcome,) = [item for item in items if isinstance(item, sr.Outcome)]
-    assert outcome.complete is kept
+    urls = [item for item in items if isinstance(item, sr.UrlRecord)]
+    assert [url.loc[-1] for url in urls] == ["1", "2", "3"]
+    # What stands in the entry before the prefix that is one too many is given; the date, behind it, is not.
+    assert (urls[1].lastmod is not None) is rest_is_read
+    mends = [problem.message for problem in urls[1].problems if "is not declared" in problem.message]
+    assert mends == [
+        f'the prefix "p{number}" is not declared, it was read as urn:unbound:p{number}'
+        for number in range(min(prefixes, PREFIXES))
+    ]
     lost = [item for item in items if isinstance(item, sr.Problem) and "lost up to the next entry" in item.message]
-    assert len(lost) == (0 if kept else 1)
-    mends = [problem for item in items if isinstance(item, sr.UrlRecord) for problem in item.problems]
-    assert len(mends) == (prefixes if kept else 0)
+    assert [problem.severity for problem in lost] == ([] if rest_is_read else ["error"])
 
 
-def test_every_entry_is_mended_as_often() -> None:
-    document = read(*(entry(number, CURES) for number in range(5)))
-    assert locs(document) == ["0", "1", "2", "3", "4"]
-    assert [len(url.problems) for url in document.urls] == [CURES] * 5
-    assert document.outcome.complete
+def test_prefixes_are_counted_over_all_entries_and_each_once() -> None:
+    entries = [entry(number, unbound(number, 2), date=True) for number in range(PREFIXES + 2)]
+    document = read(*entries)
+    assert locs(document) == [str(number) for number in range(PREFIXES + 2)]
+    # An entry brings one new prefix, and has one of the entry before; the first brings two.
+    dated = [url.lastmod is not None for url in document.urls]
+    assert dated == [True] * (PREFIXES - 1) + [False] * 3
+    mends = [len([mend for mend in url.problems if "is not declared" in mend.message]) for url in document.urls]
+    assert mends == [2] + [1] * (PREFIXES - 2) + [0] * 3
+
+
+@pytest.mark.parametrize(("prefixes", "codes"), [(PREFIXES, ["S02"] + ["S01"] * PREFIXES), (PREFIXES + 1, ["S01"])])
+def test_prefixes_of_the_root_are_counted_too(prefixes: int, codes: list[str]) -> None:
+    attributes = b"".join(b' p%d:x=""' % number for number in range(prefixes))
+    document = sr.parse(b"<urlset" + attributes + b">" + entry(1) + b"</urlset>")
+    assert [problem.code for problem in document.problems] == codes
+    assert document.outcome.complete is (prefixes == PREFIXES)
+    assert len(document.urls) == (prefixes == PREFIXES)
+
+
+def test_a_prefix_that_the_root_declares_is_left_to_it() -> None:
+    body = b'<urlset xmlns:image="urn:other">' + entry(1, b"<image:image/>") + entry(2, b"<p:x/>") + b"</urlset>"
+    document = sr.parse(body)
+    assert [(problem.code, "urn:unbound:p" in problem.message) for problem in document.problems[1:]] == [("S01", True)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
+    """Nothing of a field that was cut is given, and nothing before the location was whole."""
+    begun = b"<urlset>" + entry(1) + b"<url>"
+    fields = b"<loc>https://example.com/2</loc><lastmod>2026-11-01</lastmod><priority>0.5</priority>"
+    for end in range(len(fields) + 1):
+        body = begun + fields[:end]
+        *items, outcome = sr.iter_parse(body[at : at + size] for at in range(0, len(body), size))
+        assert isinstance(outcome, sr.Outcome)
+        assert not outcome.complete
+        urls = [item for item in items if isinstance(item, sr.UrlRecord)]
+        # An end tag that has begun ends the field all the same.
+        assert [url.loc[-1] for url in urls] == ["1", "2"][: 1 + (end >= fields.index(b"</loc>") + 2)], end
+        for cut in urls[1:]:
+            assert (cut.lastmod is not None) is (end >= fields.index(b"</lastmod>") + 2), end
+            assert cut.priority in (None, 0.5)
+            assert [problem.severity for problem in cut.problems] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "message"),
+    [
+        (b"<!-- old: ", "a comment never ends: what is behind its beginning is lost"),
+        (b"<?php old: ", "a processing instruction never ends: what is behind its beginning is lost"),
+        (b"", "reading ends before the root element does"),
+    ],
+)
+def test_what_never_ends_is_named(begun: bytes, message: str) -> None:
+    ends = b"" if not begun else b"</urlset>"
+    document = sr.parse(b"<urlset>" + entry(1) + begun + entry(2) + ends)
+    assert [(problem.code, problem.message) for problem in document.problems[1:]] == [("S01", message)]
+    assert locs(document) == (["1"] if begun else ["1", "2"])
+    assert not document.outcome.complete
+
+
+def vocabulary() -> Vocabulary:
+    return Vocabulary({"urn:image": "image"}, "urn:root", frozenset({"url"}), "loc", tags=frozenset({"url", "loc"}))
+
+
+def test_names_in_capitals_are_read_and_told_of_once() -> None:
+    names = vocabulary()
+    heard: list[tuple[str, str]] = []
+    names.note = lambda message, name: heard.append((message, name))
+    assert [names[name] for name in ("URL", "urn:root}Loc", "URL", "urn:image}LOC", "urn:foreign}URL", "TITLE")] == [
+        *("url", "loc", "url", "image:LOC", "urn:foreign}URL", "TITLE")
+    ]
+    assert heard == [
+        ("<URL> was read as <url>: names are in small letters", "URL"),
+        ("<Loc> was read as <loc>: names are in small letters", "Loc"),
+    ]
 
 
 def test_no_more_names_are_remembered_than_a_real_document_has() -> None:
-    vocabulary = Vocabulary({"urn:image": "image"}, "urn:root", frozenset({"url"}))
-    assert vocabulary["urn:root}loc"] == "loc"
+    names = vocabulary()
+    assert names["urn:root}loc"] == "loc"
     for number in range(2 * NAMES):
         name = f"urn:foreign}}n{number}"
-        assert vocabulary[name] == name
-    assert len(vocabulary) == NAMES
+        assert names[name] == name
+    assert len(names) == NAMES
 
 
 @pytest.mark.parametrize(
@@ -68,17 +147,17 @@ def test_no_more_names_are_remembered_than_a_real_document_has() -> None:
     ],
 )
 def test_a_name_means_the_same_when_no_more_are_remembered(name: str, tag: str) -> None:
-    vocabulary = Vocabulary({"urn:image": "image"}, "urn:root", frozenset({"url"}))
-    assert vocabulary["urn:root}known"] == "known"
+    names = vocabulary()
+    assert names["urn:root}known"] == "known"
     for number in range(NAMES):
-        assert vocabulary[f"x{number}"] == f"x{number}"
-    assert (vocabulary[name], vocabulary[name]) == (tag, tag)
-    assert len(vocabulary) == NAMES
+        assert names[f"x{number}"] == f"x{number}"
+    assert (names[name], names[name]) == (tag, tag)
+    assert len(names) == NAMES
 
 
 def test_entries_behind_very_many_names_are_read_right() -> None:
     foreign = b"".join(b'<x%d xmlns="urn:x"/>' % number for number in range(NAMES + 10))
-    document = read(entry(1, 0), foreign, b'<url xmlns="urn:y"><loc>https://example.com/2</loc></url>', entry(3, 0))
+    document = read(entry(1), foreign, b'<url xmlns="urn:y"><loc>https://example.com/2</loc></url>', entry(3))
     assert locs(document) == ["1", "3"]
 
 

@@ -1,0 +1,231 @@
+"""The mender by itself: bytes behind a fault in, mended bytes and what was mended out."""
+
+from __future__ import annotations
+
+import pytest
+
+from sitemap_reader.problems import Problem, report
+from sitemap_reader.read.mending import CONTROLS_BACK, Mend, Mender
+
+NOTED = 10_000
+
+AND = "a bare & was read as &amp;"
+CONTROL = "a control character was read as it stands"
+COMMENT = "a malformed comment was passed over"
+UNCLOSED = "a CDATA section is not closed: it ends with its element"
+
+
+def entity(name: str, read: str) -> str:
+    return f"the HTML entity &{name}; was read as {read}"
+
+
+def number(written: str) -> str:
+    return f"{written}, a control character, was read as it stands"
+
+
+def section(opening: str) -> str:
+    return f"{opening} was read as <![CDATA["
+
+
+def stand_in(code: int) -> bytes:
+    """What stands for a control character while expat reads."""
+    return next(chr(key) for key, value in CONTROLS_BACK.items() if value == code).encode()
+
+
+# Bytes, mended bytes (None: the same), what is said.
+ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
+    # a bare &
+    (b"a&b", b"a&amp;b", [AND]),
+    (b"a & b && c", b"a &amp; b &amp;&amp; c", [AND] * 3),
+    (b"?a=1&copy=2", b"?a=1&amp;copy=2", [AND]),
+    (b"?a=1&region=2", b"?a=1&amp;region=2", [AND]),
+    (b"&region;", b"&amp;region;", [AND]),
+    (b"&lt5", b"&amp;lt5", [AND]),
+    (b"&amp", b"&amp;amp", [AND]),
+    (b"x&", b"x&amp;", [AND]),
+    (b"x&;", b"x&amp;;", [AND]),
+    (b"x&#", b"x&amp;#", [AND]),
+    (b"x&#;", b"x&amp;#;", [AND]),
+    (b"x&#x;", b"x&amp;#x;", [AND]),
+    (b"x&#xZZ;", b"x&amp;#xZZ;", [AND]),
+    (b"&a-b;", b"&amp;a-b;", [AND]),
+    (b"&1;", b"&amp;1;", [AND]),
+    (b"&" + b"a" * 32 + b";", b"&amp;" + b"a" * 32 + b";", [AND]),
+    (b"&" + b"a" * 33 + b";", b"&amp;" + b"a" * 33 + b";", [AND]),
+    (b'<a href="?a&b">', b'<a href="?a&amp;b">', [AND]),
+    # references that are right, and numbers that nobody can mend
+    (b"&amp;&lt;&gt;&quot;&apos;&#65;&#x41;", None, []),
+    (b"&#39 x", None, []),
+    (b"&#39", None, []),
+    (b"&#x27", None, []),
+    (b"&#xD800;&#xFFFFFF;&#999999999999;", None, []),
+    # HTML's entities
+    (b"&copy;", b"&#169;", [entity("copy", "&#169;")]),
+    (b"&nbsp;&Eacute;", b"&#160;&#201;", [entity("nbsp", "&#160;"), entity("Eacute", "&#201;")]),
+    (b"&AMP;", b"&#38;", [entity("AMP", "&#38;")]),
+    (b"&LT;", b"&#60;", [entity("LT", "&#60;")]),
+    (b"&frac12;", b"&#189;", [entity("frac12", "&#189;")]),
+    (b"&NotEqualTilde;", b"&#8770;&#824;", [entity("NotEqualTilde", "&#8770;&#824;")]),
+    (
+        b"&CounterClockwiseContourIntegral;",
+        b"&#8755;",
+        [entity("CounterClockwiseContourIntegral", "&#8755;")],
+    ),
+    # characters that XML does not allow
+    (b"\x00", stand_in(0), [CONTROL]),
+    (b"a\x08b\x1fc", b"a" + stand_in(8) + b"b" + stand_in(0x1F) + b"c", [CONTROL] * 2),
+    (b"\t\n\r \x7f\xc2\x85", None, []),
+    (b"\xef\xbf\xbe\xef\xbf\xbf", stand_in(0xFFFE) + stand_in(0xFFFF), [CONTROL] * 2),
+    (b"\xef\xbf\xbd\xef\xbe\xbe", None, []),
+    (b"&#1;", stand_in(1), [number("&#1;")]),
+    (b"&#x1F;", stand_in(0x1F), [number("&#x1F;")]),
+    (b"&#0;", stand_in(0), [number("&#0;")]),
+    (b"&#xFFFE;", stand_in(0xFFFE), [number("&#xFFFE;")]),
+    (b"&#65535;", stand_in(0xFFFF), [number("&#65535;")]),
+    (b"&#000000001;", stand_in(1), [number("&#000000001;")]),
+    (b"&#0000000001;", None, []),  # more digits than any character has
+    (b"&#9;&#xD;&#10;&#32;", None, []),
+    # comments
+    (b"<!-- a -->", None, []),
+    (b"<!---->", None, []),
+    (b"<!--- a -->", None, []),
+    (b"<!-- a - b -->", None, []),
+    (b"<!-- a -- b -->", b"<!--        -->", [COMMENT]),
+    (b"<!-- a --->", b"<!--    -->", [COMMENT]),
+    (b"<!-- a\n--\r\nb -->", b"<!--  \n   \n  -->", [COMMENT]),
+    (b"<!-- \x01 -->", b"<!--   -->", [COMMENT]),
+    (b"<!-- & &nbsp; &#1; <![CDATA[ <? -->&", b"<!-- & &nbsp; &#1; <![CDATA[ <? -->&amp;", [AND]),
+    (b"<!-- a --& b", None, []),
+    (b"<!- a ->", None, []),
+    # CDATA sections
+    (b"<![CDATA[a & b &nbsp; <!-- -- --> &#1;]]>", None, []),
+    (b"<![CDATA[\x01]]>", b"<![CDATA[" + stand_in(1) + b"]]>", [CONTROL]),
+    (b"<loc><![CDATA[a]]></loc>", None, []),
+    (b"<loc><![CDATA[a&b</loc>&", b"<loc><![CDATA[a&b]]></loc>&amp;", [UNCLOSED, AND]),
+    (b"<s:loc><![CDATA[a</s:loc>", b"<s:loc><![CDATA[a]]></s:loc>", [UNCLOSED]),
+    (b"<loc>\n <![CDATA[a</loc>", b"<loc>\n <![CDATA[a]]></loc>", [UNCLOSED]),
+    (b'<t a="b"><![CDATA[a</t>', b'<t a="b"><![CDATA[a]]></t>', [UNCLOSED]),
+    (b"<t><![CDATA[a]]</t>", b"<t><![CDATA[a]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[a]</t>", b"<t><![CDATA[a]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[a]]]</t>", b"<t><![CDATA[a]]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[[a]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[[a]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[[a]]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + stand_in(1) + b"]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", b"<t><![CDATA[a]]></t><t><![CDATA[b]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[a]]></t><t><![CDATA[b</t>", b"<t><![CDATA[a]]></t><t><![CDATA[b]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[a</u>]]></t>", None, []),
+    (b"x<![CDATA[a</t>", None, []),
+    (b"<![CDATA[a & b", None, []),
+    (b"<t><!CDATA[a&b]]></t>", b"<t><![CDATA[a&b]]></t>", [section("<!CDATA[")]),
+    (b"<t><![cdata[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<![cdata[")]),
+    (b"<t><! [CDATA[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<! [CDATA[")]),
+    (b"<t><[CDATA[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<[CDATA[")]),
+    (b"<t><CDATA[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<CDATA[")]),
+    (b"<t><![CDATA [a]]></t>", b"<t><![CDATA[a]]></t>", [section("<![CDATA [")]),
+    (b"<t><!CDATA[a</t>", b"<t><![CDATA[a]]></t>", [UNCLOSED]),
+    (b"<t>[CDATA[a&b]]></t>", b"<t>[CDATA[a&amp;b]]></t>", [AND]),
+    # processing instructions
+    (b"<?x & &nbsp; <!-- ?>&", b"<?x & &nbsp; <!-- ?>&amp;", [AND]),
+    (b"<?x \x01?>", b"<?x " + stand_in(1) + b"?>", [CONTROL]),
+    (b"<?x & ", None, []),
+    # nothing of markup or text is dropped
+    (b"<a b=c></d> < 5 ]]> </", None, []),
+]
+every_row = pytest.mark.parametrize(("data", "mended", "said"), ROWS)
+
+
+def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
+    mender = Mender(line)
+    pieces = [mender.feed(data[at : at + size]) for at in range(0, len(data), size)]
+    return b"".join([*pieces, mender.feed(b"", final=True)]), mender.taken(None)
+
+
+@every_row
+def test_what_no_document_may_hold_is_mended_and_nothing_else(
+    data: bytes, mended: bytes | None, said: list[str]
+) -> None:
+    found, problems = mend(data, len(data))
+    assert (found, [problem.message for problem in problems]) == (data if mended is None else mended, said)
+    assert {(problem.code, problem.severity) for problem in problems} <= {("S01", "warning")}
+
+
+@every_row
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_pieces_of_any_size_give_the_same(data: bytes, mended: bytes | None, said: list[str], size: int) -> None:
+    assert mend(data, size) == mend(data, len(data))
+
+
+@every_row
+def test_what_is_mended_needs_no_more_mending(data: bytes, mended: bytes | None, said: list[str]) -> None:
+    once, _ = mend(data, len(data))
+    assert mend(once, len(once)) == (once, [])
+
+
+@every_row
+def test_lines_stay_what_they_were(data: bytes, mended: bytes | None, said: list[str]) -> None:
+    found, _ = mend(data, len(data))
+    assert found.count(b"\n") == data.count(b"\n")
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int) -> None:
+    data = b"<url>\n <loc>a?b=1&c&nbsp;</loc>\n<!-- a\n -- -->\n<t><![CDATA[\n\nx</t> \x01\n&" + b"x" * 300 + b"&"
+    _, problems = mend(data, size, line=41)
+    assert [(problem.line, problem.raw) for problem in problems] == [
+        (42, "<loc>a?b=1&"),
+        (42, "&c&nbsp;"),
+        (43, "-- -->"),
+        (45, "x"),
+        (47, "x</t> \x01"),
+        (48, "&"),
+        (48, "x" * 80 + "&"),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
+    data = b"a&b&nbsp;c<!-- -- -->&#1;"
+    mended, _ = mend(data, size)
+    mender = Mender(1)
+    for at in range(0, len(data), size):
+        mender.feed(data[at : at + size])
+    mender.feed(b"", final=True)
+    ends = [mended.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", stand_in(1))]
+    for end, message in zip(ends, (AND, entity("nbsp", "&#160;"), COMMENT, number("&#1;")), strict=True):
+        assert mender.taken(end - 1) == []
+        assert [problem.message for problem in mender.taken(end)] == [message]
+    assert mender.taken(None) == []
+
+
+def test_other_problems_join_in_the_order_of_their_places() -> None:
+    mender = Mender(1)
+    assert mender.feed(b"a&b&c ") == b"a&amp;b&amp;c "
+    others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
+    mender.add([Mend(end, report("S01", message)) for end, message in others])
+    assert [problem.message for problem in mender.taken(7)] == [AND, "at the first one's end", "between them"]
+    assert [problem.message for problem in mender.taken(None)] == [AND, "behind both"]
+
+
+@pytest.mark.parametrize(("count", "more"), [(NOTED, []), (NOTED + 1, ["1 more places were mended"])])
+def test_so_many_mends_wait_for_their_entry_and_the_rest_are_counted(count: int, more: list[str]) -> None:
+    mended, problems = mend(b"&\n" * count, 1 << 16)
+    assert mended == b"&amp;\n" * count
+    assert [problem.message for problem in problems] == [AND] * NOTED + more
+
+
+@pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
+def test_what_has_begun_waits_for_its_end_and_is_counted(data: bytes) -> None:
+    mender = Mender(1)
+    begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
+    assert mender.feed(data) == data[: -len(begun)]
+    assert mender.held_bytes == len(begun)
+    assert mender.feed(b"b ") == b""
+    assert mender.held_bytes == len(begun) + 2
+    assert mender.feed(b"", final=True) == begun + b"b "
+    assert (mender.held_bytes, mender.taken(None)) == (0, [])
+
+
+def test_every_character_has_a_stand_in_of_its_own() -> None:
+    assert sorted(CONTROLS_BACK.values()) == [*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF]
+    assert not set(CONTROLS_BACK) & set(CONTROLS_BACK.values())

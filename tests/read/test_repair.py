@@ -1,0 +1,347 @@
+"""Entries whose structure is damaged, between two good ones: what is set straight, and what must stay lost."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from damaged_entries import PLACES
+
+import sitemap_reader as sr
+from sitemap_reader.read.markup import Markup
+from sitemap_reader.read.repair import Straightener
+from sitemap_reader.read.tokens import attributes, is_character, is_slip, next_token
+
+if TYPE_CHECKING:
+    from sitemap_reader.records import Item
+
+HOST = "https://example.com/"
+
+# --- how the tables are read ---
+
+# A message, and what the tables say for it.
+SHORT = [
+    (r'^the prefix "(.*)" is not declared, it was read as (.*)', r"\1: = \2"),
+    (r"; more may be lost\Z", "?"),
+    (r"^(.*) is missing: it was put before [^?]*", r"+ \1"),
+    (r"^(.*) (?:is doubled|holds nothing|is malformed|is no instruction|is not at the start): it was.*", r"- \1"),
+    (r"^(.*) (?:ends nothing|is the end of another root element): it was passed over", r"- \1"),
+    (r"^(.*) was read as (.*)", r"\1 -> \2"),
+    (r"^.*: lost up to the next entry", "lost"),
+    (r"^there is more behind the end of the root element", "more"),
+    (r"^reading ends before the root element does", "cut"),
+    (r"^.*, before the root element", "refused"),
+]
+LOSES = ("?", "lost", "cut", "refused")
+
+
+def document(place: str, damaged: str) -> bytes:
+    before, behind, _ = PLACES[place]
+    return (before + damaged + behind).replace("@", HOST).encode()
+
+
+def read(body: bytes, size: int | None = None) -> list[Item]:
+    return list(sr.iter_parse(body[at : at + (size or len(body))] for at in range(0, len(body), size or len(body))))
+
+
+def fields(record: sr.UrlRecord | sr.SitemapRef) -> str:
+    """`2:lastmod,image=a title,de`: the location, and what else the record has."""
+    found = ["lastmod"] if record.lastmod else []
+    if isinstance(record, sr.UrlRecord):
+        found += ["image" + (f"={image.title}" if image.title else "") for image in record.images]
+        found += [alternate.hreflang or "" for alternate in record.alternates]
+    return record.loc.removeprefix(HOST) + (":" + ",".join(found) if found else "")
+
+
+def note(problem: sr.Problem) -> str:
+    text = problem.message.replace(HOST, "@")
+    for message, short in SHORT:
+        text = re.sub(message, short, text, flags=re.DOTALL)
+    return text if problem.line == 3 else f"{problem.line} {text}"
+
+
+def expected(place: str, found: str) -> tuple[str, bool]:
+    """The locations of the whole document, and whether its outcome is complete."""
+    listed = found.removesuffix("...").strip()
+    if place == "title":
+        listed = "2:image" + (listed and f"={listed}")
+    parts = [listed] if place == "whole document" else ["1", listed, "9"]
+    return " ".join(filter(None, parts)), not found.endswith("...")
+
+
+CASES = [
+    pytest.param(place, *row[1:3], list(row[3:]), id=f"{place}-{row[0]}")
+    for place, (_, _, rows) in PLACES.items()
+    for row in rows
+]
+every_case = pytest.mark.parametrize(("place", "damaged", "found", "notes"), CASES)
+
+
+@every_case
+def test_entry_is_set_straight_or_lost_and_says_so(place: str, damaged: str, found: str, notes: list[str]) -> None:
+    *items, outcome = read(document(place, damaged))
+    listed = " ".join(fields(item) for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef))
+    assert isinstance(outcome, sr.Outcome)
+    assert (listed, outcome.complete) == expected(place, found)
+    problems = [item for item in items if isinstance(item, sr.Problem) and item.code in ("S01", "S08")]
+    assert [note(problem) for problem in problems] == notes
+    assert [problem.severity == "error" for problem in problems] == [text.endswith(LOSES) for text in notes]
+
+
+@every_case
+def test_one_byte_at_a_time_gives_the_same(place: str, damaged: str, found: str, notes: list[str]) -> None:
+    """The outcome too, but for what was taken in where reading stopped early."""
+    *whole, outcome = read(document(place, damaged))
+    *piecemeal, other = read(document(place, damaged), 1)
+    assert piecemeal == whole
+    assert isinstance(outcome, sr.Outcome)
+    assert isinstance(other, sr.Outcome)
+    assert (other.complete, other.format, other.problems) == (outcome.complete, outcome.format, outcome.problems)
+
+
+@pytest.mark.parametrize("size", [2, 7, 64])
+def test_pieces_of_any_size_give_the_same(size: int) -> None:
+    for place, (_, _, rows) in PLACES.items():
+        for row in rows:
+            body = document(place, row[1])
+            assert read(body, size)[:-1] == read(body)[:-1], row
+
+
+def test_lines_behind_a_repair_are_those_of_the_document() -> None:
+    """Whatever is put in or passed over, it takes no line away and adds none."""
+    for place, (_, _, rows) in PLACES.items():
+        for row in rows:
+            body = document(place, row[1])
+            for record in (item for item in read(body) if isinstance(item, sr.UrlRecord | sr.SitemapRef)):
+                if record.loc == f"{HOST}9":
+                    assert record.line == 1 + body[: body.index(record.loc.encode())].count(b"\n"), row
+
+
+def test_whatever_is_said_has_a_place_and_no_more_than_a_line() -> None:
+    for place, (_, _, rows) in PLACES.items():
+        for row in rows:
+            for problem in (item for item in read(document(place, row[1])) if isinstance(item, sr.Problem)):
+                assert len(problem.message) < 260, row
+                assert "\n" not in problem.message, row
+                assert problem.line or problem.code in ("S02", "S15"), row
+
+
+# --- time: the number of restarts, which is what it grows with ---
+
+MANY = 2_000
+EDITS = 1_000  # in one entry
+# The damage of one entry, and how many restarts it may take: one to mend the document once, at most 3 an entry.
+KINDS = [
+    "<url><loc>@{0}</lok></url>",
+    "<url><loc><loc>@{0}</url></url>",
+    "<url><loc>@{0}<lastmod>2026-11-01</url>",
+    "<url><loc>@{0}<b>x</loc></url>",
+    "<loc>@{0}</loc></url>",
+    "<loc>@{0}</loc>",
+    "<url><loc>@{0}</loc>",
+    "<url><loc>@{0}</loc></url></url></b></foo>",
+    "<url id=7><loc>@{0}</loc><x a=1 a=2>&#xD800; < 5 ]]></url>",
+    "<url><loc>@{0}</loc><p:q/></url>",
+    "<url><loc>@{0}</loc><p{0}:q/></url>",
+    "<url><loc>@{0}</loc><x>&nbsp;a & b<!-- a -- b --><![CDATA[c</x></url>",
+    '<?xml version="1.0"?><url><loc>@{0}</loc></url>',
+    "</urlset><urlset><url><loc>@{0}</loc></url>",
+    "<url></loc></url>",
+    "< 5 <br> </p>",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    restarts = []
+    restart = Markup._restart
+
+    def counted(markup: Markup) -> bytes:
+        restarts.append(markup)
+        return restart(markup)
+
+    monkeypatch.setattr(Markup, "_restart", counted)
+    body = "<urlset>" + "\n".join(kind.format(number) for number in range(MANY)) + "\n</urlset>"
+    read(body.replace("@", HOST).encode(), 1 << 16)
+    assert 0 < len(restarts) <= 3 * MANY + 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each token of a damaged entry is looked at again with every chunk that comes, but not with every entry."""
+    looked = []
+
+    def counted(data: bytes | bytearray, start: int) -> object:
+        looked.append(start)
+        return next_token(data, start)
+
+    monkeypatch.setattr("sitemap_reader.read.repair.next_token", counted)
+    body = "<urlset>" + "\n".join(kind.format(number) for number in range(MANY)) + "\n</urlset>"
+    read(body.replace("@", HOST).encode(), 1 << 16)
+    tags = body.count("<") + body.count("&#") + body.count("]]>")
+    assert len(looked) <= 6 * tags
+
+
+def test_a_straightener_reads_on_where_it_stopped() -> None:
+    """An entry that comes in small pieces is not read from its beginning with each."""
+    entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
+    straightener = Straightener(0, len(entry) - 12, [b"urlset"], 1, inside=True)
+    settled = [straightener.go_on(entry[:end]) for end in range(len(entry) + 1)]
+    assert settled.index(True) == len(entry)
+    assert not straightener.hopeless
+    assert [(edit.start, edit.problem.severity) for edit in straightener.edits] == [(len(entry) - 12, "error")]
+
+
+@pytest.mark.parametrize(("count", "found"), [(EDITS, "1 2 9"), (EDITS + 1, "1 9"), (5 * EDITS, "1 9")])
+def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
+    damaged = "<url>" + "</b>" * count + "<loc>@2</loc></url>"
+    *items, outcome = read(document("urlset", damaged))
+    assert " ".join(item.loc.removeprefix(HOST) for item in items if isinstance(item, sr.UrlRecord)) == found
+    assert isinstance(outcome, sr.Outcome)
+    assert outcome.complete is ("2" in found)
+
+
+# --- the pieces: tokens, attributes, names ---
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "length"),
+    [
+        (b"<loc>x", "start", 5),
+        (b"<loc", None, 0),
+        (b"<loc>", None, 0),  # what follows is not known yet
+        (b"<loc> ", None, 0),
+        (b"<loc> <", None, 0),
+        (b"<loc> </", None, 0),
+        (b"<loc> </loc", None, 0),
+        (b"<loc> </loc>", "start", 5),
+        (b"<loc <x>y", "start", 5),
+        (b'<a b="c>d">x', "start", 11),
+        (b'<a b="c>d<e f="g">x', "start", 8),
+        (b"<a b='c>d'>x", "start", 11),
+        (b"< loc>x", "start", 6),
+        (b"< lic>x", "stray", 1),
+        (b"< x:loc>x", "start", 8),
+        (b"< ", None, 0),
+        (b"< lo", None, 0),
+        (b"</loc>", "stop", 6),
+        (b"</loc", None, 0),
+        (b"</loc<", "stop", 5),
+        (b"</loc x>", "stop", 8),
+        (b"< / loc >", "stop", 9),
+        (b"<\\loc>", "stop", 6),
+        (b"</>", "stray", 2),
+        (b"<3", "stray", 1),
+        (b"<<", "stray", 1),
+        (b"<", None, 0),
+        (b"<?", None, 0),
+        (b"<?x ?>", "aside", 6),
+        (b"<?x ?", None, 0),
+        (b"<?= ?>", "aside", 6),
+        (b'<?xml version="1.0"?>', "declaration", 21),
+        (b"<?xml-stylesheet a?>", "aside", 20),
+        (b'<?XML version="1.0"?>', "declaration", 21),
+        (b"<!DOCTYPE x>", "declaration", 12),
+        (b"<!DOCTYPE x<", "stray", 2),
+        (b"<!", None, 0),
+        (b"<!-", None, 0),
+        (b"<!-- <a> --> <b>", "aside", 12),
+        (b"<!-- <a>", None, 0),
+        (b"<![CDATA[ <a> ]]>", "aside", 17),
+        (b"<![CDATA[ <a> ]]", None, 0),
+        (b"]]>", "stray", 3),
+        (b"]]", None, 0),
+        (b"&#38;", "reference", 5),
+        (b"&#38", None, 0),
+        (b"&#38 ", "reference", 4),
+        (b"&#x26;", "reference", 6),
+        (b"&#x26g", "reference", 5),
+        (b"&amp;", None, 0),
+        (b"no markup", None, 0),
+    ],
+)
+def test_token_is_there_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
+    token = next_token(written, 0)
+    assert (token and token.kind, len(token.written) if token else 0) == (kind, length)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (b' a="1"', b' a="1"'),
+        (b' a="1" b=\'2\'', b' a="1" b=\'2\''),
+        (b" a=1", b' a="1"'),
+        (b" a=1 b=2 /", b' a="1" b="2"'),
+        (b" a=1/", b""),
+        (b' b="2" a=1/', b' b="2"'),
+        (b' a="1"/', b' a="1"'),
+        (b' a="1"b="2"', b' a="1" b="2"'),
+        (b' a="1" a="2"', b' a="1"'),
+        (b" a", b""),
+        (b" a=", b""),
+        (b' a b="2"', b' b="2"'),
+        (b' "', b""),
+        (b' a = "1"', b' a = "1"'),
+        (b" a = 1 b", b' a="1"'),
+        (b'\na="x\ny"\tb=2', b' a="x\ny" b="2"'),
+        (b' a="x>y" b=2', b' a="x>y" b="2"'),
+        (b"", b""),
+        (b" ", b" "),
+        (b" /", b" "),
+    ],
+)
+def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
+    assert attributes(written) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "meant", "slip"),
+    [
+        (b"lok", b"loc", True),
+        (b"Loc", b"loc", True),
+        (b"LOC", b"loc", True),
+        (b"lo", b"loc", True),
+        (b"lc", b"loc", True),
+        (b"locc", b"loc", True),
+        (b"x:loc", b"loc", True),
+        (b"loc", b"x:loc", True),
+        (b"ulr", b"url", True),
+        (b"lastmd", b"lastmod", True),
+        (b"b", b"loc", False),
+        (b"link", b"lock", False),
+        (b"url", b"loc", False),
+        (b"lastmod", b"loc", False),
+        (b"title", b"lastmod", False),
+        (b"changefreq", b"priority", False),
+    ],
+)
+def test_a_slip_is_alike_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
+    assert is_slip(name, meant) is slip
+
+
+@pytest.mark.parametrize(
+    ("reference", "known"),
+    [
+        (b"&#65;", True),
+        (b"&#65", False),
+        (b"&#x41;", True),
+        (b"&#9;", True),
+        (b"&#11;", False),
+        (b"&#x1F;", False),
+        (b"&#x20;", True),
+        (b"&#xD7FF;", True),
+        (b"&#xD800;", False),
+        (b"&#xDFFF;", False),
+        (b"&#xE000;", True),
+        (b"&#xFFFD;", True),
+        (b"&#xFFFE;", False),
+        (b"&#x10000;", True),
+        (b"&#x10FFFF;", True),
+        (b"&#x110000;", False),
+        (b"&#000000065;", True),
+        (b"&#0000000065;", False),
+    ],
+)
+def test_reference_to_a_character_that_xml_allows(reference: bytes, known: bool) -> None:
+    assert is_character(reference) is known
