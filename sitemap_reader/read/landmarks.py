@@ -78,6 +78,12 @@ def tag_name(data: bytes | bytearray, position: int) -> bytes:
     return match.group(1) if match else b""
 
 
+def end_tag(data: bytes | bytearray, start: int, local: bytes) -> int:
+    """Where the next end tag of this name begins, whatever its prefix; -1: nowhere."""
+    match = re.compile(rb"</(?:[\w.-]+:)?%s\s*>" % re.escape(local)).search(data, start)
+    return match.start() if match else -1
+
+
 def tag_end(data: bytes | bytearray, start: int) -> int:
     """The offset behind the tag that begins at `start`; a `>` inside quotes does not end it."""
     match = _TAG.match(data, start)

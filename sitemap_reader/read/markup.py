@@ -15,9 +15,10 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, over_limit, report
-from .landmarks import blank_doctype, next_landmark, tag_end, tag_name, unbound_prefixes
+from .edits import Edit
+from .landmarks import blank_doctype, end_tag, next_landmark, tag_end, tag_name, unbound_prefixes
 from .mending import Mend, Mender
-from .repair import Edit, Straightener
+from .repair import Straightener
 from .tree import Builder, Entry, Misplaced, Stop
 
 if TYPE_CHECKING:
@@ -65,6 +66,11 @@ class _Fault:
     what: str
     code: int | None = None
     misplaced: Misplaced | None = None
+
+    @property
+    def is_section(self) -> bool:
+        """A CDATA section that has no end of its own."""
+        return self.code == _UNCLOSED_SECTION or bool(self.misplaced and self.misplaced.is_section)
 
     @property
     def next_position(self) -> int:
@@ -329,7 +335,7 @@ class Markup:
         if straightener.hopeless or not straightener.edits or reached <= self._reached:
             return self._lose(fault, end, is_void=straightener.is_void, final=final)
         self._reached = reached
-        return self._carry_out(straightener.edits, end)
+        return self._carry_out(straightener.edits.in_order, end)
 
     def _carry_out(self, edits: list[Edit], end: int | None = None) -> bytes:
         """Carries out the edits, in their order, and starts again. Up to `end` the bytes are straight then."""
@@ -363,6 +369,9 @@ class Markup:
             self._builder.out.append(problem)
         if is_void or not self._give_open_entry(fault, problem) or self._builder.lost_location:
             self.complete = False
+        if fault.is_section:  # what stands in it up to the end of its element is text
+            own = end_tag(self._pending, fault.position, self._builder.section_of.encode())
+            end = max(end, own if own >= 0 else 0)
         return self._skip(max(fault.next_position, end), final=final)
 
     def _skip(self, start: int, *, final: bool) -> bytes | None:

@@ -46,7 +46,9 @@ _UNCLEAR_BYTES = 40
 _SNIPPET_BYTES = 80
 # How many mends may wait for their entry to end, each with its Problem: a bound on memory. The rest is counted.
 _MAX_NOTED = 10_000
+# What a section does not hold: in a location markup, in a text the tags of entries.
 _MARKUP = re.compile(rb"[<>]")
+_ENTRY_TAG = re.compile(rb"</?(?:[\w.-]+:)?(?:url|sitemap|item|entry)[\s/>]")
 _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 
 
@@ -135,7 +137,8 @@ class Mender:
             # another's, further on.
             own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1)))
             match = own.search(data, opening.end(), end if end >= 0 else len(data))
-            if match and _MARKUP.search(data, opening.end(), match.start()) is None:
+            wrong = _MARKUP if tag.group(1).endswith((b"loc", b"link", b"guid")) else _ENTRY_TAG
+            if match and wrong.search(data, opening.end(), match.start()) is None:
                 return match.start()
         return None if end < 0 else end + len(terminator)
 

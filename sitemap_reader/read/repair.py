@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..problems import Problem, Severity, report
+from .edits import Edits
 from .tokens import (
     CONTAINERS,
     ENTRIES,
@@ -25,7 +25,6 @@ from .tokens import (
     VOID,
     Token,
     attributes,
-    blank,
     is_character,
     is_slip,
     local,
@@ -37,19 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-@attrs.frozen
-class Edit:
-    """Bytes to put in the place of those from `start` to `stop`, and the mend to report."""
-
-    start: int
-    stop: int
-    replacement: bytes
-    problem: Problem
-
-
 # What no location holds that is not damaged, and what one may end in where its end tag is.
 _NO_LOCATION = re.compile(rb"[\s<>\"']")
-_SURE_END = re.compile(rb"[\w/=%-]\Z")
+_SURE_END = re.compile(rb"[\w/]\Z")
+_MARKUP = re.compile(rb"[<>]")
 
 
 @attrs.define
@@ -109,7 +99,7 @@ class Straightener:
         self.end: int | None = None
         self.hopeless = False
         self.is_void = False  # what was read of the entry may belong elsewhere
-        self._edits: list[Edit] = []
+        self.edits = Edits()
         self._at = start
         self._before = b""  # what stands between the last token and this one
         self._fault = fault
@@ -121,13 +111,8 @@ class Straightener:
         self._has_fields = False  # and others behind it
         self._open: list[_Element] = []
         if loose:
-            self._put(start, b"<" + loose + b">", "before the entry's first field")
+            self.edits.put(start, b"<" + loose + b">", "before the entry's first field")
             self._open.append(_Element(loose, local(loose), start, start))
-
-    @property
-    def edits(self) -> list[Edit]:
-        """In the order of the bytes; more than one may begin at the same."""
-        return sorted(self._edits, key=lambda edit: edit.start)
 
     def go_on(self, data: bytes | bytearray) -> bool:
         """Reads on; False where more bytes are needed to tell."""
@@ -141,6 +126,8 @@ class Straightener:
             _RULES[token.kind](self, token)
             self._behind_entry = False
             self._at = token.end
+            if len(self.edits) > self._max_edits:
+                self.hopeless, self.end = True, token.end
         return True
 
     @property
@@ -152,38 +139,38 @@ class Straightener:
     def _aside(self, token: Token) -> None:
         if token.written.startswith(b"<?") and not token.is_well_formed:
             if not self._in_location():
-                self._pass_over(token, "is no instruction")
+                self.edits.pass_over(token, "is no instruction")
         elif self._open and token.written.startswith(b"<![CDATA["):
             self._open[-1].has_text = True
 
     def _declaration(self, token: Token) -> None:
         is_first = not (self._outer or token.start)
         if is_first and token.end > self._fault:
-            self._pass_over(token, "is malformed")
+            self.edits.pass_over(token, "is malformed")
         elif not is_first and not self._in_location():
             code = "S08" if token.written[:5].lower() == b"<?xml" else "S01"
-            self._pass_over(token, "is not at the start", code=code)
+            self.edits.pass_over(token, "is not at the start", code=code)
 
     def _comment(self, token: Token) -> None:
         if not self._in_location():
-            self._pass_over(token, "is no comment")
+            self.edits.pass_over(token, "is no comment")
 
     def _stray(self, token: Token) -> None:
         if not self._in_location():
             text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
-            self._read_as(token, text, sure=self._in_text() or token.is_harmless)
+            self.edits.read_as(token, text, sure=self._in_text() or token.is_harmless)
 
     def _reference(self, token: Token) -> None:
         """A reference to no character, or one without its end: in a text it can stand for itself."""
         if not is_character(token.written) and not self._in_location():
-            self._read_as(token, b"&amp;" + token.written[1:])
+            self.edits.read_as(token, b"&amp;" + token.written[1:])
 
     def _start(self, token: Token) -> None:
         is_tag = token.is_closed or (token.has_attributes and self._knows(token.name) and token.name not in HTML)
         if self._is_slip_for_its_end(token):
             self._stop_innermost(token)
         elif self._open and token.name == self._open[-1].name and self._open[-1].is_bare:
-            self._pass_over(token, "is doubled")
+            self.edits.pass_over(token, "is doubled")
         elif token.local in ENTRIES and not (self._is_first() or (token.is_spaced and not self._inside)):
             self._finish(token.start)
         elif token.local == b"loc" and not (self._open or self._inside):  # an entry's, whose tag is missing
@@ -195,7 +182,7 @@ class Straightener:
             self._make_room(token)
             self._write_start(token)
         elif not self._in_location():  # `a <b and`: no tag, or none that anybody could read
-            self._read_as(token, b"&lt;" + token.written[1:], sure=self._in_text())
+            self.edits.read_as(token, b"&lt;" + token.written[1:], sure=self._in_text())
 
     def _stop(self, token: Token) -> None:
         names = [element.name for element in self._open]
@@ -208,12 +195,12 @@ class Straightener:
             self._rename_unknown(token)
             self._stop_innermost(token)
         elif not names and self._outer and self._is_slip(token, self._outer[-1]):
-            self._read_as(token, b"</" + self._outer[-1] + b">", sure=self._knows(self._outer[-1]))
+            self.edits.read_as(token, b"</" + self._outer[-1] + b">", sure=self._knows(self._outer[-1]))
             self._pop_outer(len(self._outer) - 1, token.end)
         elif not self._in_location():
             # What bare locations stand before the end of an image is not known: they may all be images.
             self.hopeless = self.is_void = bool(names) and token.name in CONTAINERS
-            self._pass_over(token, "ends nothing", sure=self._knows(token.name) and not self._is_remnant(token))
+            self.edits.pass_over(token, "ends nothing", sure=self._knows(token.name) and not self._is_remnant(token))
 
     # --- start tags ---
 
@@ -242,9 +229,9 @@ class Straightener:
         if not self._open:
             return self._inside
         entry = self._open[0]
-        if len(self._open) == 1 and entry.is_bare and entry.stop > entry.start and not self._is_edited(entry):
+        if len(self._open) == 1 and entry.is_bare and entry.stop > entry.start and not self.edits.has(entry.start):
             message = f"<{shown(entry.name)}> holds nothing: it was passed over"
-            self._add(entry.start, entry.stop, b" " * (entry.stop - entry.start), message)
+            self.edits.add(entry.start, entry.stop, b" " * (entry.stop - entry.start), message)
             self._open.clear()
         return not self._open
 
@@ -264,7 +251,7 @@ class Straightener:
         written, is_whole = attributes(token.rest)
         read = b"<" + token.name + written + (b"/>" if is_empty else b">")
         if read != token.written:
-            self._read_as(token, read, sure=self._knows(token.name))
+            self.edits.read_as(token, read, sure=self._knows(token.name))
             self.hopeless = self.hopeless or (not is_whole and token.local == token.name == b"link")
         if self._open:
             self._open[-1].has_markup = True
@@ -281,15 +268,19 @@ class Straightener:
 
     def _stop_innermost(self, token: Token) -> None:
         """This token is the end tag of the innermost open element, whatever it looks like."""
-        name = self._pop().name
+        element = self._pop()
+        name = element.name
+        if element.is_location and _MARKUP.search(self._before):
+            self.hopeless = True
         if token.kind == "start":
             # `https://example.com/<loc>`: the slash may be the URL's or the tag's.
-            self._read_as(token, b"</" + name + b">", sure=not self._before.rstrip().endswith(b"/"))
+            self.hopeless = self.hopeless or (element.is_location and self._before.rstrip().endswith(b"/"))
+            self.edits.read_as(token, b"</" + name + b">")
         elif not token.is_well_formed or token.name != name:
             is_one_slip = not token.rest.strip() and (token.is_closed or token.name == name)
             prefix = token.name.rpartition(b":")[0]
             is_other = prefix not in (b"", name.rpartition(b":")[0]) and not self._knows(token.name)
-            self._read_as(token, b"</" + name + b">", sure=is_one_slip and not is_other)
+            self.edits.read_as(token, b"</" + name + b">", sure=is_one_slip and not is_other)
         if not self._open:
             self._end(token.end)
 
@@ -308,10 +299,10 @@ class Straightener:
     def _rename_unknown(self, stop: Token) -> None:
         """Of two tags that do not match the one is misspelled whose name nobody knows: here it may be the first."""
         top = self._open[-1]
-        if self._knows(stop.name) and not self._knows(top.name) and not self._is_edited(top):
+        if self._knows(stop.name) and not self._knows(top.name) and not self.edits.has(top.start):
             begin = top.start + 1
             message = f"<{shown(top.name)}> was read as <{shown(stop.name)}>"
-            self._add(begin, begin + len(top.name), stop.name, message)
+            self.edits.add(begin, begin + len(top.name), stop.name, message)
             top.name, top.local = stop.name, stop.local
 
     def _stop_outer(self, token: Token) -> None:
@@ -322,11 +313,12 @@ class Straightener:
         is_outer = token.name in self._outer
         depth = self._outer.index(token.name) if is_outer else 0
         for each in reversed(self._outer[depth + is_outer :]):
-            self._put(token.start, b"</" + each + b">", "before the end of what is around it", sure=self._knows(each))
+            end = b"</" + each + b">"
+            self.edits.put(token.start, end, "before the end of what is around it", sure=self._knows(each))
         if not is_outer:
-            self._pass_over(token, "is the end of another root element")
+            self.edits.pass_over(token, "is the end of another root element")
         elif not token.is_well_formed:
-            self._read_as(token, b"</" + token.name + b">")
+            self.edits.read_as(token, b"</" + token.name + b">")
         self._pop_outer(depth, token.end)
 
     def _pop_outer(self, depth: int, where: int) -> None:
@@ -359,11 +351,11 @@ class Straightener:
         has_tail = text.endswith(tail)
         if has_tail:
             text = text.removesuffix(tail)
-            self._put(where - len(before) + len(text), b"<", f"before {shown(tail)}", sure=sure)
+            self.edits.put(where - len(before) + len(text), b"<", f"before {shown(tail)}", sure=sure)
         else:
             is_lost = element.is_location and not element.has_text
             sure = sure and self._knows(element.name) and not is_lost
-            self._put(where, b"<" + tail, "before the next tag", sure=sure)
+            self.edits.put(where, b"<" + tail, "before the next tag", sure=sure)
         if element.is_location and (_NO_LOCATION.search(text.strip()) or (has_tail and not _SURE_END.search(text))):
             self.hopeless = True
 
@@ -393,35 +385,6 @@ class Straightener:
         around = (*self._outer, *(element.name for element in self._open[:1]))
         is_ours = not prefix or prefix in PREFIXES or any(each.startswith(prefix + b":") for each in around)
         return (own in KNOWN and is_ours) or own in ROOTS or name.lower() in HTML
-
-    def _is_edited(self, element: _Element) -> bool:
-        return any(edit.start == element.start for edit in self._edits)
-
-    # --- edits ---
-
-    def _put(self, where: int, written: bytes, place: str, *, sure: bool = True) -> None:
-        self._add(where, where, written, f"{shown(written)} is missing: it was put {place}", sure=sure)
-
-    def _read_as(self, token: Token, text: bytes, *, sure: bool = True) -> None:
-        self._replace(token, text, f"{shown(token.written)} was read as {shown(text)}", sure=sure)
-
-    def _pass_over(self, token: Token, what: str, *, code: str = "S01", sure: bool = True) -> None:
-        message = f"{shown(token.written)} {what}: it was passed over"
-        self._replace(token, blank(token.written), message, code=code, sure=sure)
-
-    def _replace(self, token: Token, text: bytes, message: str, *, code: str = "S01", sure: bool = True) -> None:
-        lines = token.written.count(b"\n") - text.count(b"\n")  # so that the lines behind it keep their numbers
-        self._add(token.start, token.end, text + b"\n" * lines, message, token.written, code=code, sure=sure)
-
-    def _add(
-        self, start: int, stop: int, text: bytes, what: str, raw: bytes = b"", *, code: str = "S01", sure: bool = True
-    ) -> None:
-        if len(self._edits) >= self._max_edits:
-            self.hopeless, self.end = True, start
-        severity: Severity = "warning" if sure else "error"
-        message = what if sure else f"{what}; more may be lost"
-        written = raw.decode("utf-8", "ignore") or None
-        self._edits.append(Edit(start, stop, text, report(code, message, severity=severity, raw=written)))
 
 
 _RULES: dict[str, Callable[[Straightener, Token], None]] = {

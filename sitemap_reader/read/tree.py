@@ -131,13 +131,23 @@ class Vocabulary(dict[str, str]):
 class Misplaced(Exception):
     """Raised where well-formed markup cannot mean what it says; `index` is in expat's count of bytes.
 
-    `is_entry`: an entry that begins right inside another; `loose_entry`: the entry that a field outside needs.
+    `is_entry`: an entry that begins right inside another; `is_section`: a CDATA section; `loose_entry`: the entry that
+    a field outside needs.
     """
 
-    def __init__(self, what: str, index: int, *, is_entry: bool = False, loose_entry: str | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        index: int,
+        *,
+        is_entry: bool = False,
+        is_section: bool = False,
+        loose_entry: str | None = None,
+    ) -> None:
         super().__init__(what)
         self.index = index
         self.is_entry = is_entry
+        self.is_section = is_section
         self.loose_entry = loose_entry
 
 
@@ -189,6 +199,7 @@ class Builder:
         self._vocabulary = Vocabulary({}, "", frozenset(), "")
         self.lost_location = False  # an entry that was mended or cut lacks one, perhaps for that reason
         self.section_index = 0  # where the last CDATA section began in the parser's count
+        self.section_of = ""  # and in which element
         self.behind_entry = False  # the last tag outside of entries was an entry's end
         self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
         self._ancestors: list[Ancestor] = []
@@ -298,11 +309,15 @@ class Builder:
                 entry.problems = self._mends_of(settled, entry.line)
                 if entry.problems:
                     _put_controls_back(entry)
-                    self.lost_location = self.lost_location or not any(map(is_location, entry.children))
+                    self.lost_location = self.lost_location or not any(map(locates, entry.children))
                 out.append(entry)
 
+        def locates(child: Element) -> bool:
+            """RSS has items with nothing but a guid."""
+            return is_location(child) or child.tag == "guid"
+
         def is_location(child: Element) -> bool:
-            return child.tag == vocabulary.location and bool(child.text.strip() or child.attributes)
+            return child.tag == vocabulary.location and bool(child.text.strip() or child.get("href"))
 
         def take_open(index: int, ends: bool) -> Entry | None:
             if ends and len(stack) > 1:
@@ -349,11 +364,12 @@ class Builder:
         def start_section() -> None:
             nonlocal section
             section, self.section_index = len(text), parser.CurrentByteIndex
+            self.section_of = _local(stack[-1].tag) if stack else ""
 
         def end_section() -> None:
             content = "".join(text[section:])
-            if stack and "<" in content and _runs_past(content, stack[-1].tag.rpartition(":")[2].rpartition("}")[2]):
-                raise Misplaced("a CDATA section runs past its element", self.section_index)
+            if stack and "<" in content and _runs_past(content, self.section_of):
+                raise Misplaced("a CDATA section runs past its element", self.section_index, is_section=True)
 
         vocabulary.note = note
         self._take_open = take_open
@@ -371,6 +387,10 @@ class Builder:
 
 def _is_core(tag: str) -> bool:
     return ":" not in tag and "}" not in tag
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition(":")[2].rpartition("}")[2]
 
 
 def _runs_past(section: str, local: str) -> bool:

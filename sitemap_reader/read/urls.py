@@ -135,6 +135,8 @@ def _resolve(text: str, base: str | None) -> str:
     """RFC 3986 5.2.2, for a text that is no http(s) URL itself; dot segments are left in."""
     if not text:
         raise _Refused("U15", "empty URL")
+    if "<" in text or ">" in text:  # no path that anybody has written by itself
+        raise _Refused("U15", "markup in a relative URL")
     if _MANGLED.match(text):
         raise _Refused("U15", 'the scheme is not followed by "://"')
     scheme = _SCHEME.match(text)

@@ -202,7 +202,7 @@ IN_A_URLSET: Rows = [
     ),
     (
         "unknown prefixed element before a field",
-        '<url><loc>@2</loc><x:foo xmlns:x="urn:x">1<lastmod>2026-11-01</lastmod></url>', "2:lastmod ...",
+        '<url><loc>@2</loc><x:foo xmlns:x="urn:x">1<lastmod>2026-11-01</lastmod></url>', "2 ...",
         "+ </x:foo>?",
     ),
     ("empty unknown before a field", "<url><foo><loc>@2</loc></url>", "2 ...", "+ </foo>?"),
@@ -354,10 +354,10 @@ IN_A_URLSET: Rows = [
     ("without an entry's start and with its less-than lost", "url><loc>@2</loc></url>", "2", "+ <url>"),
     ("less-than lost before a loc", "<url>loc>@2</loc></url>", "...", "lost"),
     # ends of other roots
-    ("of an index", "<url><loc>@2</loc></url>\n</sitemapindex>", "2", "5 more", "4 + </urlset>", "4 - </sitemapindex>"),
+    ("of an index", "<url><loc>@2</loc></url>\n</sitemapindex>", "2", "4 + </urlset>", "4 - </sitemapindex>", "5 more"),
     (
-        "of an index in an entry", "<url><loc>@2</loc>\n</sitemapindex>", "2", "4 + </url>", "5 more",
-        "4 + </urlset>", "4 - </sitemapindex>",
+        "of an index in an entry", "<url><loc>@2</loc>\n</sitemapindex>", "2", "4 + </url>",
+        "4 + </urlset>", "4 - </sitemapindex>", "5 more",
     ),
     ("doubled end", "</urlset>\n<url><loc>@2</loc></url>", "2", "4 more"),
     ("start of the root again", "<urlset>\n<url><loc>@2</loc></url>", "2 ...", "6 cut"),
@@ -370,11 +370,11 @@ IN_A_URLSET: Rows = [
     ("HTML behind the end", "</urlset>\n<p>x</p>", "", "4 more"),
     ("damaged entry behind the end", "</urlset>\n<url><loc>@2</url>", "2", "4 more", "4 + </loc>"),
     ("the root's start inside an entry", "<url><loc>@2</loc><urlset></url>", "2", "+ </urlset>"),
-    ("of a channel", "<url><loc>@2</loc></url></channel>", "2", "4 more", "+ </urlset>", "- </channel>"),
+    ("of a channel", "<url><loc>@2</loc></url></channel>", "2", "+ </urlset>", "- </channel>", "4 more"),
     # wrappers
     ("around entries", "<urls><url><loc>@2</loc></url></urls>", "2"),
     ("whose end is missing", "<urls><url><loc>@2</loc></url>", "2 ...", "5 + </urls>?"),
-    ("whose end is misspelled", "<urls><url><loc>@2</loc></url></urlz>", "2", "</urlz> -> </urls>"),
+    ("whose end is misspelled", "<urls><url><loc>@2</loc></url></urlz>", "2 ...", "</urlz> -> </urls>?"),
     ("HTML whose end is missing", "<div><url><loc>@2</loc></url>", "2", "5 + </div>"),
     ("with a broken entry", "<urls><url><loc>@2</url></urls>", "2", "+ </loc>"),
     ("with an unclosed entry", "<urls><url><loc>@2</loc></urls>", "2", "+ </url>"),
@@ -504,8 +504,8 @@ IN_AN_INDEX: Rows = [
         "<sitemap> -> </sitemap>",
     ),
     (
-        "end of a urlset", "<sitemap><loc>@2</loc></sitemap>\n</urlset>", "2", "5 more", "4 + </sitemapindex>",
-        "4 - </urlset>",
+        "end of a urlset", "<sitemap><loc>@2</loc></sitemap>\n</urlset>", "2", "4 + </sitemapindex>",
+        "4 - </urlset>", "5 more",
     ),
     ("markup in a location", "<sitemap><loc>@2<b>x</loc></sitemap>", "...", "lost"),
 ]
@@ -561,7 +561,7 @@ IN_ATOM: Rows = [
         "content with HTML", '<entry><content type="html"><p>x<br></content><link href="@2"/></entry>', "2",
         "<br> -> <br/>", "+ </p>",
     ),
-    ("summary unclosed", '<entry><summary>x<link href="@2"/></entry>', "2 ...", "+ </summary>?"),
+    ("summary unclosed", '<entry><summary>x<link href="@2"/></entry>', "2", "+ </summary>"),
     (
         "updated misspelled", '<entry><link href="@2"/><updated>2026-11-01T00:00:00Z</updatd></entry>', "2:lastmod",
         "</updatd> -> </updated>",
@@ -571,7 +571,7 @@ IN_ATOM: Rows = [
         "link doubled", '<entry><link href="@2" href="@3"/></entry>', "2",
         '<link href="@2" href="@3"/> -> <link href="@2"/>',
     ),
-    ("feed's end misspelled", "</fed>", "", "4 more", "</fed> -> </feed>"),
+    ("feed's end misspelled", "</fed>", "", "</fed> -> </feed>", "4 more"),
     ("two links", '<entry><link rel="self" href="@3"/><link rel="alternate" href="@2"></entry>', "2 ...", "+ </link>?"),
     ("nothing but broken", '<entry><link href="@2</entry>', "...", "lost"),
 ]
@@ -625,8 +625,8 @@ WHOLE: Rows = [
     # feeds
     ("channel unclosed", "<rss><channel><item><link>@2</link></item></rss>", "2", "1 + </channel>"),
     (
-        "channel's end first", "<rss><channel><item><link>@2</link></item></rss></channel>", "2", "1 more",
-        "1 + </channel>",
+        "channel's end first", "<rss><channel><item><link>@2</link></item></rss></channel>", "2", "1 + </channel>",
+        "1 more",
     ),
     (
         "RDF items unclosed",

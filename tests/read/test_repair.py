@@ -190,7 +190,7 @@ def test_a_straightener_reads_on_where_it_stopped() -> None:
     settled = [straightener.go_on(entry[:end]) for end in range(len(entry) + 1)]
     assert settled.index(True) == len(entry)
     assert not straightener.hopeless
-    assert [(edit.start, edit.problem.severity) for edit in straightener.edits] == [(len(entry) - 12, "error")]
+    assert [(edit.start, edit.problem.severity) for edit in straightener.edits.in_order] == [(len(entry) - 12, "error")]
 
 
 @pytest.mark.parametrize(("count", "found"), [(EDITS, "1 2 9"), (EDITS + 1, "1 9"), (5 * EDITS, "1 9")])
@@ -292,7 +292,7 @@ def test_token_is_there_once_no_further_byte_can_change_it(written: bytes, kind:
     ],
 )
 def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
-    assert attributes(written) == read
+    assert attributes(written)[0] == read
 
 
 @pytest.mark.parametrize(
