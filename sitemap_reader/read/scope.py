@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import attrs
 
 from ..errors import UsageError
-from .urls import DEFAULT_PORTS, clean_url, host, origin, registrable_domain, without_userinfo
+from .urls import DEFAULT_PORTS, clean_url, comparable, host, origin, registrable_domain, without_userinfo
 
 Mode = Literal["protocol", "host", "domain", "any"]
 Reason = Literal["scheme", "host", "port", "path"]
@@ -74,9 +74,14 @@ class Scope:
 
     def reason(self, url: str) -> Reason | None:
         """None where a clean URL is covered, else what the nearest authority differs in."""
-        if self.mode == "any" or url.startswith(self.authorities):
+        # An escaped dot may lead out of the directory again.
+        if self.mode == "any" or (url.startswith(self.authorities) and "%2" not in url):
             return None
         return _REASONS[self.mode](self, url)
+
+    @cached_property
+    def _prefixes(self) -> tuple[str, ...]:
+        return tuple(map(comparable, self.authorities))
 
     @cached_property
     def _places(self) -> frozenset[_Place]:
@@ -102,7 +107,7 @@ def _place(url: str) -> _Place:
 
 def _by_protocol(scope: Scope, url: str) -> Reason | None:
     # Userinfo says who asks, not what is asked for.
-    if without_userinfo(url).startswith(scope.authorities):
+    if comparable(without_userinfo(url)).startswith(scope._prefixes):
         return None
     place = _place(url)
     near = [other for other in scope._places if other.host == place.host]

@@ -313,6 +313,28 @@ def without_userinfo(url: str) -> str:
     return origin(url) + url[end:] if "@" in url[:end] else url
 
 
+def comparable(url: str) -> str:
+    """The URL as RFC 3986 6.2.2 compares it; for comparing only: what is asked for is the URL as it was written.
+
+    Unreserved characters stand for themselves, hex digits are capitals, dot segments are removed.
+
+    >>> comparable("https://example.com/%7eme/%2e%2e/sh%c3%b6p?a=%2F")
+    'https://example.com/sh%C3%B6p?a=%2F'
+    """
+    end = url.index("/", 8)
+    path, mark, query = _UNRESERVED.sub(_unescaped, url[end:]).partition("?")
+    return url[:end] + _without_dots(path) + mark + query
+
+
+_UNRESERVED = re.compile(r"%[0-9A-Fa-f]{2}")
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    character = chr(int(match[0][1:], 16))
+    is_unreserved = character.isascii() and (character.isalnum() or character in "-._~")
+    return character if is_unreserved else match[0].upper()
+
+
 @lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str:
     """The public suffix of a host and one label more; IP addresses, single labels and suffixes are themselves.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.read.scope import MODES, Scope, host_authorities, proof_authorities
+from sitemap_reader.read.scope import MODES, Scope, clean_authority, host_authorities, proof_authorities
 
 SHOP = ("https://example.com/shop/",)
 SITE = ("http://example.com/", "https://example.com/")
@@ -25,6 +25,14 @@ ROWS = [
     ("protocol", SHOP, "https://example.com/shopping/", "path"),
     ("protocol", SHOP, "https://example.com/Shop/a", "path"),  # paths have case
     ("protocol", SHOP, "https://example.com/?/shop/", "path"),
+    # compared as RFC 3986 6.2.2 does: hex digits, unreserved characters, dot segments
+    ("protocol", ("https://example.com/sh%C3%B6p/",), "https://example.com/sh%c3%b6p/a", None),
+    ("protocol", ("https://example.com/~me/",), "https://example.com/%7Eme/a", None),
+    ("protocol", ("https://example.com/%7eme/",), "https://example.com/~me/a", None),
+    ("protocol", SHOP, "https://example.com/shop/a%2Fb?c=%2e%2e/", None),
+    ("protocol", SHOP, "https://example.com/shop/%2e%2e/admin", "path"),
+    ("protocol", SHOP, "https://example.com/shop/%2E./admin", "path"),
+    ("protocol", SHOP, "https://example.com/shop/a/%2e%2e/b", None),
     # http and https on their default ports differ by scheme only
     ("protocol", SHOP, "http://example.com/shop/a", "scheme"),
     ("protocol", SHOP, "http://example.com/", "scheme"),  # the path is not looked at any more
@@ -146,3 +154,15 @@ def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, autho
 )
 def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final, authorities):
     assert proof_authorities(asked, final) == authorities
+
+
+@pytest.mark.parametrize(
+    ("given", "authority"),
+    [
+        ("https://example.com", "https://example.com/"),
+        ("HTTPS://Example.com:443/shop", "https://example.com/shop/"),
+        ("https://me:secret@example.com/shop/", "https://example.com/shop/"),
+    ],
+)
+def test_a_prefix_that_a_user_gives_is_a_folder_of_a_place(given, authority):
+    assert clean_authority(given) == authority
