@@ -1,0 +1,102 @@
+"""Damage that invites a wrong reading: better an entry is lost, and said to be, than a URL that nobody has listed."""
+
+from __future__ import annotations
+
+import pytest
+
+import sitemap_reader as sr
+
+HOST = "https://example.com/"
+IMAGES = "http://www.google.com/schemas/sitemap-image/1.1"
+
+
+def urlset(inside: str) -> str:
+    """With a whole entry behind."""
+    head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    return f"{head}\n{inside}\n<url><loc>{HOST}z</loc></url></urlset>"
+
+
+def rss(inside: str) -> str:
+    return f"<rss><channel>{inside}<item><link>{HOST}z</link></item></channel></rss>"
+
+
+def atom(inside: str) -> str:
+    entry = f'<entry><link href="{HOST}z"/></entry>'
+    return f'<feed xmlns="http://www.w3.org/2005/Atom">{inside}{entry}</feed>'
+
+
+A = HOST + "a"
+B = HOST + "b"
+
+# name, document, what comes out of it behind the host, whether it is complete
+ROWS: list[tuple[str, str, str, bool]] = [
+    # CDATA sections that are not closed, or badly
+    ("section over entries", urlset(f"<url><loc><![CDATA[{A}\n</url><url><loc>{B}</loc></url>"), "z", False),
+    ("section closed by ]>", urlset(f"<url><loc><![CDATA[{A}]></loc></url>"), "z", False),
+    ("section closed by ]]/>", urlset(f"<url><loc><![CDATA[{A}]]/></loc></url>"), "z", False),
+    ("section closed by > only", urlset(f"<url><loc><![CDATA[{A}></loc></url>"), "z", False),
+    ("section closed by ]]", urlset(f"<url><loc><![CDATA[{A}]]</loc></url>"), "a z", True),
+    ("section with a spaced end tag",
+     urlset(f"<url><loc><![CDATA[{A}</loc ></url><url><loc><![CDATA[{B}]]></loc></url>"), "a b z", True),
+    # locations of other elements
+    ("an image's start is lost", urlset(f"<url><loc>{A}</loc><loc>{B}</loc></image></url>"), "z", False),
+    ("an image is misspelled", urlset(f'<url><loc>{A}</loc><immage xmlns="{IMAGES}"><loc>{B}</loc></image></url>'),
+     "a z", True),
+    ("an Atom link that nobody can read", atom(f'<entry><link rel"enclosure" href="{B}"/><link href="{A}"/></entry>'),
+     "z", False),
+    ("a value that goes on to the next", atom(f'<entry><link rel="alternate href="{A}"/></entry>'), "z", False),
+    ("a slash that may be the URL's", atom(f"<entry><link href={A}/></entry>"), "z", False),
+    # ends of locations
+    ("; for <", urlset(f"<url><loc>{A};/loc></url>"), "z", False),
+    ("< is lost", urlset(f"<url><loc>{A}/loc></url>"), "a z", True),
+    ("</l is lost", urlset(f"<url><loc>{A}oc></url>"), "z", False),
+    ("</loc> became /<loc>", urlset(f"<url><loc>{A}/<loc></url>"), "z", False),
+    ("markup that ends nothing", urlset(f"<url><loc>{A}</b>c</loc></url>"), "z", False),
+    ("an instruction without a name", urlset(f"<url><loc>{A}<?= $x ?>c</loc></url>"), "z", False),
+    # entries that run into each other
+    ("fields of one entry, location of the next",
+     urlset(f"<url><loc>{A}</loc><lastmod>2026-01-01</lastmod>/url><uzl><loc>{B}</loc></url>"), "a:2026 b z", False),
+    ("an item's start is lost", rss(f"<item><link>{A}</link></item><title>x</title><link>{B}</link></item>"),
+     "a z", False),
+    ("two ends of an item", rss(f"<item><link>{A}</link></item></item>"), "a z", True),
+    ("a title is no item", rss(f'<item><guid isPermaLink="false">x</guid>"title>a</title><link>{A}</link></item>'),
+     "a z", True),
+    ("the second location is broken", urlset(f"<url><loc>{A}</loc><loc>{B}]]></loc></url>"), "a z", False),
+    # what is commented out, or text
+    ("a comment whose end is damaged", urlset(f"<!-- old -><url><loc>{A}</loc></url><!-- x -->"), "z", False),
+    ("a comment whose beginning is damaged", urlset(f"<!- <url><loc>{A}</loc></url> -->"), "z", True),
+    ("an entry in an instruction",
+     urlset(f'<url><loc>{A}<b></loc></url><?php "<url><loc>{B}</loc></url>" ?>'), "z", False),
+    ("a list of URLs that is none", f"urlset>\n<url><loc>\n{A}</loc></url>", "", False),
+    ("markup in a list of URLs", f"{A}\n{B}</loc>\n", "a", True),
+    # it ends
+    ("nothing but damage in capitals",
+     f"<urlset><Url><lastmod><lastmod></stmo><loc>{A}</loc></url></urlset>", "", False),
+]  # fmt: skip
+
+
+def told(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) -> tuple[str, bool]:
+    """What came out, with the years of dates, and whether it is complete."""
+    found = [
+        item.loc.removeprefix(HOST) + (f":{item.lastmod.year}" if item.lastmod else "")
+        for item in items
+        if isinstance(item, sr.UrlRecord)
+    ]
+    outcome = items[-1]
+    assert isinstance(outcome, sr.Outcome)
+    return " ".join(found), outcome.complete
+
+
+@pytest.mark.parametrize(("body", "found", "complete"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_what_is_not_sure_is_lost_and_never_guessed(body: str, found: str, complete: bool, size: int) -> None:
+    data = body.encode()
+    assert told(list(sr.iter_parse(data[at : at + size] for at in range(0, len(data), size)))) == (found, complete)
+
+
+@pytest.mark.parametrize("size", [1, 10, 64, 1 << 20])
+def test_what_is_commented_out_stays_so_however_the_bytes_are_cut(size: int) -> None:
+    """Where an entry is lost, the search for the next one passes comments; their ends may come much later."""
+    retired = f"<!-- retired pages xx<url><loc>{B}</loc></url> -->"
+    body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}\n").encode()
+    assert told(list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))) == ("z", False)
