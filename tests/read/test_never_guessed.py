@@ -53,6 +53,9 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("</loc> became /<loc>", urlset(f"<url><loc>{A}/<loc></url>"), "z", False),
     ("markup that ends nothing", urlset(f"<url><loc>{A}</b>c</loc></url>"), "z", False),
     ("an instruction without a name", urlset(f"<url><loc>{A}<?= $x ?>c</loc></url>"), "z", False),
+    ("a location that is cut behind a stray end tag", f"<urlset><url><loc>{A}</b>c", "", False),
+    ("a location that is cut in its end tag", f"<urlset><url><loc>{A}</lo", "a", False),
+    ("a location in a namespace that nobody declared", urlset(f"<url><s:loc>{A}</s:loc></url>"), "z", False),
     # entries that run into each other
     ("fields of one entry, location of the next",
      urlset(f"<url><loc>{A}</loc><lastmod>2026-01-01</lastmod>/url><uzl><loc>{B}</loc></url>"), "a:2026 b z", False),
@@ -94,9 +97,23 @@ def test_what_is_not_sure_is_lost_and_never_guessed(body: str, found: str, compl
     assert told(list(sr.iter_parse(data[at : at + size] for at in range(0, len(data), size)))) == (found, complete)
 
 
-@pytest.mark.parametrize("size", [1, 10, 64, 1 << 20])
-def test_what_is_commented_out_stays_so_however_the_bytes_are_cut(size: int) -> None:
+def test_what_is_commented_out_stays_so_however_the_bytes_are_cut() -> None:
     """Where an entry is lost, the search for the next one passes comments; their ends may come much later."""
     retired = f"<!-- retired pages xx<url><loc>{B}</loc></url> -->"
-    body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}\n").encode()
-    assert told(list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))) == ("z", False)
+    body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}{' ' * 300}\n").encode()
+    for size in range(1, 150):
+        pieces = (body[at : at + size] for at in range(0, len(body), size))
+        assert told(list(sr.iter_parse(pieces))) == ("z", False), size
+
+
+def test_an_empty_location_beside_another_is_no_entry_of_its_own() -> None:
+    document = sr.parse(urlset(f"<url><loc></loc><loc>{A}</loc></url>"))
+    assert [url.loc for url in document.urls] == [A, HOST + "z"]
+    assert document.problems == []
+
+
+@pytest.mark.parametrize("loc", [f"&gt;{A}", "a&lt;/loc", '"&gt;/b'])
+def test_markup_is_not_resolved_against_the_document(loc: str) -> None:
+    document = sr.parse(urlset(f"<url><loc>{loc}</loc></url>"), url=f"{HOST}sitemap.xml")
+    assert [url.loc for url in document.urls] == [HOST + "z"]
+    assert [problem.code for problem in document.problems] == ["U15"]
