@@ -436,7 +436,7 @@ IN_A_TITLE: Rows = [
     ("right and wrong", "&#65;&#xD800;", "A&#xD800;", "&#xD800; -> &amp;#xD800;"),
     ("title with email", "<me.x>", "...", "+ </me.x>?"),
     ("title with url", "<//x>", "...", "- <//x>?"),
-    ("empty tag", "<>x</>", "<>x</>", "< -> &lt;", "</ -> &lt;/"),
+    ("empty tag", "<>x</>", "<>x</> ...", "< -> &lt;", "</ -> &lt;/?"),
     ("stray end tag of HTML", "x</b>y", "x    y", "- </b>"),
     ("stray end tag of nothing", "x</foo>y", "x      y ...", "- </foo>?"),
     ("stray end tag of a location", "x</loc>y", "x      y ...", "- </loc>?"),
