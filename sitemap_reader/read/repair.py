@@ -158,8 +158,8 @@ class Straightener:
     def _stray(self, token: Token) -> None:
         if not self._in_location():
             text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
-            is_text = self._in_text() and not token.written.startswith(b"</")
-            self.edits.read_as(token, text, sure=is_text or token.is_harmless)
+            is_end = token.written.startswith(b"</")
+            self.edits.read_as(token, text, sure=not is_end and (self._in_text() or token.is_harmless))
 
     def _reference(self, token: Token) -> None:
         """A reference to no character, or one without its end: in a text it can stand for itself."""

@@ -398,7 +398,7 @@ IN_A_URLSET: Rows = [
     ("loc doubled end with junk", "<url><loc>@2</loc>x</loc></url>", "2 ...", "- </loc>?"),
     ("tag beyond ascii", "<url><loc>@2</loc><é>x</url>", "2 ...", "+ </é>?"),
     (
-        "end tag at the very end of entry", "<url><loc>@2</loc></\n<url><loc>@3</loc></url>", "2 3", "</ -> &lt;/",
+        "end tag at the very end of entry", "<url><loc>@2</loc></\n<url><loc>@3</loc></url>", "2 3 ...", "</ -> &lt;/?",
         "4 + </url>",
     ),
     (
