@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..problems import Problem, report
 from . import feed, urlset
+from .builder import Stop
 from .markup import Markup
 from .sniff import ROOTS, Format
-from .tree import Entry, Stop, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..limits import Limits
     from .normalise import RawEntry
+    from .tree import Entry, Vocabulary
 
 
 class Reader(Protocol):

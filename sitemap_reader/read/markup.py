@@ -1,4 +1,4 @@
-"""The guarded expat driver: UTF-8 chunks in, entries (tree.py) and Problems out, in document order.
+"""The guarded expat driver: UTF-8 chunks in, entries (builder.py) and Problems out, in document order.
 
 At a fault it restarts behind the last complete entry: first with the characters mended (mending.py), then with the
 entry set straight (repair.py); where that does not help it goes on at the next entry and says what was lost. It never
@@ -15,17 +15,18 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, over_limit, report
+from .builder import Builder, Misplaced, Stop
 from .edits import Edit
 from .landmarks import blank_doctype, end_tag, next_landmark, tag_end, tag_name, unbound_prefixes
-from .mending import Mend, Mender
+from .mending import Mender
+from .pending import Pending
 from .repair import Straightener
-from .tree import Builder, Entry, Misplaced, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..limits import Limits
-    from .tree import Vocabulary
+    from .tree import Entry, Vocabulary
 
 _UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 # Errors that, at the end of the bytes, only mean that they ran out.
@@ -89,16 +90,12 @@ class Markup:
         self.stopped = False
         self.cut = False  # the bytes ended before the root element did
         self._limits = limits
-        self._pending = bytearray()  # what expat was fed and a restart may need again
-        self._pending_line = line
-        self._base = 0  # where _pending begins, in expat's count of bytes
-        self._mend_base = 0  # what to add to expat's count to get the mender's
+        self._pending = Pending(line)
         self._mender: Mender | None = None
         self._straightener: Straightener | None = None  # while it waits for the rest of its entry
         self._fault: _Fault | None = None  # the one that it is there for
         self._wake_bytes = 0  # how much has to be pending before it pays to look again
-        self._straight = 0  # up to where the pending bytes were set straight
-        self._reached = -1  # and up to where of all bytes, in the mender's count
+        self._reached = -1  # up to where all bytes were set straight, in the mender's count
         self._edits_left = _MAX_EDITS
         self._prefixes: set[str] = set()  # those that were declared for the document
         self._skipping = False
@@ -116,7 +113,7 @@ class Markup:
         if not self.stopped:
             rest: bytes | None = self._mender.feed(data, final=final) if self._mender else data
             if self._skipping or self._straightener:
-                self._pending += rest or b""
+                self._pending.data += rest or b""
                 rest = self._look_again(final=final)
             if rest is not None:
                 self._parse(rest, final=final)
@@ -145,15 +142,15 @@ class Markup:
         parser.StartDoctypeDeclHandler = _judge_doctype
         if head:
             parser.Parse(head, False)
-        self._base = len(head)
-        self._builder.attach(parser, len(head), self._pending_line - 1)
+        self._pending.rebase(len(head))
+        self._builder.attach(parser, len(head), self._pending.line - 1)
         return parser
 
     def _parse(self, data: bytes, *, final: bool) -> None:
         """Feeds expat, and after each fault what recovery gives, until nothing is left."""
         rest: bytes | None = data
         while rest is not None:
-            self._pending += rest
+            self._pending.data += rest
             try:
                 self._expat.Parse(rest, final)
                 return
@@ -167,10 +164,10 @@ class Markup:
                 fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
                 rest = self._recover(fault, final=final)
             except _BareDoctype:
-                blanked = blank_doctype(bytes(self._pending))
-                if blanked == self._pending:
+                blanked = blank_doctype(bytes(self._pending.data))
+                if blanked == self._pending.data:
                     return self._stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
-                self._pending[:] = blanked
+                self._pending.data[:] = blanked
                 rest = self._restart()
             except Stop as stop:
                 return self._stop(stop.problem)
@@ -179,26 +176,15 @@ class Markup:
 
     def _restart(self) -> bytes:
         """A new parser inside the same elements; gives the pending bytes, to be fed to it."""
-        absolute = self._base + self._mend_base
         self._expat = self._new_expat(self._builder.head())
-        self._mend_base = absolute - self._base
-        data = bytes(self._pending)
-        self._pending.clear()
-        return data
-
-    def _drop(self, count: int) -> None:
-        """Forgets the first pending bytes."""
-        self._pending_line += self._pending.count(b"\n", 0, count)
-        del self._pending[:count]
-        self._base += count
-        self._straight = max(0, self._straight - count)
+        return self._pending.take()
 
     def _settle(self) -> None:
         """Forgets what no restart needs: all up to the end of the last tag outside entries."""
         event = self._builder.last_event
         if event is not None:
-            end = event - self._base
-            self._drop(tag_end(self._pending, end) if self._builder.last_event_is_tag else end)
+            end = self._pending.offset(event)
+            self._pending.drop(tag_end(self._pending.data, end) if self._builder.last_event_is_tag else end)
             self._builder.last_event = None
 
     def _trim(self) -> None:
@@ -206,16 +192,17 @@ class Markup:
         limit = self._limits.max_entry_bytes
         held = len(self._pending) + (self._mender.held_bytes if self._mender else 0)
         if held > limit and not self.stopped:
-            self._stop(over_limit("max_entry_bytes", limit, "bytes in one entry", self._pending_line))
+            self._stop(over_limit("max_entry_bytes", limit, "bytes in one entry", self._pending.line))
 
     def _written_at(self, index: int) -> bytes:
         """The tag that begins at `index` of expat's count, as written, on one line."""
-        start = index - self._base
-        return bytes(self._pending[start : tag_end(self._pending, start)]).replace(b"\n", b" ")
+        data, start = self._pending.data, self._pending.offset(index)
+        return bytes(data[start : tag_end(data, start)]).replace(b"\n", b" ")
 
     def _written_before(self, index: int) -> bytes:
         """The two bytes before `index` of expat's count."""
-        return bytes(self._pending[max(0, index - self._base - 2) : index - self._base])
+        offset = self._pending.offset(index)
+        return bytes(self._pending.data[max(0, offset - 2) : offset])
 
     def _stop(self, problem: Problem) -> None:
         self._builder.out.append(problem)
@@ -229,11 +216,8 @@ class Markup:
     ) -> _Fault:
         """The fault at `index` of expat's count."""
         self._settle()
-        position = max(0, index - self._base)
-        return _Fault(position, self._line_at(position), what, code, misplaced)
-
-    def _line_at(self, position: int) -> int:
-        return self._pending_line + self._pending.count(b"\n", 0, position)
+        position = max(0, self._pending.offset(index))
+        return _Fault(position, self._pending.line_at(position), what, code, misplaced)
 
     def _recover(self, fault: _Fault, *, final: bool) -> bytes | None:
         """The bytes to go on with after a fault; None where there are none yet."""
@@ -253,7 +237,7 @@ class Markup:
             return None
         if fault.code == _UNBOUND_PREFIX and (bound := self._bind(fault)) is not None:
             return bound
-        if fault.position < self._straight:  # it was set straight before, and that was not enough
+        if fault.position < self._pending.straight:  # it was set straight before, and that was not enough
             return self._lose(fault, 0, final=final)
         self._fault, self._straightener = fault, self._straightener_for(fault)
         return self._straighten(final=final)
@@ -262,7 +246,7 @@ class Markup:
         """The bytes have run out; what is whole of the last entry is not lost with the rest."""
         what = "reading ends before the root element does"
         for opening, name in _UNENDED.items():
-            if self._pending.startswith(opening, fault.position):
+            if self._pending.data.startswith(opening, fault.position):
                 what = f"{name} never ends: what is behind its beginning is lost"
         self.cut = True
         self._give_open_entry(fault, report("S01", what, line=fault.line))
@@ -271,8 +255,8 @@ class Markup:
 
     def _give_open_entry(self, fault: _Fault, problem: Problem) -> bool:
         """Gives the fields of the entry at fault that were whole by then, with the problem; or that alone."""
-        ends = fault.code in _ENDED_EARLY and self._pending.startswith(b"</", fault.position)
-        entry = self._builder.take_open_entry(self._base + fault.position, ends=ends)
+        ends = fault.code in _ENDED_EARLY and self._pending.data.startswith(b"</", fault.position)
+        entry = self._builder.take_open_entry(self._pending.base + fault.position, ends=ends)
         self._release_mends(fault.position)
         if entry is None:
             self._builder.out.append(problem)
@@ -283,14 +267,14 @@ class Markup:
 
     def _mend(self, *, final: bool) -> bytes:
         """The first fault: from the last complete entry on, every byte goes through the mender."""
-        self._mend_base = -self._base
-        self._mender = Mender(self._pending_line)
-        self._pending[:] = self._mender.feed(bytes(self._pending), final=final)
+        self._pending.begin_mending()
+        self._mender = Mender(self._pending.line)
+        self._pending.data[:] = self._mender.feed(bytes(self._pending.data), final=final)
         return self._restart()
 
     def _bind(self, fault: _Fault) -> bytes | None:
         """Declares the prefixes of the tag at fault, for all that follows; None where that is no help."""
-        prefixes = set(unbound_prefixes(self._pending, fault.position)) - self._prefixes
+        prefixes = set(unbound_prefixes(self._pending.data, fault.position)) - self._prefixes
         if not prefixes or len(self._prefixes) + len(prefixes) > _MAX_PREFIXES:
             return None
         self._prefixes |= prefixes
@@ -300,7 +284,7 @@ class Markup:
             attribute = f' xmlns:{prefix}="{namespace}"'.encode()
             message = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
             problem = report("S01", message, severity="warning")
-            place = fault.position + 1 + len(tag_name(self._pending, fault.position))
+            place = fault.position + 1 + len(tag_name(self._pending.data, fault.position))
             edits.append(Edit(place, place, b"" if self._builder.root_seen else attribute, problem))
             if self._builder.root_seen:
                 self._builder.declare(attribute)
@@ -309,10 +293,10 @@ class Markup:
     def _straightener_for(self, fault: _Fault) -> Straightener:
         names, room = self._builder.names, min(_MAX_EDITS_IN_ENTRY, self._edits_left)
         if fault.misplaced and fault.misplaced.loose_entry:
-            prefix, colon, _ = tag_name(self._pending, fault.position).rpartition(b":")
+            prefix, colon, _ = tag_name(self._pending.data, fault.position).rpartition(b":")
             loose = prefix + colon + fault.misplaced.loose_entry.encode()
             return Straightener(fault.position, fault.position, names, room, inside=True, loose=loose)
-        entry = next_landmark(self._pending, 0, fault.position + 1, ends=False).found
+        entry = next_landmark(self._pending.data, 0, fault.position + 1, ends=False).found
         inside = entry is not None and entry < fault.position and self._builder.root_seen
         behind_entry = self._builder.behind_entry
         start = entry or 0 if inside else 0
@@ -323,14 +307,14 @@ class Markup:
         straightener, fault = self._straightener, self._fault
         if straightener is None or fault is None:
             return None
-        if not straightener.go_on(self._pending):
+        if not straightener.go_on(self._pending.data):
             if final:
                 self._cut_short(fault)
             return None
         self._straightener = None
         end = straightener.end or 0
         # Where nothing behind the fault is settled, the same fault would come again.
-        reached = self._base + end + self._mend_base
+        reached = self._pending.mended(self._pending.base + end)
         # Each time it has to get further than before, or it might go on for ever.
         if straightener.hopeless or not straightener.edits or reached <= self._reached:
             return self._lose(fault, end, is_void=straightener.is_void, final=final)
@@ -339,20 +323,7 @@ class Markup:
 
     def _carry_out(self, edits: list[Edit], end: int | None = None) -> bytes:
         """Carries out the edits, in their order, and starts again. Up to `end` the bytes are straight then."""
-        growth = sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
-        # The mender's count knows nothing of the edits.
-        self._mend_base -= growth
-        self._straight = growth + (self._straight if end is None else end)
-        edited, done, line = bytearray(), 0, self._pending_line
-        mends: list[Mend] = []
-        for edit in edits:
-            edited += self._pending[done : edit.start]
-            line += self._pending.count(b"\n", done, edit.start)
-            mends.append(Mend(self._base + len(edited) + self._mend_base, attrs.evolve(edit.problem, line=line)))
-            edited += edit.replacement
-            line += self._pending.count(b"\n", edit.start, edit.stop)
-            done = edit.stop
-        self._pending[:] = edited + self._pending[done:]
+        mends = self._pending.carry_out(edits, end)
         self._edits_left -= len(edits)
         if self._mender:
             self._mender.add(mends)
@@ -370,7 +341,7 @@ class Markup:
         if is_void or not self._give_open_entry(fault, problem) or self._builder.lost_location:
             self.complete = False
         if fault.is_section:  # what stands in it up to the end of its element is text
-            own = end_tag(self._pending, fault.position, self._builder.section_of.encode())
+            own = end_tag(self._pending.data, fault.position, self._builder.section_of.encode())
             end = max(end, own if own >= 0 else 0)
         return self._skip(max(fault.next_position, end), final=final)
 
@@ -379,30 +350,30 @@ class Markup:
         location = self._builder.location
         if self._behind_root and location.endswith(b"link"):  # HTML's
             location = b""
-        landmark = next_landmark(self._pending, start, ends=not self._behind_root, location=location)
+        landmark = next_landmark(self._pending.data, start, ends=not self._behind_root, location=location)
         if landmark.passed_location:
             self.complete = False
         self._skipping = landmark.found is None
         if landmark.found is None:
-            self._drop(min(landmark.searched, len(self._pending)))
+            self._pending.drop(min(landmark.searched, len(self._pending)))
             self.stopped = final
             self.complete = self.complete and (self._behind_root or not final)
             return None
         self._behind_root = False
-        self._drop(landmark.found)
+        self._pending.drop(landmark.found)
         return self._restart()
 
     def _mends_of(self, end: int, first_line: int) -> tuple[Problem, ...]:
         """The mends inside the entry that ends at `end`; those before it are given for themselves."""
         if self._mender is None:
             return ()
-        mends = self._taken(self._mender, end + self._mend_base)
+        mends = self._taken(self._mender, self._pending.mended(end))
         self._builder.out += [mend for mend in mends if (mend.line or 0) < first_line]
         return tuple(mend for mend in mends if (mend.line or 0) >= first_line)
 
     def _release_mends(self, position: int | None) -> None:
         if self._mender is not None:
-            until = None if position is None else self._base + position + self._mend_base
+            until = None if position is None else self._pending.mended(self._pending.base + position)
             self._builder.out += self._taken(self._mender, until)
 
     def _taken(self, mender: Mender, until: int | None) -> list[Problem]:

@@ -1,25 +1,16 @@
-"""expat's events in, entries out as small trees, whatever the vocabulary.
+"""What a document's entries are made of: elements in small trees, and the names that its vocabulary gives their tags.
 
-An entry (`url`, `sitemap`, `item`, `entry`) comes out at its end tag, never before, so it is always whole.
-What stands outside entries is only counted, so that a restart knows in which elements it was.
+builder.py makes them, the rooms of the dialects read them.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
-
-import attrs
-
-from ..problems import Problem, over_limit, report
-from .landmarks import tag_name
-from .mending import CONTROLS_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from xml.parsers.expat import XMLParserType
 
-    from ..limits import Limits
+    from ..problems import Problem
 
 XML_BASE = "http://www.w3.org/XML/1998/namespace}base"
 # Names are the stranger's: remember no more of them than a real document has.
@@ -43,7 +34,7 @@ class Element:
 
     def get(self, name: str) -> str | None:
         """The value of an attribute, None where there is none."""
-        return _attribute(self.attributes, name)
+        return attribute(self.attributes, name)
 
     @property
     def own_text(self) -> str | None:
@@ -73,7 +64,8 @@ class Entry(Element):
         self.is_cut = False
 
 
-def _attribute(attributes: list[str], name: str) -> str | None:
+def attribute(attributes: list[str], name: str) -> str | None:
+    """The value of one of expat's attributes, None where there is none."""
     for index in range(0, len(attributes), 2):
         if attributes[index] == name:
             return attributes[index + 1]
@@ -126,286 +118,3 @@ class Vocabulary(dict[str, str]):
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag
-
-
-class Misplaced(Exception):
-    """Raised where well-formed markup cannot mean what it says; `index` is in expat's count of bytes.
-
-    `is_entry`: an entry that begins right inside another; `is_section`: a CDATA section; `loose_entry`: the entry that
-    a field outside needs.
-    """
-
-    def __init__(
-        self,
-        what: str,
-        index: int,
-        *,
-        is_entry: bool = False,
-        is_section: bool = False,
-        loose_entry: str | None = None,
-    ) -> None:
-        super().__init__(what)
-        self.index = index
-        self.is_entry = is_entry
-        self.is_section = is_section
-        self.loose_entry = loose_entry
-
-
-class Stop(Exception):
-    """Raised in a handler: the document cannot go on, for this reason."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
-
-
-@attrs.define
-class Ancestor:
-    """An open element outside entries: its start tag as written, and its xml:base."""
-
-    written: bytes
-    base: str | None
-
-    @property
-    def is_empty(self) -> bool:
-        return self.written.endswith(b"/>")
-
-
-class Builder:
-    """Collects `out` (Entries and Problems) from the events of the expat parsers it is attached to.
-
-    `last_event` is where, in the parser's count of bytes, the last tag outside entries or the last entry's
-    end tag began; None while there was none since it was attached. `last_event_is_tag` is False where that was the
-    end of an empty element (`<a/>`), which expat puts behind the tag.
-    """
-
-    def __init__(
-        self,
-        limits: Limits,
-        open_root: Callable[[str, str], Vocabulary],
-        written_at: Callable[[int], bytes],
-        written_before: Callable[[int], bytes],
-        mends_of: Callable[[int, int], tuple[Problem, ...]],
-    ) -> None:
-        self.out: list[Entry | Problem] = []
-        self.last_event: int | None = None
-        self.last_event_is_tag = True
-        self.root_seen = False
-        self._limits = limits
-        self._open_root = open_root
-        self._written_at = written_at
-        self._written_before = written_before
-        self._mends_of = mends_of
-        self._vocabulary = Vocabulary({}, "", frozenset(), "")
-        self.lost_location = False  # an entry that was mended or cut lacks one, perhaps for that reason
-        self.section_index = 0  # where the last CDATA section began in the parser's count
-        self.section_of = ""  # and in which element
-        self.behind_entry = False  # the last tag outside of entries was an entry's end
-        self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
-        self._ancestors: list[Ancestor] = []
-        self._root: Ancestor | None = None
-        self._bases: tuple[str, ...] = ()
-
-    @property
-    def prefixes(self) -> dict[str, str]:
-        """The namespaces that the document's vocabulary has a prefix for."""
-        return self._vocabulary.prefixes
-
-    @property
-    def location(self) -> bytes:
-        """The tag that an entry cannot do without, with the prefix of the root."""
-        prefix, colon, _ = (self.names or [b""])[0].rpartition(b":")
-        return prefix + colon + self._vocabulary.location.encode()
-
-    @property
-    def names(self) -> list[bytes]:
-        """The open elements outside entries by their names as written, outermost first."""
-        return [tag_name(ancestor.written, 0) for ancestor in self._ancestors]
-
-    @property
-    def is_over(self) -> bool:
-        """The root element has ended."""
-        return self.root_seen and not self._ancestors
-
-    def take_open_entry(self, index: int, *, ends: bool = False) -> Entry | None:
-        """The entry that is open at `index` of the parser's count: its fields that have ended, if they locate it.
-
-        `ends`: there the end tag of the innermost element has begun.
-        """
-        return self._take_open(index, ends)
-
-    def declare(self, declaration: bytes) -> None:
-        """From the next head() on the root element has this attribute too."""
-        if self._root:
-            end = 1 + len(tag_name(self._root.written, 0))
-            self._root.written = self._root.written[:end] + declaration + self._root.written[end:]
-
-    def head(self) -> bytes:
-        """The start tags of the open elements outside entries; of the root, where all have ended."""
-        if not self._ancestors and self._root:
-            if self._root.is_empty:
-                self._root.written = self._root.written[:-2] + b">"
-            self._ancestors.append(self._root)
-            self._bases = _bases(self._ancestors)
-        return b"".join(ancestor.written for ancestor in self._ancestors)
-
-    def attach(self, parser: XMLParserType, start_index: int, line_offset: int) -> None:
-        """Hears `parser`, which stands at `start_index` inside head(); `line_offset` is added to its lines."""
-        limits, ancestors, out = self._limits, self._ancestors, self.out
-        max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
-        max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
-        vocabulary, entries = self._vocabulary, self._vocabulary.entries
-        room = max_depth - len(ancestors)  # for elements inside each other
-        entry: Entry | None = None  # the open one
-        stack: list[Element] = []  # the open elements in it, itself first
-        text: list[str] = []  # what was read since it began
-        settled = start_index
-        section = 0  # where the last CDATA section began in the text
-        self.last_event = None
-
-        def line() -> int:
-            return parser.CurrentLineNumber + line_offset
-
-        def note(message: str, name: str) -> None:
-            out.append(report("S10", message, line=line(), field=name))
-
-        def start(name: str, attributes: list[str]) -> None:
-            nonlocal entry
-            if attributes and len(attributes) > max_attributes:
-                raise Stop(over_limit("max_attributes", max_attributes // 2, "attributes in one element", line()))
-            if len(stack) >= room:
-                raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
-            tag = vocabulary[name]
-            if tag in entries and len(stack) < 2:
-                if stack:
-                    raise Misplaced("an entry begins inside another", parser.CurrentByteIndex, is_entry=True)
-                entry = Entry(tag, attributes, line(), self._bases)
-                text.clear()
-                stack.append(entry)
-            elif stack:
-                stack.append(Element(tag, attributes, len(text)))
-            else:
-                open_ancestor(name, attributes)
-
-        def end(name: str) -> None:
-            nonlocal room
-            if not stack:
-                room += 1
-                empty = self._close_ancestor().is_empty
-                settle()
-                self.last_event_is_tag = not empty
-                return
-            element = stack.pop()
-            element.text = content = "".join(text[element.mark :])
-            if len(content) > max_text:
-                raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
-            if stack:
-                stack[-1].children.append(element)
-            elif entry is not None:
-                settle()
-                if not entry.children:
-                    self.last_event_is_tag = bool(content) or self._written_before(settled) != b"/>"
-                self.behind_entry = True
-                entry.problems = self._mends_of(settled, entry.line)
-                if entry.problems:
-                    _put_controls_back(entry)
-                    self.lost_location = self.lost_location or not any(map(locates, entry.children))
-                out.append(entry)
-
-        def locates(child: Element) -> bool:
-            """RSS has items with nothing but a guid."""
-            return is_location(child) or child.tag == "guid"
-
-        def is_location(child: Element) -> bool:
-            return child.tag == vocabulary.location and bool(child.text.strip() or child.get("href"))
-
-        def take_open(index: int, ends: bool) -> Entry | None:
-            if ends and len(stack) > 1:
-                last = stack.pop()
-                last.text = "".join(text[last.mark :])
-                stack[-1].children.append(last)
-            if not stack or entry is None or not any(is_location(child) for child in entry.children):
-                return None
-            self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
-            entry.text, entry.is_cut = "".join(text), True
-            entry.problems = self._mends_of(index, entry.line)
-            _put_controls_back(entry)
-            return entry
-
-        def open_ancestor(name: str, attributes: list[str]) -> None:
-            nonlocal vocabulary, entries, room
-            if vocabulary.loose_entry and vocabulary[name] == vocabulary.location:
-                what = f"<{vocabulary.location}> stands outside of any entry"
-                raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
-            settle()
-            room -= 1
-            ancestor = Ancestor(self._written_at(settled), _attribute(attributes, XML_BASE))
-            ancestors.append(ancestor)
-            self._bases = _bases(ancestors)
-            if vocabulary.loose_entry and len(ancestors) == 2 and _is_core(tag := vocabulary[name]):
-                out.append(report("S10", f"<{tag[:80]}> is unknown: it is no entry", line=line(), field=tag[:80]))
-            if not self.root_seen:
-                namespace, _, local = name.rpartition("}")
-                self._root, self.root_seen = ancestor, True
-                vocabulary = self._vocabulary = self._open_root(namespace, local)
-                vocabulary.note = note
-                entries = vocabulary.entries
-
-        def settle() -> None:
-            nonlocal settled
-            index = parser.CurrentByteIndex
-            if index - settled > max_entry:
-                raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in one entry", line()))
-            settled = self.last_event = index
-            self.last_event_is_tag = True
-            self.behind_entry = False
-            text.clear()
-
-        def start_section() -> None:
-            nonlocal section
-            section, self.section_index = len(text), parser.CurrentByteIndex
-            self.section_of = _local(stack[-1].tag) if stack else ""
-
-        def end_section() -> None:
-            content = "".join(text[section:])
-            if stack and "<" in content and _runs_past(content, self.section_of):
-                raise Misplaced("a CDATA section runs past its element", self.section_index, is_section=True)
-
-        vocabulary.note = note
-        self._take_open = take_open
-        parser.StartCdataSectionHandler = start_section
-        parser.EndCdataSectionHandler = end_section
-        parser.StartElementHandler = start
-        parser.EndElementHandler = end
-        parser.CharacterDataHandler = text.append
-
-    def _close_ancestor(self) -> Ancestor:
-        closed = self._ancestors.pop()
-        self._bases = _bases(self._ancestors)
-        return closed
-
-
-def _is_core(tag: str) -> bool:
-    return ":" not in tag and "}" not in tag
-
-
-def _local(tag: str) -> str:
-    return tag.rpartition(":")[2].rpartition("}")[2]
-
-
-def _runs_past(section: str, local: str) -> bool:
-    """Whether a CDATA section holds the end of its own element, or markup where a location should be."""
-    is_location = local.endswith("loc") or local in ("link", "guid")
-    return is_location or re.search(rf"</(?:[\w.-]+:)?{re.escape(local)}\s*>", section) is not None
-
-
-def _put_controls_back(element: Element) -> None:
-    """Gives the text of a mended entry the control characters that expat was not shown."""
-    element.text = element.text.translate(CONTROLS_BACK)
-    element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
-    for child in element.children:
-        _put_controls_back(child)
-
-
-def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:
-    return tuple(ancestor.base for ancestor in ancestors if ancestor.base is not None)

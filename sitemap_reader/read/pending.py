@@ -1,0 +1,81 @@
+"""The bytes that expat was fed and a restart may need again: all behind the last complete entry.
+
+Offsets count from their beginning. Two counts go through a whole document: that of the parser, which begins anew with
+each restart, and that of the mended bytes (mending.py), which knows nothing of edits. Both are kept in step here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .mending import Mend
+
+if TYPE_CHECKING:
+    from .edits import Edit
+
+
+class Pending:
+    """`data` begins on `line`, and at `base` of the parser's count. Up to `straight` it was set straight by edits."""
+
+    def __init__(self, line: int) -> None:
+        self.data = bytearray()
+        self.line = line
+        self.base = 0
+        self.straight = 0
+        self._to_mended = 0  # what to add to the parser's count to get that of the mended bytes
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def line_at(self, offset: int) -> int:
+        """The line of the document."""
+        return self.line + self.data.count(b"\n", 0, offset)
+
+    def offset(self, index: int) -> int:
+        """The offset of an index of the parser's count."""
+        return index - self.base
+
+    def mended(self, index: int) -> int:
+        """An index of the parser's count in that of the mended bytes."""
+        return index + self._to_mended
+
+    def drop(self, count: int) -> None:
+        """Forgets the first bytes."""
+        self.line += self.data.count(b"\n", 0, count)
+        del self.data[:count]
+        self.base += count
+        self.straight = max(0, self.straight - count)
+
+    def take(self) -> bytes:
+        """All of them, to be fed to a new parser: they come back with that."""
+        data = bytes(self.data)
+        self.data.clear()
+        return data
+
+    def rebase(self, base: int) -> None:
+        """A new parser counts from another beginning."""
+        self._to_mended += self.base - base
+        self.base = base
+
+    def begin_mending(self) -> None:
+        """From the first of them on all bytes are counted as mended ones."""
+        self._to_mended = -self.base
+
+    def carry_out(self, edits: list[Edit], end: int | None) -> list[Mend]:
+        """Carries out the edits, in their order; up to `end` the bytes are straight then. What there is to report."""
+        growth = sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
+        self._to_mended -= growth
+        self.straight = growth + (self.straight if end is None else end)
+        edited, done, line = bytearray(), 0, self.line
+        mends: list[Mend] = []
+        for edit in edits:
+            edited += self.data[done : edit.start]
+            line += self.data.count(b"\n", done, edit.start)
+            mends.append(Mend(self.mended(self.base + len(edited)), attrs.evolve(edit.problem, line=line)))
+            edited += edit.replacement
+            line += self.data.count(b"\n", edit.start, edit.stop)
+            done = edit.stop
+        self.data[:] = edited + self.data[done:]
+        return mends
