@@ -6,13 +6,12 @@ What stands outside entries is only counted, so that a restart knows in which el
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import attrs
 
 from ..problems import Problem, over_limit, report
-from .landmarks import tag_name
+from .landmarks import end_tag, names_location, tag_name
 from .mending import CONTROLS_BACK
 from .tree import XML_BASE, Element, Entry, Vocabulary, attribute
 
@@ -288,10 +287,10 @@ def _local(tag: str) -> str:
     return tag.rpartition(":")[2].rpartition("}")[2]
 
 
-def _runs_past(section: str, local: str) -> bool:
+def _runs_past(section: str, name: str) -> bool:
     """Whether a CDATA section holds the end of its own element, or markup where a location should be."""
-    is_location = local.endswith("loc") or local in ("link", "guid")
-    return is_location or re.search(rf"</(?:[\w.-]+:)?{re.escape(local)}\s*>", section) is not None
+    local = name.encode()
+    return names_location(local) or end_tag(section.encode(), 0, local) >= 0
 
 
 def _put_controls_back(element: Element) -> None:

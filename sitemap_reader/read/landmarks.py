@@ -11,6 +11,16 @@ NAME = rb"[A-Za-z_\x80-\xff][\w.:\x80-\xff-]*+"
 _PREFIX = re.compile(rb"[<\s/](?P<prefix>[A-Za-z_][\w.-]*):[\w.-]+(?=[\s/>=])")
 
 
+def local(name: bytes) -> bytes:
+    """The name without its prefix."""
+    return name.rpartition(b":")[2]
+
+
+def names_location(name: bytes) -> bool:
+    """Whether the element of this name holds a URL, and nothing else."""
+    return local(name).endswith((b"loc", b"link", b"guid"))
+
+
 def unbound_prefixes(data: bytes | bytearray, position: int) -> list[str]:
     """The prefixes of the tag at `position` that nothing before its end declares."""
     end = tag_end(data, position)
@@ -30,10 +40,6 @@ _LANDMARK = re.compile(
     | (?P<end>   </ (?:[\w.-]+:)? (?:urlset|sitemapindex|rss|RDF|feed|channel) (?=[\s>]) )
     | (?P<location> < (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )
     """,
-    re.VERBOSE | re.DOTALL,
-)
-_DOCTYPE = re.compile(
-    rb"""<!--.*?--> | <\?.*?\?> | (?P<doctype> <!DOCTYPE (?: "[^"]*" | '[^']*' | [^>"'\[] )* > )""",
     re.VERBOSE | re.DOTALL,
 )
 _TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^>"'])*>""")
@@ -88,14 +94,3 @@ def tag_end(data: bytes | bytearray, start: int) -> int:
     """The offset behind the tag that begins at `start`; a `>` inside quotes does not end it."""
     match = _TAG.match(data, start)
     return match.end() if match else len(data)
-
-
-def blank_doctype(data: bytes) -> bytes:
-    """The same bytes with the DOCTYPE turned into blanks, so that lines and offsets stay.
-
-    With an external subset named, expat drops undefined entities in silence (XML 1.0 4.1, WFC Entity Declared).
-    """
-    for match in _DOCTYPE.finditer(data):
-        if match.group("doctype"):
-            return data[: match.start()] + re.sub(rb"[^\r\n]", b" ", match.group()) + data[match.end() :]
-    return data

@@ -17,10 +17,11 @@ from defusedxml.ElementTree import DefusedXMLParser
 from ..problems import Problem, over_limit, report
 from .builder import Builder, Misplaced, Stop
 from .edits import Edit
-from .landmarks import blank_doctype, end_tag, next_landmark, tag_end, tag_name, unbound_prefixes
+from .landmarks import end_tag, next_landmark, tag_end, tag_name, unbound_prefixes
 from .mending import Mender
 from .pending import Pending
 from .repair import Straightener
+from .tokens import blank_doctype
 
 if TYPE_CHECKING:
     from collections.abc import Callable

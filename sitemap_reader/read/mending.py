@@ -10,11 +10,13 @@ import re
 from collections import deque
 from html.entities import html5
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 
 from ..problems import Problem, Severity, report
+from .landmarks import names_location
+from .tokens import character_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,12 +121,12 @@ class Mender:
                     self._wake_bytes = len(self._held) * 5 // 4
                     return
                 at = len(data) if end is None else end
-                mend = None if end is None else _aside_mend(match, data[start:at])
+                change = None if end is None else _aside_mend(match, data[start:at])
             else:
-                mend = _character_mend(match)
-            if mend is not None:
+                change = _character_mend(match)
+            if change is not None:
                 yield self._pass(data[given:start])
-                yield self._mended_piece(data[start:at], *mend)
+                yield self._changed(data[start:at], change)
                 given = at
         yield self._pass(data[given:])
 
@@ -137,7 +139,7 @@ class Mender:
             # another's, further on.
             own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1)))
             match = own.search(data, opening.end(), end if end >= 0 else len(data))
-            wrong = _MARKUP if tag.group(1).endswith((b"loc", b"link", b"guid")) else _ENTRY_TAG
+            wrong = _MARKUP if names_location(tag.group(1)) else _ENTRY_TAG
             if match and wrong.search(data, opening.end(), match.start()) is None:
                 return match.start()
         return None if end < 0 else end + len(terminator)
@@ -148,27 +150,37 @@ class Mender:
         self._passed = (self._passed + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
         return data
 
-    def _mended_piece(self, written: bytes, replacement: bytes, message: str) -> bytes:
-        self._offset += len(replacement)
+    def _changed(self, written: bytes, change: _Change) -> bytes:
+        self._offset += len(change.text)
         if len(self._mends) < _MAX_NOTED:
             # Up to the fault only: what is behind it may not have come yet.
             raw = (self._passed + written[:_SNIPPET_BYTES]).rpartition(b"\n")[2] or written[:_SNIPPET_BYTES]
             text = raw.decode("utf-8", "ignore").strip()
-            severity: Severity = "error" if message in _LOSSES else "warning"
-            problem = report("S01", message, severity=severity, line=self._line, raw=text)
+            problem = report("S01", change.message, severity=change.severity, line=self._line, raw=text)
             self._mends.append(Mend(self._offset, problem))
         else:
             self._unnoted += 1
         self._passed = written[-_SNIPPET_BYTES:]
         self._line += written.count(b"\n")
-        return replacement
+        return change.text
 
 
-# What stands in for a piece, and what to say of it; None leaves the piece as it is.
-_Mend = tuple[bytes, str] | None
+class _Change(NamedTuple):
+    """What stands in for a piece, and what to say of it."""
+
+    text: bytes
+    message: str
+    severity: Severity = "warning"
 
 
-def _aside_mend(opening: re.Match[bytes], written: bytes) -> _Mend:
+_CONTROL_READ = "a control character was read as it stands"
+_SECTION = b"<![CDATA["
+
+
+# Each of these gives None where the piece may stay as it is.
+
+
+def _aside_mend(opening: re.Match[bytes], written: bytes) -> _Change | None:
     if opening.lastgroup == "comment":
         return _comment_mend(written)
     mended = _CONTROL.sub(lambda match: _stand_in(match.group()), written)
@@ -176,21 +188,22 @@ def _aside_mend(opening: re.Match[bytes], written: bytes) -> _Mend:
         inner = mended[len(opening.group()) :]
         if not inner.endswith(b"]]>"):
             what = "a CDATA section is not closed: it ends with its element"
-            return _SECTION + _without_remnant(inner) + b"]]>", what
+            return _Change(_SECTION + _without_remnant(inner) + b"]]>", what)
         if opening.group() != _SECTION:
-            return _SECTION + inner, f"{opening.group().decode()} was read as {_SECTION.decode()}"
-    return None if mended == written else (mended, _CONTROL_READ)
+            return _Change(_SECTION + inner, f"{opening.group().decode()} was read as {_SECTION.decode()}")
+    return None if mended == written else _Change(mended, _CONTROL_READ)
 
 
-def _comment_mend(written: bytes) -> _Mend:
+def _comment_mend(written: bytes) -> _Change | None:
     """XML 1.0 2.5: no `--` inside a comment. Its text is of no interest."""
     inner = written[4:-3]
     faulty = b"--" in inner or inner.endswith(b"-") or _CONTROL.search(inner)
     if not faulty:
         return None
-    is_two = b"<!--" in inner or b"->" in inner  # the end of the first may be damaged, and entries may lie between
-    message = _COMMENTS_PASSED if is_two else "a malformed comment was passed over"
-    return b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->", message
+    blanked, message = b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->", "a malformed comment was passed over"
+    if b"<!--" in inner or b"->" in inner:  # the end of the first may be damaged, and entries may lie between
+        return _Change(blanked, f"{message}, and what else may stand in it", "error")
+    return _Change(blanked, message)
 
 
 def _without_remnant(text: bytes) -> bytes:
@@ -202,36 +215,28 @@ def _without_remnant(text: bytes) -> bytes:
     return text
 
 
-def _character_mend(match: re.Match[bytes]) -> _Mend:
+def _character_mend(match: re.Match[bytes]) -> _Change | None:
     written, name = match.group(), match.group("name")
     if match.group("number"):
         return _number_mend(written)
     if not written.startswith(b"&"):
-        return _stand_in(written), _CONTROL_READ
+        return _Change(_stand_in(written), _CONTROL_READ)
     characters = html5.get(name.decode() + ";") if name else None
     if characters is None:
         # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.
-        return b"&amp;" + written[1:], "a bare & was read as &amp;"
+        return _Change(b"&amp;" + written[1:], "a bare & was read as &amp;")
     replacement = "".join(f"&#{ord(character)};" for character in characters)
-    return replacement.encode(), f"the HTML entity {written.decode()} was read as {replacement}"
+    return _Change(replacement.encode(), f"the HTML entity {written.decode()} was read as {replacement}")
 
 
-def _number_mend(written: bytes) -> _Mend:
+def _number_mend(written: bytes) -> _Change | None:
     """`&#1;`, which XML allows no more than the character itself. Other numbers are as they are, right or wrong."""
-    digits = written[2:-1].decode()
-    if not written.endswith(b";") or len(digits) > _MAX_DIGITS:
+    number = character_number(written)
+    if number not in _STAND_INS:
         return None
-    stand_in = _STAND_INS.get(int(digits[1:], 16) if digits.startswith("x") else int(digits))
     message = f"{written.decode()}, a control character, was read as it stands"
-    return (chr(stand_in).encode(), message) if stand_in else None
+    return _Change(chr(_STAND_INS[number]).encode(), message)
 
 
 def _stand_in(control: bytes) -> bytes:
     return chr(_STAND_INS[ord(control.decode())]).encode()
-
-
-_COMMENTS_PASSED = "a malformed comment was passed over, and what else may stand in it"
-_LOSSES = frozenset({_COMMENTS_PASSED})
-_CONTROL_READ = "a control character was read as it stands"
-_MAX_DIGITS = 9
-_SECTION = b"<![CDATA["

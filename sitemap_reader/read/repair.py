@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .edits import Edits
+from .landmarks import local, names_location
 from .tokens import (
     CONTAINERS,
     ENTRIES,
@@ -27,7 +28,6 @@ from .tokens import (
     attributes,
     is_character,
     is_slip,
-    local,
     next_token,
     shown,
 )
@@ -56,7 +56,7 @@ class _Element:
 
     @property
     def is_location(self) -> bool:
-        return self.local in LOCATIONS or self.local.endswith(b"loc")
+        return names_location(self.name)
 
     @property
     def is_bare(self) -> bool:
