@@ -10,6 +10,7 @@ after one normalisation, ours, so that `é` and `%C3%A9` count as one.
 from __future__ import annotations
 
 import argparse
+import signal
 import tempfile
 from collections import defaultdict
 from itertools import count
@@ -203,4 +204,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
     main()

@@ -6,6 +6,7 @@ Clean and damaged documents are read in turn, and the ratio of each pair is take
 from __future__ import annotations
 
 import argparse
+import signal
 import statistics
 import sys
 import time
@@ -81,4 +82,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
     sys.exit(main())
