@@ -262,14 +262,14 @@ def _fields(record: type) -> tuple[tuple[str, Reader, bool], ...]:
 
 
 def _reader(hint: Any) -> Reader:
-    """How a value of this type is read: a scalar, a container of what can be read, or a union of scalars and one."""
+    """How a value of this type is read: a scalar, a container of what can be read, or either of them or None."""
     if hint in _SCALAR_READERS:
         return _SCALAR_READERS[hint]
     arguments = get_args(hint)
     if get_origin(hint) in _CONTAINER_READERS:
         return _CONTAINER_READERS[get_origin(hint)](*arguments)
     if arguments:
-        return _union(arguments)
+        return _optional(arguments)
     return _typed_dict(hint) if is_typeddict(hint) else lambda value: _read_attrs(hint, _object(value))
 
 
@@ -307,12 +307,9 @@ _SCALAR_READERS: dict[Any, Reader] = {
 }
 
 
-def _union(hints: tuple[Any, ...]) -> Reader:
-    """`X | None`, or several scalars: those differ by their types in JSON, so the value is as it stands."""
-    others = [hint for hint in hints if hint is not type(None)]
-    if len(others) > 1:
-        return _exactly("text, a number, true or false", *others, int, *{type(None)}.intersection(hints))
-    read = _reader(others[0])
+def _optional(hints: tuple[Any, ...]) -> Reader:
+    """`X | None`."""
+    (read,) = (_reader(hint) for hint in hints if hint is not type(None))
     return lambda value: None if value is None else read(value)
 
 

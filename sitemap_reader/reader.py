@@ -57,6 +57,7 @@ class ReaderOptions(TypedDict, total=False):
     limits: Limits
     session: aiohttp.ClientSession | None
     fetcher: Fetcher | None
+    extras: bool
     feed_fallback: FeedFallback | None
     record: str | Path | None
 
@@ -68,7 +69,9 @@ class SitemapReader:
     names no sitemap), always, never. `headers` go with every request. `allow_private` permits private, loopback
     and link-local addresses. `obey_robots=False` fetches what robots.txt forbids. `record` is a folder that every
     answer is written to, to be read again as a target. An own `session` needs guarded_connector(); an own
-    `fetcher` replaces the network altogether. UsageError for values that cannot be.
+    `fetcher` replaces the network altogether. `extras`: elements that no field is for come out too, in
+    UrlRecord.extras. `feed_fallback` reads feeds that the streaming parser gets nothing from. UsageError for values
+    that cannot be.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class SitemapReader:
         limits: Limits = Limits(),  # noqa: B008 - frozen
         session: aiohttp.ClientSession | None = None,
         fetcher: Fetcher | None = None,
+        extras: bool = False,
         feed_fallback: FeedFallback | None = feedparser_fallback,
         record: str | Path | None = None,
     ) -> None:
@@ -110,6 +114,7 @@ class SitemapReader:
             session=session,
         )
         self._fetcher: Fetcher = fetcher or self._network
+        self._extras = extras
         self._fallback = feed_fallback
         self._record = Path(record) if record is not None else None
 
@@ -183,6 +188,7 @@ class SitemapReader:
         return Run(
             Frontier(target.seeds, plan),
             fetcher,
+            extras=self._extras,
             feed_fallback=self._fallback,
             peek=peek,
             patient=target.replay is None,

@@ -14,8 +14,60 @@ import attrs
 from .problems import Problem
 
 Precision = Literal["year", "month", "day", "minute", "second", "subsecond"]
-# A tag with attributes: {"value": ..., "<attribute>": ...}, every key present.
-Attributed = dict[str, "str | float | bool | None"]
+
+# A tag with attributes is an object: its text under "value", each attribute under its own name, every key present.
+
+
+class PlayerLoc(TypedDict):
+    """A `video:player_loc`."""
+
+    value: str | None
+    allow_embed: bool | None
+    autoplay: str | None
+
+
+class Segment(TypedDict):
+    """A `video:content_segment_loc`; `duration` in seconds."""
+
+    value: str | None
+    duration: int | None
+
+
+class Restriction(TypedDict):
+    """A `video:restriction` (countries) or `video:platform`: names with blanks between; `relationship`: allow, deny."""
+
+    value: str | None
+    relationship: str | None
+
+
+class GalleryLoc(TypedDict):
+    """A `video:gallery_loc`."""
+
+    value: str | None
+    title: str | None
+
+
+class Price(TypedDict):
+    """A `video:price`; `currency` as ISO 4217 has it, `type` rent or own, `resolution` HD or SD."""
+
+    value: float | None
+    currency: str | None
+    type: str | None
+    resolution: str | None
+
+
+class Uploader(TypedDict):
+    """A `video:uploader`: the name, and `info`, the URL of a page about them."""
+
+    value: str | None
+    info: str | None
+
+
+class VideoId(TypedDict):
+    """A `video:id`; `type` says whose identifier it is, such as `tms:series`."""
+
+    value: str | None
+    type: str | None
 
 
 @attrs.define
@@ -46,6 +98,7 @@ class News:
     language: str | None = None
     title: str | None = None
     publication_date: datetime | None = None
+    publication_date_precision: Precision | None = None
     keywords: tuple[str, ...] = ()
     genres: tuple[str, ...] = ()
     stock_tickers: tuple[str, ...] = ()
@@ -63,6 +116,7 @@ class TvShow(TypedDict):
     season_number: int | None
     episode_number: int | None
     premier_date: datetime | None
+    premier_date_precision: Precision | None
 
 
 @attrs.define
@@ -73,34 +127,52 @@ class Video:
     title: str | None = None
     description: str | None = None
     content_loc: str | None = None
-    player_loc: Attributed | None = None
+    player_loc: PlayerLoc | None = None
     duration: int | None = None
-    content_segment_loc: tuple[Attributed, ...] = ()
+    content_segment_loc: tuple[Segment, ...] = ()
     expiration_date: datetime | None = None
+    expiration_date_precision: Precision | None = None
     publication_date: datetime | None = None
+    publication_date_precision: Precision | None = None
     rating: float | None = None
     view_count: int | None = None
     family_friendly: bool | None = None
     tag: tuple[str, ...] = ()
     category: str | None = None
-    restriction: Attributed | None = None
-    platform: Attributed | None = None
-    gallery_loc: Attributed | None = None
-    price: tuple[Attributed, ...] = ()
+    restriction: Restriction | None = None
+    platform: Restriction | None = None
+    gallery_loc: GalleryLoc | None = None
+    price: tuple[Price, ...] = ()
     requires_subscription: bool | None = None
-    uploader: Attributed | None = None
+    uploader: Uploader | None = None
     live: bool | None = None
     tvshow: TvShow | None = None
+    id: tuple[VideoId, ...] = ()
+
+
+@attrs.define
+class Attribute:
+    """An attribute of an Extra; `name` is `{namespace}name` where it has a namespace."""
+
+    name: str
+    value: str
 
 
 @attrs.define
 class Extra:
-    """An element of a namespace that the protocol does not know."""
+    """An element that no field of the record is for: mostly of a namespace that the protocol does not know.
+
+    `text` is all text inside, stripped. The elements inside come behind it, as Extras of their own.
+    """
 
     namespace: str
     name: str
-    text: str
-    attributes: dict[str, str]
+    text: str | None = None
+    attributes: tuple[Attribute, ...] = ()
+
+    def get(self, name: str) -> str | None:
+        """The value of an attribute, None where there is none."""
+        return next((attribute.value for attribute in self.attributes if attribute.name == name), None)
 
 
 @attrs.define

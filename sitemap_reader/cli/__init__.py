@@ -41,6 +41,7 @@ def main() -> None:
 )
 @options.targets
 @options.line_output
+@options.extras
 @options.limit
 @options.dates
 @options.scope("protocol")
@@ -69,6 +70,7 @@ def dump(**arguments: Any) -> Exit:
     "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
 )
 @options.line_output
+@options.extras
 @options.scope("any")
 @options.option(
     "Filter",

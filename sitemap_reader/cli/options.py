@@ -109,6 +109,10 @@ limit = option(
     "Output", "--limit", metavar="N", type=click.IntRange(min=1), default_is="no limit", help="Stop after N URLs."
 )
 
+extras = _flag(
+    "Output", "--extras", help="Keep elements of other namespaces too: each line that has some gets its extras."
+)
+
 dates = stacked(
     option(
         "Filter",

@@ -39,6 +39,7 @@ def run(
     content_type: str | None,
     scope: Mode,
     authorities: Sequence[str],
+    extras: bool,
     output: str | None,
     report: str | None,
     quiet: bool,
@@ -60,6 +61,7 @@ def run(
             content_type=content_type,
             scope=scope,
             authorities=authorities,
+            extras=extras,
             feed_fallback=feedparser_fallback,
         )
         parsing = _Parsing(name, console, outputs)

@@ -42,6 +42,7 @@ class Run:
         frontier: Frontier,
         fetcher: Fetcher,
         *,
+        extras: bool = False,
         feed_fallback: FeedFallback | None = None,
         peek: bool = False,
         patient: bool = True,
@@ -50,6 +51,7 @@ class Run:
         self.frontier = frontier
         self.bytes_wire = 0
         self._fetcher = fetcher
+        self._extras = extras
         self._fallback = feed_fallback
         self._peek = peek
         self._patient = patient
@@ -148,6 +150,7 @@ class Run:
             authorities=visit.holds,
             child_scope="any",  # the frontier knows more proofs than the document
             limits=plan.limits,
+            extras=self._extras,
             feed_fallback=self._fallback,
             prefix=visit.reached.prefix if visit.reached else None,
         )

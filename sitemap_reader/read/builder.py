@@ -13,7 +13,7 @@ import attrs
 from ..problems import Problem, over_limit, report
 from .landmarks import end_tag, names_location, tag_name
 from .mending import CONTROLS_BACK
-from .tree import XML_BASE, Element, Entry, Vocabulary, attribute
+from .tree import XML_BASE, Element, Entry, Vocabulary, attribute, is_core
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,8 +160,8 @@ class Builder:
         def line() -> int:
             return parser.CurrentLineNumber + line_offset
 
-        def note(message: str, name: str) -> None:
-            out.append(report("S10", message, line=line(), field=name))
+        def note(code: str, message: str, name: str) -> None:
+            out.append(report(code, message, line=line(), field=name))
 
         def start(name: str, attributes: list[str]) -> None:
             nonlocal entry
@@ -236,7 +236,7 @@ class Builder:
             ancestor = Ancestor(self._written_at(settled), attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
-            if vocabulary.loose_entry and len(ancestors) == 2 and _is_core(tag := vocabulary[name]):
+            if vocabulary.loose_entry and len(ancestors) == 2 and is_core(tag := vocabulary[name]):
                 out.append(report("S10", f"<{tag[:80]}> is unknown: it is no entry", line=line(), field=tag[:80]))
             if not self.root_seen:
                 namespace, _, local = name.rpartition("}")
@@ -277,10 +277,6 @@ class Builder:
         closed = self._ancestors.pop()
         self._bases = _bases(self._ancestors)
         return closed
-
-
-def _is_core(tag: str) -> bool:
-    return ":" not in tag and "}" not in tag
 
 
 def _local(tag: str) -> str:

@@ -52,8 +52,9 @@ class SitemapParser:
     `content_type` is the HTTP header. `scope` (protocol, host, domain, any) drops what the document may not speak
     for; `authorities` are URL prefixes that it may, besides its own directory. `child_scope` is the one for the
     sitemaps that an index lists, where it is another: "any" leaves them to a caller who knows more proofs. A url
-    that ends in /robots.txt has its Sitemap lines read, wherever they lead. With a `prefix`, of a parser that read
-    the same document before, DocumentChanged is raised where the bytes begin otherwise.
+    that ends in /robots.txt has its Sitemap lines read, wherever they lead. `extras`: elements that no field is for
+    come out too, in UrlRecord.extras. With a `prefix`, of a parser that read the same document before,
+    DocumentChanged is raised where the bytes begin otherwise.
 
     >>> parser = SitemapParser(url="https://example.com/list.txt")
     >>> [item.loc for item in parser.feed(b"https://example.com/a" + chr(10).encode()) + parser.close()]
@@ -72,6 +73,7 @@ class SitemapParser:
         authorities: Sequence[str] = (),
         child_scope: Mode | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
+        extras: bool = False,
         feed_fallback: FeedFallback | None = None,
         prefix: Prefix | None = None,
     ) -> None:
@@ -107,6 +109,7 @@ class SitemapParser:
             base=self._base,
             scope=Scope(scope, (*authorities, *own)),
             child_scope=Scope(child_scope, (*authorities, *own)),
+            extras=extras,
         )
 
     def feed(self, data: bytes) -> list[Item]:
@@ -311,6 +314,7 @@ def iter_parse(
     scope: Mode = "any",
     authorities: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    extras: bool = False,
     feed_fallback: FeedFallback | None = None,
 ) -> Iterator[Item]:
     """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
@@ -326,6 +330,7 @@ def iter_parse(
         scope=scope,
         authorities=authorities,
         limits=limits,
+        extras=extras,
         feed_fallback=feed_fallback,
     )
     for chunk in chunks:
@@ -356,6 +361,7 @@ def parse(
     scope: Mode = "any",
     authorities: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    extras: bool = False,
     feed_fallback: FeedFallback | None = None,
 ) -> Document:
     """Reads one document into lists. `body` is bytes, text or a binary file, never a path.
@@ -374,6 +380,7 @@ def parse(
         scope=scope,
         authorities=authorities,
         limits=limits,
+        extras=extras,
         feed_fallback=feed_fallback,
     ):
         found[type(item)].append(item)

@@ -1,261 +1,249 @@
 """Image, video, news, hreflang and mobile: the elements of an entry -> typed values.
 
-One table says which namespaces exist, one for each record says which tag fills which field, and how it is read.
-Values that cannot be read are None, with a Problem; what is not there is not made up.
+TABLE says what each element may hold and how that is read; namespaces.py, whose tags these are. Values that cannot be
+read are None, with a Problem; what is not there is not made up; what no field is for is an Extra, where wanted.
+Sources: Google's schemas sitemap-image/1.1, sitemap-video/1.1, sitemap-news/0.9; its help pages for xhtml:link.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..records import Alternate, Image, News, Video
-from .dates import parse_date
-from .urls import clean_url
+from ..records import Alternate, Attribute, Extra, Image, News, TvShow, Video
+from .dates import Date
+from .namespaces import clark
+from .tree import is_core
+from .values import Reading, boolean, date, decimal, href, names, text, url, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .tree import Element
-
-_GOOGLE = "www.google.com/schemas/"
-_PREFIXES = {
-    _GOOGLE + "sitemap-image/1.1": "image",
-    _GOOGLE + "sitemap-video/1.1": "video",
-    _GOOGLE + "sitemap-news/0.9": "news",
-    _GOOGLE + "sitemap-news/0.84": "news",
-    _GOOGLE + "sitemap-mobile/1.0": "mobile",
-    _GOOGLE + "sitemap-pagemap/1.0": "pagemap",
-    "www.w3.org/1999/xhtml": "xhtml",
-}
-# Namespace -> the prefix of our tags. Both schemes and a closing slash are seen in the wild.
-NAMESPACES: dict[str, str] = {
-    f"{scheme}://{name}{slash}": prefix
-    for name, prefix in _PREFIXES.items()
-    for scheme in ("http", "https")
-    for slash in ("", "/")
-}
-
-@attrs.define
-class Reading:
-    """What reading values needs: the URL they are relative to, and where faults go.
-
-    `note(code, message, field, raw)` is called for each fault.
-    """
-
-    base: str | None
-    note: Callable[[str, str, str, str], None]
-    date_dialect: Any = "w3c"
-
-    def url(self, text: str, field: str) -> str | None:
-        loc = clean_url(text, self.base)
-        for code, message in loc.notes:
-            self.note(code, f"{field}: {message}", field, text)
-        return loc.url
-
-    def text(self, text: str, field: str) -> str | None:
-        return text or None
-
-    def date(self, text: str, field: str) -> Any:
-        date = parse_date(text, self.date_dialect)
-        if date is None:
-            self.note("D01", f'{field} "{text[:80]}" is no date', field, text)
-            return None
-        if date.repair:
-            self.note("D06", f'{field} "{text[:80]}": {date.repair}', field, text)
-        return date.moment
-
-    def integer(self, text: str, field: str) -> int | None:
-        most = _MOST.get(field, 10**18 - 1)
-        if re.fullmatch(r"[0-9]{1,18}", text) and (value := int(text)) <= most:
-            return value
-        self._unreadable(text, field, f"a whole number up to {most:,}" if field in _MOST else "a whole number")
-        return None
-
-    def number(self, text: str, field: str) -> float | None:
-        most = _MOST.get(field, 10**15)
-        if re.fullmatch(r"[0-9]{1,15}(?:\.[0-9]{1,15})?", text) and (value := float(text)) <= most:
-            return value
-        self._unreadable(text, field, f"a number up to {most}" if field in _MOST else "a number")
-        return None
-
-    def boolean(self, text: str, field: str) -> bool | None:
-        value = _BOOLEANS.get(text.lower())
-        if value is None:
-            self._unreadable(text, field, "yes or no")
-        return value
-
-    def _unreadable(self, text: str, field: str, wanted: str) -> None:
-        self.note("V05", f'{field} "{text[:80]}" is not {wanted}', field, text)
-
-
-# The schema's ranges; they begin at 0.
-_MOST = {"video:duration": 28_800, "video:rating": 5}
-_BOOLEANS = {"yes": True, "no": False, "true": True, "false": False, "1": True, "0": False}
-
-# How a tag's text becomes a value.
-_url, _text, _date = Reading.url, Reading.text, Reading.date
-_integer, _number, _boolean = Reading.integer, Reading.number, Reading.boolean
+    from .values import Kind
 
 
 @attrs.frozen
 class Tag:
-    """How one tag is read: `attributes` make it an object, `many` collects every occurrence in a list."""
+    """How one tag is read, into the field of its name: by the kind of its text.
 
-    read: Callable[[Reading, str, str], Any] = _text
-    attributes: tuple[str, ...] = ()
+    `attributes` make the value an object, {"value": ..., attribute: ...}; `many` collects every occurrence in a list.
+    """
+
+    kind: Kind = text
+    attributes: Mapping[str, Kind] = attrs.field(factory=dict)
     many: bool = False
 
 
-IMAGE = {
-    "image:loc": Tag(_url),
-    "image:title": Tag(),
-    "image:caption": Tag(),
-    "image:geo_location": Tag(),
-    "image:license": Tag(_url),
+# What holds others -> the tags in it. A date gives two fields: itself and its precision.
+TABLE: dict[str, dict[str, Tag]] = {
+    "image:image": {
+        "image:loc": Tag(url),
+        "image:title": Tag(),
+        "image:caption": Tag(),
+        "image:geo_location": Tag(),
+        "image:license": Tag(url),
+    },
+    "video:video": {
+        "video:thumbnail_loc": Tag(url),
+        "video:title": Tag(),
+        "video:description": Tag(),
+        "video:content_loc": Tag(url),
+        "video:player_loc": Tag(url, {"allow_embed": boolean, "autoplay": text}),
+        "video:duration": Tag(whole(28_800)),
+        "video:content_segment_loc": Tag(url, {"duration": whole(28_800)}, many=True),
+        "video:expiration_date": Tag(date),
+        "video:publication_date": Tag(date),
+        "video:rating": Tag(decimal(5)),
+        "video:view_count": Tag(whole()),
+        "video:family_friendly": Tag(boolean),
+        "video:tag": Tag(many=True),
+        "video:category": Tag(),
+        "video:restriction": Tag(text, {"relationship": text}),
+        "video:platform": Tag(text, {"relationship": text}),
+        "video:gallery_loc": Tag(url, {"title": text}),
+        "video:price": Tag(decimal(), {"currency": text, "type": text, "resolution": text}, many=True),
+        "video:requires_subscription": Tag(boolean),
+        "video:uploader": Tag(text, {"info": url}),
+        "video:live": Tag(boolean),
+        "video:id": Tag(text, {"type": text}, many=True),
+    },
+    "video:tvshow": {
+        "video:show_title": Tag(),
+        "video:video_type": Tag(),
+        "video:episode_title": Tag(),
+        "video:season_number": Tag(whole()),
+        "video:episode_number": Tag(whole()),
+        "video:premier_date": Tag(date),
+    },
+    "news:news": {
+        "news:name": Tag(),
+        "news:language": Tag(),
+        "news:title": Tag(),
+        "news:publication_date": Tag(date),
+        "news:keywords": Tag(names),
+        "news:genres": Tag(names),
+        "news:stock_tickers": Tag(names),
+        "news:access": Tag(),
+        "news:geo_targeting": Tag(),
+        "news:amp": Tag(),
+    },
 }
-
-VIDEO = {
-    "video:thumbnail_loc": Tag(_url),
-    "video:title": Tag(),
-    "video:description": Tag(),
-    "video:content_loc": Tag(_url),
-    "video:player_loc": Tag(_url, ("allow_embed", "autoplay")),
-    "video:duration": Tag(_integer),
-    "video:content_segment_loc": Tag(_url, ("duration",), many=True),
-    "video:expiration_date": Tag(_date),
-    "video:publication_date": Tag(_date),
-    "video:rating": Tag(_number),
-    "video:view_count": Tag(_integer),
-    "video:family_friendly": Tag(_boolean),
-    "video:tag": Tag(many=True),
-    "video:category": Tag(),
-    "video:restriction": Tag(_text, ("relationship",)),
-    "video:platform": Tag(_text, ("relationship",)),
-    "video:gallery_loc": Tag(_url, ("title",)),
-    "video:price": Tag(_number, ("currency", "type", "resolution"), many=True),
-    "video:requires_subscription": Tag(_boolean),
-    "video:uploader": Tag(_text, ("info",)),
-    "video:live": Tag(_boolean),
-}
-
-TVSHOW = {
-    "video:show_title": Tag(),
-    "video:video_type": Tag(),
-    "video:episode_title": Tag(),
-    "video:season_number": Tag(_integer),
-    "video:episode_number": Tag(_integer),
-    "video:premier_date": Tag(_date),
-}
-
-NEWS = {
-    "news:name": Tag(),
-    "news:language": Tag(),
-    "news:title": Tag(),
-    "news:publication_date": Tag(_date),
-    "news:access": Tag(),
-    "news:geo_targeting": Tag(),
-    "news:amp": Tag(),
-}
-_NEWS_LISTS = {"news:keywords": "keywords", "news:genres": "genres", "news:stock_tickers": "stock_tickers"}
+_BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
+# What is in a publication counts as the news element's own.
+_TRANSPARENT = "news:publication"
+# Every tag that means nothing directly in an entry.
+PARTS = frozenset({"video:tvshow", _TRANSPARENT, *(tag for table in TABLE.values() for tag in table)})
+# Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
+_CLOSED = ("image:", "video:", "news:", "mobile:")
 
 
-def _fields(children: Iterable[Element], table: dict[str, Tag], reading: Reading) -> dict[str, Any]:
-    """The children that the table knows, as field -> value; of a tag that may stand once, the first."""
+def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, Any]:
+    """The elements of one entry that are not the protocol's own -> fields of its UrlRecord."""
     fields: dict[str, Any] = {}
-    for child in children:
-        tag = table.get(child.tag)
-        if tag is None:
+    for element in elements:
+        if element.tag not in _READERS:
+            _left_over(element, reading)
             continue
-        name = child.tag.partition(":")[2]
-        if name in fields and not tag.many:
-            reading.note("S10", f"<{child.tag}> is repeated: the first counts", child.tag, child.text)
+        field, many, read = _READERS[element.tag]
+        value = read(element, reading)
+        if value is None:
             continue
-        text = child.text.strip()
-        value = tag.read(reading, text, child.tag) if text else None
-        if tag.attributes:
-            value = {"value": value, **{key: child.get(key) for key in tag.attributes}}
-        if tag.many:
-            value = (*fields.get(name, ()), *(() if value is None else (value,)))
-        fields[name] = value
+        if many:
+            fields[field] = (*fields.get(field, ()), value)
+        elif field in fields:
+            _repeated(element, reading)
+        else:
+            fields[field] = value
+    if reading.extras:
+        fields["extras"] = tuple(reading.extras)
     return fields
 
 
+# --- one element ---
+
+
 def _image(element: Element, reading: Reading) -> Image | None:
-    fields = _fields(element.children, IMAGE, reading)
+    fields = _fields(element, reading)
     if not any(child.tag == "image:loc" and child.text.strip() for child in element.children):
         reading.note("S11", "an image without a location", "image:loc", element.text.strip())
     return Image(**fields) if fields.get("loc") else None
 
 
 def _video(element: Element, reading: Reading) -> Video:
-    fields = _fields(element.children, VIDEO, reading)
-    for child in element.children:
-        if child.tag == "video:tvshow":
-            known = _fields(child.children, TVSHOW, reading)
-            fields["tvshow"] = {tag.partition(":")[2]: known.get(tag.partition(":")[2]) for tag in TVSHOW}
-    return Video(**fields)
+    return Video(**_fields(element, reading))
 
 
 def _news(element: Element, reading: Reading) -> News:
-    children = list(element.children)
-    for child in element.children:
-        if child.tag == "news:publication":
-            children += child.children
-    fields = _fields(children, NEWS, reading)
-    for child in children:
-        name = _NEWS_LISTS.get(child.tag)
-        if name:
-            fields[name] = tuple(part.strip() for part in child.text.split(",") if part.strip())
-    return News(**fields)
+    return News(**_fields(element, reading))
 
 
 def _alternate(element: Element, reading: Reading) -> Alternate | None:
-    href = (element.get("href") or "").strip()
-    if "alternate" not in (element.get("rel") or "").lower().split():
+    relation, language = element.get("rel"), element.get("hreflang")
+    if relation is None and language is not None:
+        reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
+    elif "alternate" not in (relation or "").lower().split():
+        _left_over(element, reading)
         return None
-    if not href:
-        reading.note("S11", "an alternate without href", "xhtml:link", element.get("hreflang") or "")
+    target = (element.get("href") or "").strip()
+    if not target:
+        reading.note("S11", "an alternate without href", "xhtml:link", language or "")
         return None
-    loc = clean_url(href, reading.base)
-    for code, message in loc.notes:
-        reading.note("L06" if code == "U01" else code, f"xhtml:link href: {message}", "xhtml:link", href)
-    return None if loc.url is None else Alternate(element.get("hreflang"), loc.url, element.get("media"))
+    found = href(reading, target, "xhtml:link href")
+    return None if found is None else Alternate(language, found, element.get("media"))
 
 
 def _mobile(element: Element, reading: Reading) -> bool:
     return True
 
 
-# Tag directly in an entry -> (field of the record, reader). Lists take several, the rest the first.
-_READERS: dict[str, tuple[str, Callable[[Element, Reading], Any]]] = {
-    "image:image": ("images", _image),
-    "video:video": ("videos", _video),
-    "news:news": ("news", _news),
-    "xhtml:link": ("alternates", _alternate),
-    "mobile:mobile": ("mobile", _mobile),
+# Tag directly in an entry -> (field of the record, whether it takes several, reader).
+_READERS: dict[str, tuple[str, bool, Callable[[Element, Reading], Any]]] = {
+    "image:image": ("images", True, _image),
+    "video:video": ("videos", True, _video),
+    "news:news": ("news", False, _news),
+    "xhtml:link": ("alternates", True, _alternate),
+    "mobile:mobile": ("mobile", False, _mobile),
 }
-_SINGLE = frozenset({"news", "mobile"})
-# What belongs inside of these, and means nothing directly in an entry.
-PARTS = frozenset({*IMAGE, *VIDEO, *TVSHOW, *NEWS, *_NEWS_LISTS})
 
 
-def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, Any]:
-    """The extension elements of one entry -> fields of its UrlRecord; unknown ones are passed over."""
+# --- its fields ---
+
+
+def _fields(element: Element, reading: Reading) -> dict[str, Any]:
+    """What the tags in an element say, by field; of a tag that may stand once, the first counts."""
     fields: dict[str, Any] = {}
-    for element in elements:
-        if element.tag not in _READERS:
-            if element.tag in PARTS:
-                reading.note("S10", f"<{element.tag}> stands by itself", element.tag, element.text.strip())
-            continue
-        field, read = _READERS[element.tag]
-        value = read(element, reading)
-        if value is None:
-            continue
-        if field not in _SINGLE:
-            fields[field] = (*fields.get(field, ()), value)
+    table = TABLE[element.tag]
+    for child in _children(element):
+        field = child.tag.partition(":")[2]
+        tag = table.get(child.tag)
+        if field in fields and not (tag and tag.many):
+            _repeated(child, reading)
+        elif tag:
+            fields.update(_field(field, tag, child, fields, reading))
+        elif child.tag == "video:tvshow":
+            fields[field] = {**_BLANK_SHOW, **_fields(child, reading)}
         else:
-            fields.setdefault(field, value)
+            _left_over(child, reading, element)
     return fields
+
+
+def _children(element: Element) -> Iterator[Element]:
+    for child in element.children:
+        if child.tag == _TRANSPARENT:
+            yield from child.children
+        else:
+            yield child
+
+
+def _field(field: str, tag: Tag, child: Element, fields: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    value = _value(tag.kind, child.text, child.tag, reading)
+    if tag.attributes:
+        found = {
+            name: _value(kind, child.get(name) or "", f"{child.tag} {name}", reading)
+            for name, kind in tag.attributes.items()
+        }
+        value = {"value": value, **found} if child.attributes or value is not None else None
+    if tag.many:
+        return {field: (*fields.get(field, ()), *(() if value is None else (value,)))}
+    if isinstance(value, Date):
+        return {field: value.moment, f"{field}_precision": value.precision}
+    return {field: value}
+
+
+def _value(kind: Kind, written: str, name: str, reading: Reading) -> Any:
+    """None where nothing is said."""
+    stripped = written.strip()
+    if stripped:
+        return kind(reading, stripped, name)
+    return () if kind is names else None
+
+
+# --- what no field is for ---
+
+
+def _repeated(element: Element, reading: Reading) -> None:
+    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, element.text.strip())
+
+
+def _left_over(element: Element, reading: Reading, inside: Element | None = None) -> None:
+    """Foreign, unknown, or in the wrong place."""
+    tag = element.tag
+    if tag.startswith("pagemap:"):
+        return
+    if is_core(tag) or tag.startswith(_CLOSED):
+        what = "is unknown" if tag not in PARTS else "stands by itself"
+        what += f" in <{inside.tag}>" if inside else ""
+        reading.note("S10", f"<{tag[:80]}> {what}", tag[:80], element.text.strip())
+    if reading.extras is not None:
+        reading.extras += _extras(element)
+
+
+def _extras(element: Element) -> Iterator[Extra]:
+    namespace, name = clark(element.tag)
+    pairs = zip(element.attributes[::2], element.attributes[1::2], strict=True)
+    attributes = (Attribute("{" + name if "}" in name else name, value) for name, value in pairs)
+    yield Extra(namespace, name, element.text.strip() or None, tuple(attributes))
+    for child in element.children:
+        yield from _extras(child)

@@ -8,27 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .namespaces import ATOM, RSS
 from .normalise import RawEntry
 from .tree import XML_BASE, Element, Entry, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_ATOM = ("http://www.w3.org/2005/Atom", "https://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
-_RSS = (
-    "http://purl.org/rss/1.0/",
-    "http://my.netscape.com/rdf/simple/0.9/",
-    "http://channel.netscape.com/rdf/simple/0.9/",
-    "http://backend.userland.com/rss2",
-    "http://purl.org/rss/2.0/",
-)
-_OTHERS = {
-    "http://purl.org/dc/elements/1.1/": "dc",
-    "http://search.yahoo.com/mrss/": "media",
-    "http://search.yahoo.com/mrss": "media",
-}
-_RSS_NAMESPACES = {**_OTHERS, **dict.fromkeys(_RSS, ""), **dict.fromkeys(_ATOM, "atom")}
-_ATOM_NAMESPACES = {**_OTHERS, **dict.fromkeys(_ATOM, "")}
 
 # The first of these that an item has is its date.
 _RSS_DATES = ("pubDate", "dc:date", "atom:updated")
@@ -37,12 +22,12 @@ _ATOM_DATES = ("updated", "modified", "published", "issued")
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    return Vocabulary(_RSS_NAMESPACES, namespace, frozenset({"item"}), "link")
+    return Vocabulary(RSS, namespace, frozenset({"item"}), "link")
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    return Vocabulary(_ATOM_NAMESPACES, namespace, frozenset({"entry"}), "link")
+    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link")
 
 
 def rss_entries(item: Entry) -> list[RawEntry]:

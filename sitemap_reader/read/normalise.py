@@ -15,8 +15,9 @@ import attrs
 from ..problems import Problem, report
 from ..records import SitemapRef, UrlRecord
 from .dates import parse_date
-from .extensions import Reading, read_extensions
+from .extensions import read_extensions
 from .urls import clean_url, is_clean
+from .values import Reading
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,7 +46,7 @@ class RawEntry:
 
     `bases` are xml:base values, outermost first. `absolute_only`: a relative loc is not resolved. `no_markup`: a loc
     that holds a tag is none.
-    `extensions` are the elements of other known namespaces; `problems` is what the parser noticed.
+    `extensions` are the elements of other namespaces, known or not; `problems` is what the parser noticed.
     """
 
     kind: Literal["url", "sitemap"]
@@ -66,16 +67,20 @@ class Normaliser:
     """Cleans the entries of one document.
 
     `sitemap` is the URL it was asked for under, `base` the one it came from, `scope` what it may speak for,
-    `child_scope` where its children may lie: they inherit its authorities. `entries`, `kept` and `dropped` count.
+    `child_scope` where its children may lie: they inherit its authorities. `extras`: what no field is for is wanted
+    too. `entries`, `kept` and `dropped` count.
     """
 
-    def __init__(self, *, sitemap: str | None, base: str | None, scope: Scope, child_scope: Scope) -> None:
+    def __init__(
+        self, *, sitemap: str | None, base: str | None, scope: Scope, child_scope: Scope, extras: bool = False
+    ) -> None:
         self.entries = 0
         self.kept = 0
         self.dropped: Counter[str] = Counter()
         self._sitemap = sitemap
         self._base = base
         self._scopes = {"url": scope, "sitemap": child_scope}
+        self._extras = extras
         self._inherited = tuple(dict.fromkeys(child_scope.authorities))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
@@ -135,7 +140,7 @@ class Normaliser:
         record.sitemap = self._sitemap
         record.line = raw.line
         if raw.extensions:
-            reading = Reading(base, notes.add, raw.date_dialect)
+            reading = Reading(base, notes.add, raw.date_dialect, [] if self._extras else None)
             for field, value in read_extensions(raw.extensions, reading).items():
                 setattr(record, field, value)
         return record

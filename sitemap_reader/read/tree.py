@@ -64,6 +64,11 @@ class Entry(Element):
         self.is_cut = False
 
 
+def is_core(tag: str) -> bool:
+    """Whether a vocabulary's tag is the protocol's own, of no other namespace."""
+    return ":" not in tag and "}" not in tag
+
+
 def attribute(attributes: list[str], name: str) -> str | None:
     """The value of one of expat's attributes, None where there is none."""
     for index in range(0, len(attributes), 2):
@@ -78,8 +83,8 @@ class Vocabulary(dict[str, str]):
     The root's namespace and none are core: plain `name`. Known namespaces give `prefix:name`, whatever prefix
     the document uses ("" makes them core). Everything else stays as it is, so is never taken for a core element.
     `location` is the tag that an entry cannot do without. `loose_entry`: the entry that a location belongs to which
-    stands outside of any; such a document holds entries only. `tags` are those that are known in capitals too:
-    `note(message, name)` hears of each such name once.
+    stands outside of any; such a document holds entries only. `tags` are those that are known in capitals too,
+    `mistaken` the namespaces that are read although they are wrong: `note(code, message, name)` hears of each once.
     """
 
     def __init__(
@@ -90,11 +95,13 @@ class Vocabulary(dict[str, str]):
         location: str,
         loose_entry: str | None = None,
         tags: frozenset[str] = frozenset(),
+        mistaken: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__()
-        self.note: Callable[[str, str], None] = lambda message, name: None
+        self.note: Callable[[str, str, str], None] = lambda code, message, name: None
         self.entries = entries
         self._tags = tags
+        self._mistaken = set(mistaken)
         self.location = location
         self.loose_entry = loose_entry
         self._namespaces = namespaces
@@ -113,8 +120,11 @@ class Vocabulary(dict[str, str]):
         prefix = "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
         tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
         if tag not in self._tags and tag.lower() in self._tags:
-            self.note(f"<{tag[:80]}> was read as <{tag.lower()}>: names are in small letters", tag[:80])
+            self.note("S10", f"<{tag[:80]}> was read as <{tag.lower()}>: names are in small letters", tag[:80])
             tag = tag.lower()
+        if namespace in self._mistaken and prefix:
+            self._mistaken.discard(namespace)
+            self.note("S02", f'the namespace "{namespace}" is wrong: read as {prefix} all the same', f"xmlns:{prefix}")
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag

@@ -8,29 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..problems import report
-from .extensions import NAMESPACES as EXTENSIONS
 from .extensions import PARTS
+from .namespaces import CORE, MISTAKEN, SITEMAP
 from .normalise import RawEntry
 from .sniff import Format
-from .tree import Element, Entry, Vocabulary
+from .tree import Element, Entry, Vocabulary, is_core
 
 if TYPE_CHECKING:
     from ..problems import Problem
 
-_SITEMAPS_ORG = [
-    f"{scheme}://{host}/schemas/sitemap/0.9{slash}"
-    for scheme in ("http", "https")
-    for host in ("www.sitemaps.org", "sitemaps.org")
-    for slash in ("", "/")
-]
-_GOOGLE = [
-    f"{scheme}://www.google.com/schemas/sitemap/{version}{slash}"
-    for scheme in ("http", "https")
-    for version in ("0.84", "0.9", "0.90")
-    for slash in ("", "/")
-]
-CORE_NAMESPACES = frozenset(_SITEMAPS_ORG + _GOOGLE)
-_NAMESPACES = {**EXTENSIONS, **dict.fromkeys(CORE_NAMESPACES, "")}
 ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
 _ENTRIES = frozenset({"url", "sitemap"})
 _FIELDS = ("lastmod", "changefreq", "priority")
@@ -39,18 +25,22 @@ _TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *PARTS})
 
 def urlset_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root, in `namespace`, is `<urlset>`."""
-    return Vocabulary(_NAMESPACES, namespace, _ENTRIES, "loc", loose_entry="url", tags=_TAGS)
+    return _vocabulary(namespace, "url")
 
 
 def index_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root, in `namespace`, is `<sitemapindex>`."""
-    return Vocabulary(_NAMESPACES, namespace, _ENTRIES, "loc", loose_entry="sitemap", tags=_TAGS)
+    return _vocabulary(namespace, "sitemap")
+
+
+def _vocabulary(namespace: str, loose_entry: str) -> Vocabulary:
+    return Vocabulary(SITEMAP, namespace, _ENTRIES, "loc", loose_entry=loose_entry, tags=_TAGS, mistaken=MISTAKEN)
 
 
 def judge_root(namespace: str, name: str) -> list[Problem]:
     """S02 where the root's namespace is none of the protocol's, S10 where its name is in capitals."""
     problems = []
-    if namespace not in CORE_NAMESPACES:
+    if namespace not in CORE:
         which = f'the namespace "{namespace[:200]}" is none of the protocol\'s'
         what = which if namespace else "the root has no namespace"
         problems.append(report("S02", f"{what}: read all the same", raw=namespace))
@@ -76,7 +66,7 @@ def raw_entries(entry: Entry) -> list[RawEntry]:
             locs.append(_location(entry, child, problems))
         elif tag in _FIELDS and tag not in fields:
             fields[tag] = child.text.strip()
-        elif ":" in tag or "}" in tag:
+        elif not is_core(tag):
             extensions.append(child)
         else:
             problems.append(_odd_tag(entry, child, repeated=tag in fields))

@@ -142,11 +142,11 @@ def truth_line(entry: Entry, *, sitemap: str, line: int) -> bytes:
         "line": line,
     }
     if entry.images:
-        form["images"] = [{**BLANK[Image], **image} for image in entry.images]
+        form["images"] = [_nested(Image, image) for image in entry.images]
     if entry.videos:
-        form["videos"] = [{**BLANK[Video], **video} for video in entry.videos]
+        form["videos"] = [_nested(Video, video) for video in entry.videos]
     if entry.news is not None:
-        form["news"] = {**BLANK[News], **entry.news}
+        form["news"] = _nested(News, entry.news)
     if entry.alternates:
         form["alternates"] = [{"hreflang": k, "href": v, "media": None} for k, v in entry.alternates.items()]
     return orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE)
@@ -157,6 +157,12 @@ BLANK: dict[type, dict[str, Any]] = {
     kind: {field.name: [] if field.default == () else None for field in attrs.fields(kind)}
     for kind in (Image, Video, News)
 }
+
+
+def _nested(kind: type, value: dict[str, Any]) -> dict[str, Any]:
+    """Dates in nested objects are written to the second."""
+    precisions = {f"{name}_precision": "second" for name in value if name.endswith("_date")}
+    return {**BLANK[kind], **value, **precisions}
 
 
 def _tag(name: str, value: object) -> str:

@@ -132,6 +132,7 @@ def test_a_corpus_case_prints_its_expectation(case: Case) -> None:
     for name in ("content_type", "scope"):
         if name in options:
             arguments += [f"--{name.replace('_', '-')}", options[name]]
+    arguments += ["--extras"] if options.get("extras") else []
     for prefix in options.get("authorities", ()):
         arguments += ["--authority", prefix]
     assert run("parse", case.path, "--report", "-", "-q", *arguments).stdout == case.expectation.read_text("utf-8")

@@ -117,7 +117,7 @@ def vocabulary() -> Vocabulary:
 def test_names_in_capitals_are_read_and_told_of_once() -> None:
     names = vocabulary()
     heard: list[tuple[str, str]] = []
-    names.note = lambda message, name: heard.append((message, name))
+    names.note = lambda code, message, name: heard.append((message, name))
     assert [names[name] for name in ("URL", "urn:root}Loc", "URL", "urn:image}LOC", "urn:foreign}URL", "TITLE")] == [
         *("url", "loc", "url", "image:LOC", "urn:foreign}URL", "TITLE")
     ]

@@ -1,0 +1,122 @@
+"""The text of an extension's tag or attribute -> a typed value, or None with a Problem.
+
+In: text, stripped, and the name of what holds it. Nothing is guessed: what cannot be read is None, its text in the
+Problem.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from .dates import parse_date
+from .urls import clean_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..records import Extra
+    from .dates import Date, Dialect
+
+    Kind = Callable[["Reading", str, str], Any]  # (reading, text, field) -> value
+
+
+@attrs.define
+class Reading:
+    """What the values of one entry are read with: the URL they are relative to, and where faults go.
+
+    `note(code, message, field, raw)` is called for each fault. `extras` collects what no field is for; None: not
+    wanted.
+    """
+
+    base: str | None
+    note: Callable[[str, str, str, str], None]
+    date_dialect: Dialect = "w3c"
+    extras: list[Extra] | None = None
+
+
+def text(reading: Reading, text: str, field: str) -> str:
+    """As it stands."""
+    return text
+
+
+def names(reading: Reading, text: str, field: str) -> tuple[str, ...]:
+    """What stands between commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def url(reading: Reading, text: str, field: str) -> str | None:
+    """Cleaned as a `loc` is, with the same codes."""
+    return _url(reading, text, field, "U01")
+
+
+def href(reading: Reading, text: str, field: str) -> str | None:
+    """The same; the engines' rule that an alternate's is not relative has a code of its own."""
+    return _url(reading, text, field, "L06")
+
+
+def _url(reading: Reading, text: str, field: str, relative: str) -> str | None:
+    loc = clean_url(text, reading.base)
+    for code, message in loc.notes:
+        reading.note(relative if code == "U01" else code, f"{field}: {message}", field, text)
+    return loc.url
+
+
+def date(reading: Reading, text: str, field: str) -> Date | None:
+    """The instant and its precision."""
+    value = parse_date(text, reading.date_dialect)
+    if value is None:
+        reading.note("D01", f'{field} "{text[:80]}" is no date', field, text)
+    elif value.repair:
+        reading.note("D06", f'{field} "{text[:80]}": {value.repair}', field, text)
+    return value
+
+
+def boolean(reading: Reading, text: str, field: str) -> bool | None:
+    """`yes` or `no`, and what else can only mean these."""
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        _unreadable(reading, text, field, "yes or no")
+    return value
+
+
+_BOOLEANS = {
+    **dict.fromkeys(("yes", "y", "true", "t", "1"), True),
+    **dict.fromkeys(("no", "n", "false", "f", "0"), False),
+}
+
+
+def whole(most: int | None = None) -> Kind:
+    """A whole number from 0 to `most`."""
+    wanted = "a whole number" + ("" if most is None else f" up to {most:,}")
+
+    def read(reading: Reading, text: str, field: str) -> int | None:
+        if _WHOLE.fullmatch(text) and (value := int(text)) <= (most or value):
+            return value
+        _unreadable(reading, text, field, wanted)
+        return None
+
+    return read
+
+
+def decimal(most: float | None = None) -> Kind:
+    """A decimal number from 0 to `most`; a comma or an exponent is none."""
+    wanted = "a number" + ("" if most is None else f" up to {most:g}")
+
+    def read(reading: Reading, text: str, field: str) -> float | None:
+        if _DECIMAL.fullmatch(text) and (value := float(text)) <= (most or value):
+            return value
+        _unreadable(reading, text, field, wanted)
+        return None
+
+    return read
+
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15}")
+
+
+def _unreadable(reading: Reading, text: str, field: str, wanted: str) -> None:
+    reading.note("V05", f'{field} "{text[:80]}" is not {wanted}', field, text)
