@@ -22,17 +22,17 @@ import attrs
 from sitemap_reader.read.urls import clean_url
 from sitemap_reader.testing import DAMAGES, damaged
 
-from .peers import DISTRIBUTIONS, OURS, Answer, Question, ask, version_of
+from .peers import OURS, Answer, Question, ask, version_of
+from .readers import READERS
+from .tables import PAGE, aligned, markdown, write_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "corpus"
 # Sites are walks, robots.txt and limits are not what the peers read.
 OTHER_GROUPS = ("sites", "robots", "limits", "scope")
-PAGE = ROOT / "docs" / "comparison.md"
-READERS = (OURS, *DISTRIBUTIONS)
 
 
 @attrs.define
@@ -111,7 +111,7 @@ def better(scores: dict[str, dict[str, Score]]) -> str:
     found = [
         f"{reader} in {kind} ({each[reader].recall:.1f} against {each[OURS].recall:.1f})"
         for kind, each in scores.items()
-        for reader in DISTRIBUTIONS
+        for reader in READERS
         if each[reader].found > each[OURS].found
     ]
     return f"A peer found more: {', '.join(found) or 'in no kind'}."
@@ -150,33 +150,6 @@ def described(parties: dict[tuple[str, ...], list[str]]) -> Iterator[str]:
 
 
 # --- output ---
-
-
-def aligned(rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "".join("  ".join(map(str.ljust, row, widths)).rstrip() + "\n" for row in rows)
-
-
-def markdown(rows: list[list[str]]) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return f"| {' | '.join(cells)} |\n"
-
-    head, *body = rows
-    numbers = len(head) > 2
-    return line(head) + line(["---", *["---:" if numbers else "---"] * (len(head) - 1)]) + "".join(map(line, body))
-
-
-def write_page(sections: dict[str, str]) -> None:
-    """Replaces what stands between the two marks of each section."""
-    page = PAGE.read_text("utf-8")
-    for name, text in sections.items():
-        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-        before, _, rest = page.partition(begin)
-        _, found, after = rest.partition(end)
-        if not found:
-            raise SystemExit(f"{PAGE} lacks the lines {begin.strip()} and {end.strip()}")
-        page = f"{before}{begin}\n{text}\n{end}{after}"
-    PAGE.write_text(page, "utf-8")
 
 
 def main(arguments: list[str] | None = None) -> None:

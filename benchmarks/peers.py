@@ -11,7 +11,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -27,6 +27,7 @@ DISTRIBUTIONS = {
     "Scrapy": "scrapy",
     "Crawlee": "crawlee",
     "lxml": "lxml",
+    "advertools": "advertools",
 }
 _VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 
@@ -41,7 +42,7 @@ class Question:
 
 @attrs.frozen
 class Answer:
-    """The locs that a reader gave, as it gave them; `error` is what it raised, or that it hung or crashed."""
+    """The locs or values that a reader gave, as it gave them; `error` is what it raised, or that it hung or crashed."""
 
     urls: tuple[str, ...] = ()
     error: str | None = None
@@ -70,13 +71,15 @@ def version_of(reader: str) -> str:
     return done.stdout.strip()
 
 
-def ask(reader: str, questions: Sequence[Question]) -> dict[Path, Answer]:
+def ask(
+    reader: str, questions: Sequence[Question], what: Literal["urls", "values"] = "urls"
+) -> dict[Path, Answer]:
     """The reader's answers. Where its process ends before its time, that document has none, and it is started again."""
     answers: dict[Path, Answer] = {}
     waiting = list(questions)
     while waiting:
         manifest = "".join(json.dumps({"file": str(each.file), "url": each.url}) + "\n" for each in waiting)
-        command = [python_of(reader), str(HERE / "readers.py"), reader]
+        command = [python_of(reader), str(HERE / "readers.py"), reader, what]
         done = subprocess.run(command, input=manifest, capture_output=True, text=True, cwd=HERE.parent)  # noqa: S603
         for line in done.stdout.splitlines():
             answer = json.loads(line)

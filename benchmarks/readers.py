@@ -1,6 +1,7 @@
-"""One reader over many documents, in a process of its own: `python readers.py READER < MANIFEST`.
+"""One reader over many documents, in a process of its own: `python readers.py READER urls|values < MANIFEST`.
 
-In: JSON lines of {"file", "url"}. Out: for each one JSON line of {"file", "urls", "error"}, as it is done. Runs in
+In: JSON lines of {"file", "url"}. Out: for each one JSON line of {"file", "urls", "error"}, as it is done, where urls
+are the locs of pages and children, or every value that the reader gives of them, as text. Runs in
 the environment of the reader, imports that reader only, and opens no connection: what a reader asks to fetch is the
 document itself, or 404. A document that takes too long ends the process; the caller starts it again behind it.
 """
@@ -15,14 +16,26 @@ import logging
 import signal
 import sys
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 SECONDS_A_DOCUMENT = 10
 
-# Body, URL -> the locs of pages and children, as the reader gives them.
+# Body, URL -> the locs of pages and children, or all values, as the reader gives them.
 Reader = Callable[[bytes, str], Iterable[str]]
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Every value in a value, as text."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from leaves(each)
+    elif value is not None:
+        yield value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def sitemap_reader() -> Reader:
@@ -35,8 +48,18 @@ def sitemap_reader() -> Reader:
     return read
 
 
-def ultimate_sitemap_parser() -> Reader:
-    """Its fetcher with a web client that knows one document."""
+def sitemap_reader_values() -> Reader:
+    from sitemap_reader import UrlRecord, feedparser_fallback, iter_parse, json_form
+
+    def read(body: bytes, url: str) -> Iterable[str]:
+        items = iter_parse([body], url=url, feed_fallback=feedparser_fallback)
+        return leaves([json_form(item) for item in items if isinstance(item, UrlRecord)])
+
+    return read
+
+
+def usp_tree() -> Callable[[bytes, str], Any]:
+    """ultimate-sitemap-parser's fetcher with a web client that knows one document."""
     from usp.fetch_parse import SitemapFetcher
     from usp.web_client.abstract_client import (
         AbstractWebClient,
@@ -75,25 +98,43 @@ def ultimate_sitemap_parser() -> Reader:
                 return WebClientErrorResponse("404 Not Found", retryable=False)
             return Answer(url, self._body)
 
-    def read(body: bytes, url: str) -> Iterable[str]:
-        sitemap = SitemapFetcher(url=url, recursion_level=0, web_client=Client(url, body)).sitemap()
+    return lambda body, url: SitemapFetcher(url=url, recursion_level=0, web_client=Client(url, body)).sitemap()
+
+
+def ultimate_sitemap_parser() -> Reader:
+    read = usp_tree()
+
+    def urls(body: bytes, url: str) -> Iterable[str]:
+        sitemap = read(body, url)
         return [each.url for each in (*sitemap.all_pages(), *sitemap.sub_sitemaps)]
 
-    return read
+    return urls
 
 
-def scrapy() -> Reader:
+def ultimate_sitemap_parser_values() -> Reader:
+    read = usp_tree()
+    return lambda body, url: leaves([page.to_dict() for page in read(body, url).all_pages()])
+
+
+def scrapy_entries() -> Callable[[bytes], Iterable[dict[str, Any]]]:
     """What its SitemapSpider does with a body."""
     from scrapy.utils.gz import gunzip
     from scrapy.utils.sitemap import Sitemap
 
-    def read(body: bytes, url: str) -> Iterable[str]:
-        return (entry["loc"] for entry in Sitemap(gunzip(body) if body.startswith(b"\x1f\x8b") else body))
-
-    return read
+    return lambda body: Sitemap(gunzip(body) if body.startswith(b"\x1f\x8b") else body)
 
 
-def crawlee() -> Reader:
+def scrapy() -> Reader:
+    read = scrapy_entries()
+    return lambda body, url: (entry["loc"] for entry in read(body))
+
+
+def scrapy_values() -> Reader:
+    read = scrapy_entries()
+    return lambda body, url: leaves(list(read(body)))
+
+
+def crawlee_items() -> Callable[[bytes, str], list[Any]]:
     """Its loader with a client that knows one document; children are named, not followed, and no host is left out."""
     import asyncio
     from contextlib import asynccontextmanager
@@ -112,12 +153,31 @@ def crawlee() -> Reader:
         async def _chunks(self) -> AsyncIterator[bytes]:
             yield self._body
 
-    async def collect(body: bytes, url: str) -> list[str]:
+    async def collect(body: bytes, url: str) -> list[Any]:
         sources = [{"type": "url", "url": url}]
         options = {"emit_nested_sitemaps": True, "max_depth": 0, "sitemap_retries": 1, "enqueue_strategy": "all"}
-        return [item.loc async for item in parse_sitemap(sources, Client(body), options=options)]
+        return [item async for item in parse_sitemap(sources, Client(body), options=options)]
 
     return lambda body, url: asyncio.run(collect(body, url))
+
+
+def crawlee() -> Reader:
+    read = crawlee_items()
+    return lambda body, url: (item.loc for item in read(body, url))
+
+
+def crawlee_values() -> Reader:
+    read = crawlee_items()
+    return lambda body, url: leaves([vars(item) for item in read(body, url)])
+
+
+def advertools_values() -> Reader:
+    """What its sitemap_to_df does with the tree of a body."""
+    from xml.etree import ElementTree
+
+    from advertools.sitemaps import _parse_sitemap
+
+    return lambda body, url: leaves(_parse_sitemap(ElementTree.fromstring(body)).to_dict("records"))  # noqa: S314
 
 
 def lxml_recover() -> Reader:
@@ -146,11 +206,18 @@ READERS: dict[str, Callable[[], Reader]] = {
     "Crawlee": crawlee,
     "lxml": lxml_recover,
 }
+VALUES: dict[str, Callable[[], Reader]] = {
+    "sitemap-reader": sitemap_reader_values,
+    "ultimate-sitemap-parser": ultimate_sitemap_parser_values,
+    "Scrapy": scrapy_values,
+    "Crawlee": crawlee_values,
+    "advertools": advertools_values,
+}
 
 
-def main(name: str) -> None:
+def main(name: str, what: str) -> None:
     logging.disable(logging.CRITICAL)
-    read = READERS[name]()
+    read = {"urls": READERS, "values": VALUES}[what][name]()
     for line in sys.stdin:
         document = json.loads(line)
         answer: dict[str, Any] = {"file": document["file"], "urls": [], "error": None}
@@ -165,4 +232,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

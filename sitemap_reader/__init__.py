@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         UrlRecord,
         Video,
     )
+    from .shapes import schema
     from .streams import AsyncUrlStream, UrlStream
 
 # Module -> the public names that live there.
@@ -79,6 +80,7 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
+    "shapes": ("schema",),
     "streams": ("AsyncUrlStream", "UrlStream"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -128,6 +130,7 @@ __all__ = [
     "json_form",
     "json_line",
     "parse",
+    "schema",
     "urls",
 ]
 

@@ -13,6 +13,7 @@ import attrs
 
 from .problems import Problem
 
+ChangeFreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 Precision = Literal["year", "month", "day", "minute", "second", "subsecond"]
 
 # A tag with attributes is an object: its text under "value", each attribute under its own name, every key present.
@@ -187,7 +188,7 @@ class UrlRecord:
     loc: str
     lastmod: datetime | None = None
     lastmod_precision: Precision | None = None
-    changefreq: str | None = None
+    changefreq: ChangeFreq | None = None
     priority: float | None = None
     images: tuple[Image, ...] = ()
     videos: tuple[Video, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import orjson
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.jsonl import stamp
 from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, TvShow
+from sitemap_reader.records import Attribute, ChangeFreq, TvShow
 
 # --- every kind of record ---
 
@@ -119,7 +119,7 @@ urls = with_problems(
         loc=texts,
         lastmod=maybe_moments,
         lastmod_precision=precisions,
-        changefreq=maybe_texts,
+        changefreq=st.none() | st.sampled_from(get_args(ChangeFreq)),
         priority=st.none() | st.floats(0, 1),
         images=few(images),
         videos=few(videos),

@@ -433,6 +433,16 @@ def test_progress_and_outcomes_are_told_on_the_way(site: SiteServer) -> None:
     assert all(outcome.seconds is not None for outcome in heard if outcome.status == 200)
 
 
+def test_foreign_elements_come_out_on_request_only(site: SiteServer) -> None:
+    body = urlset("https://example.com/").replace(b"</url>", b'<n xmlns="urn:x">1</n></url>')
+    site.pages["/sitemap.xml"] = xml(body)
+    found = {}
+    for extras in (True, False):
+        with sr.urls(f"{site.url}/sitemap.xml", scope="any", allow_private=True, extras=extras) as urls:
+            found[extras] = [url.extras for url in urls]
+    assert found == {True: [(sr.Extra("urn:x", "n", "1"),)], False: [()]}
+
+
 def test_recording_and_replaying_give_the_same(site: SiteServer, tmp_path: Path) -> None:
     varied_site(site)
     with sr.urls(site.url, allow_private=True, record=tmp_path / "tape") as urls:

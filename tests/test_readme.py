@@ -36,7 +36,7 @@ def test_shell_examples_name_commands_that_exist():
     listed = subprocess.run(
         [sys.executable, "-m", "sitemap_reader", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    assert commands == {"dump", "tree", "discover", "parse"}
+    assert commands == {"dump", "tree", "discover", "parse", "schema"}
     assert all(f"  {command} " in listed for command in commands)
 
 

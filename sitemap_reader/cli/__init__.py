@@ -125,3 +125,23 @@ def tree(**arguments: Any) -> Exit:
     from .tree import run
 
     return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader schema json -o line.schema.json\n"
+    "duckdb -c \"SELECT loc FROM read_json('urls.jsonl', format='newline_delimited', "
+    'columns=$(sitemap-reader schema duckdb))"',
+)
+@click.argument("language", metavar="LANGUAGE", type=click.Choice(["json", "duckdb", "polars", "arrow"]))
+@options.output_file
+def schema(**arguments: Any) -> Exit:
+    """Print the types of the JSONL, so that late columns and nested values survive.
+
+    LANGUAGE is json, a JSON Schema of every kind of line; or, of the lines that are URLs, duckdb: what
+    read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow: one of pa, for
+    pyarrow.json.
+    """
+    from .schema import run
+
+    return run(**arguments)

@@ -70,7 +70,7 @@ def _flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
     return option(heading, *names, is_flag=True, default_is="off", help=help)
 
 
-_OUTPUT_FILE = option(
+output_file = option(
     "Output", "-o", "--output", metavar="FILE", default_is="stdout", help="Write to FILE; - is stdout."
 )
 _REPORT = option(
@@ -102,8 +102,8 @@ def scope(default: str) -> Callable[[Any], Any]:
     )
 
 
-line_output = stacked(_OUTPUT_FILE, _REPORT, _QUIET, _VERBOSE)
-table_output = stacked(_OUTPUT_FILE, _FORMAT, _QUIET, _VERBOSE)
+line_output = stacked(output_file, _REPORT, _QUIET, _VERBOSE)
+table_output = stacked(output_file, _FORMAT, _QUIET, _VERBOSE)
 
 limit = option(
     "Output", "--limit", metavar="N", type=click.IntRange(min=1), default_is="no limit", help="Stop after N URLs."

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..records import Alternate, Attribute, Extra, Image, News, TvShow, Video
-from .dates import Date
 from .namespaces import clark
 from .tree import is_core
 from .values import Reading, boolean, date, decimal, href, names, text, url, whole
@@ -28,12 +27,14 @@ if TYPE_CHECKING:
 class Tag:
     """How one tag is read, into the field of its name: by the kind of its text.
 
-    `attributes` make the value an object, {"value": ..., attribute: ...}; `many` collects every occurrence in a list.
+    `attributes` make the value an object, {"value": ..., attribute: ...}; `many` collects every occurrence in a list;
+    `blank` is the value of one that says nothing.
     """
 
     kind: Kind = text
     attributes: Mapping[str, Kind] = attrs.field(factory=dict)
     many: bool = False
+    blank: Any = None
 
 
 # What holds others -> the tags in it. A date gives two fields: itself and its precision.
@@ -82,19 +83,18 @@ TABLE: dict[str, dict[str, Tag]] = {
         "news:language": Tag(),
         "news:title": Tag(),
         "news:publication_date": Tag(date),
-        "news:keywords": Tag(names),
-        "news:genres": Tag(names),
-        "news:stock_tickers": Tag(names),
+        "news:keywords": Tag(names, blank=()),
+        "news:genres": Tag(names, blank=()),
+        "news:stock_tickers": Tag(names, blank=()),
         "news:access": Tag(),
         "news:geo_targeting": Tag(),
         "news:amp": Tag(),
     },
 }
+_FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
 _BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
-# What is in a publication counts as the news element's own.
-_TRANSPARENT = "news:publication"
 # Every tag that means nothing directly in an entry.
-PARTS = frozenset({"video:tvshow", _TRANSPARENT, *(tag for table in TABLE.values() for tag in table)})
+PARTS = frozenset({"video:tvshow", "news:publication", *_FIELDS})
 # Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
 _CLOSED = ("image:", "video:", "news:", "mobile:")
 
@@ -111,14 +111,14 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
         if value is None:
             continue
         if many:
-            fields[field] = (*fields.get(field, ()), value)
+            fields.setdefault(field, []).append(value)
         elif field in fields:
             _repeated(element, reading)
         else:
             fields[field] = value
     if reading.extras:
-        fields["extras"] = tuple(reading.extras)
-    return fields
+        fields["extras"] = reading.extras
+    return _settled(fields)
 
 
 # --- one element ---
@@ -172,52 +172,64 @@ _READERS: dict[str, tuple[str, bool, Callable[[Element, Reading], Any]]] = {
 
 
 def _fields(element: Element, reading: Reading) -> dict[str, Any]:
-    """What the tags in an element say, by field; of a tag that may stand once, the first counts."""
+    """What the tags in an element say, by field."""
     fields: dict[str, Any] = {}
-    table = TABLE[element.tag]
-    for child in _children(element):
-        field = child.tag.partition(":")[2]
-        tag = table.get(child.tag)
-        if field in fields and not (tag and tag.many):
-            _repeated(child, reading)
-        elif tag:
-            fields.update(_field(field, tag, child, fields, reading))
-        elif child.tag == "video:tvshow":
-            fields[field] = {**_BLANK_SHOW, **_fields(child, reading)}
-        else:
-            _left_over(child, reading, element)
-    return fields
+    _fill(fields, TABLE[element.tag], element, reading)
+    return _settled(fields)
 
 
-def _children(element: Element) -> Iterator[Element]:
+def _settled(fields: dict[str, Any]) -> dict[str, Any]:
+    """Lists, which grew in time that is linear, as the tuples of records."""
+    return {name: tuple(value) if type(value) is list else value for name, value in fields.items()}
+
+
+def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, reading: Reading) -> None:
+    """Adds what the children say; of a tag that may stand once, the first counts."""
     for child in element.children:
-        if child.tag == _TRANSPARENT:
-            yield from child.children
+        tag = table.get(child.tag)
+        if tag is None:
+            _fill_otherwise(fields, table, child, element, reading)
+            continue
+        field = _FIELDS[child.tag]
+        if field in fields and not tag.many:
+            _repeated(child, reading)
+            continue
+        value = _value(tag, child, reading)
+        if tag.many:
+            fields.setdefault(field, []).extend([] if value is None else [value])
+        elif tag.kind is date:
+            fields[field], fields[f"{field}_precision"] = (value.moment, value.precision) if value else (None, None)
         else:
-            yield child
+            fields[field] = value
 
 
-def _field(field: str, tag: Tag, child: Element, fields: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    value = _value(tag.kind, child.text, child.tag, reading)
-    if tag.attributes:
-        found = {
-            name: _value(kind, child.get(name) or "", f"{child.tag} {name}", reading)
-            for name, kind in tag.attributes.items()
-        }
-        value = {"value": value, **found} if child.attributes or value is not None else None
-    if tag.many:
-        return {field: (*fields.get(field, ()), *(() if value is None else (value,)))}
-    if isinstance(value, Date):
-        return {field: value.moment, f"{field}_precision": value.precision}
-    return {field: value}
+def _fill_otherwise(
+    fields: dict[str, Any], table: dict[str, Tag], child: Element, element: Element, reading: Reading
+) -> None:
+    """Two tags hold tags of their own: what is in a publication counts as the news element's, a show is an object."""
+    place = (element.tag, child.tag)
+    if place == ("news:news", "news:publication"):
+        _fill(fields, table, child, reading)
+    elif place != ("video:video", "video:tvshow"):
+        _left_over(child, reading, element)
+    elif "tvshow" in fields:
+        _repeated(child, reading)
+    else:
+        fields["tvshow"] = {**_BLANK_SHOW, **_fields(child, reading)}
 
 
-def _value(kind: Kind, written: str, name: str, reading: Reading) -> Any:
-    """None where nothing is said."""
-    stripped = written.strip()
-    if stripped:
-        return kind(reading, stripped, name)
-    return () if kind is names else None
+def _value(tag: Tag, child: Element, reading: Reading) -> Any:
+    """`blank` where nothing is said."""
+    written = child.text.strip()
+    value = tag.kind(reading, written, child.tag) if written else tag.blank
+    if not tag.attributes or (value is None and not child.attributes):
+        return value
+    return {"value": value, **{name: _attribute(name, kind, child, reading) for name, kind in tag.attributes.items()}}
+
+
+def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
+    written = (child.get(name) or "").strip()
+    return kind(reading, written, f"{child.tag} {name}") if written else None
 
 
 # --- what no field is for ---
@@ -233,9 +245,9 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
     if tag.startswith("pagemap:"):
         return
     if is_core(tag) or tag.startswith(_CLOSED):
-        what = "is unknown" if tag not in PARTS else "stands by itself"
-        what += f" in <{inside.tag}>" if inside else ""
-        reading.note("S10", f"<{tag[:80]}> {what}", tag[:80], element.text.strip())
+        what = "is unknown" if tag not in PARTS else "does not belong" if inside else "stands by itself"
+        where = f" in <{inside.tag}>" if inside else ""
+        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], element.text.strip())
     if reading.extras is not None:
         reading.extras += _extras(element)
 

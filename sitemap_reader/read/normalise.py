@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import attrs
 
 from ..problems import Problem, report
-from ..records import SitemapRef, UrlRecord
+from ..records import ChangeFreq, SitemapRef, UrlRecord
 from .dates import parse_date
 from .extensions import read_extensions
 from .urls import clean_url, is_clean
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .scope import Scope
     from .tree import Element
 
-CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
+_CHANGEFREQS: dict[str, ChangeFreq] = {each: each for each in get_args(ChangeFreq)}
 _TAG = re.compile(r"</?[A-Za-z]|[A-Za-z]/?>")
 # xsd:decimal, as the schema says; a comma or an exponent is no number.
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -171,9 +171,8 @@ def _lastmod(raw: RawEntry, notes: _Notes) -> tuple[datetime | None, Precision |
     return date.moment, date.precision
 
 
-def _changefreq(text: str, notes: _Notes) -> str | None:
-    value = text.lower()
-    if value in CHANGEFREQS:
+def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:
+    if value := _CHANGEFREQS.get(text.lower()):
         return value
     notes.add("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
     return None

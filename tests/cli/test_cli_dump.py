@@ -49,6 +49,21 @@ def test_a_whole_site_is_every_url_of_its_truth() -> None:
     assert "partial" not in result.stderr
 
 
+FOREIGN = (
+    '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:shop="urn:shop">'
+    '<url><loc>https://a.example/x</loc><shop:stock unit="pieces">3</shop:stock></url></urlset>'
+)
+
+
+def test_foreign_elements_come_out_on_request_only(tmp_path: Path) -> None:
+    folder = replay(tmp_path / "site", {"sitemap.xml": FOREIGN})
+    (plain,) = lines(run("dump", folder).stdout)
+    (whole,) = lines(run("dump", folder, "--extras").stdout)
+    attributes = [{"name": "unit", "value": "pieces"}]
+    assert whole.pop("extras") == [{"namespace": "urn:shop", "name": "stock", "text": "3", "attributes": attributes}]
+    assert whole == plain
+
+
 def test_a_broken_site_is_what_can_be_read_and_exit_3() -> None:
     result = run("dump", BROKEN)
     assert stated(result.stdout) == stated((SITES / "broken.jsonl").read_text())

@@ -1,0 +1,58 @@
+"""`schema` prints what sitemap_reader.shapes says, and needs no network library for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from cli_runs import run
+
+from sitemap_reader.cli import main
+from sitemap_reader.shapes import Language, schema
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_schema_is_printed_to_stdout_and_nothing_else(language: Language) -> None:
+    result = run("schema", language)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, schema(language) + "\n", "")
+
+
+def test_every_language_can_be_chosen() -> None:
+    (argument,) = (param for param in main.commands["schema"].params if param.name == "language")
+    assert tuple(argument.type.choices) == get_args(Language)
+
+
+def test_schema_is_written_to_a_file_in_place_of_what_it_held(tmp_path: Path) -> None:
+    file = tmp_path / "line.schema.json"
+    file.write_text("x" * 100_000)
+    result = run("schema", "json", "-o", file)
+    assert (result.exit_code, result.stdout, file.read_text()) == (0, "", schema("json") + "\n")
+
+
+@pytest.mark.parametrize("arguments", [["sql"], []])
+def test_an_unknown_language_is_a_usage_error_that_names_those_there_are(arguments: list[str]) -> None:
+    result = run("schema", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert all(language in result.stderr for language in get_args(Language))
+
+
+def test_neither_a_network_library_nor_a_reader_is_imported() -> None:
+    program = (
+        "import sys; from sitemap_reader.cli.schema import run; run(language='duckdb', output=None)\n"
+        "print(*sorted({'aiohttp', 'asyncio', 'feedparser', 'duckdb'} & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert (result.stdout, result.stderr.strip()) == (schema("duckdb") + "\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_exit_6() -> None:
+    command = f"{sys.executable} -m sitemap_reader schema json > /dev/full"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 6
+    assert result.stderr.startswith("error: cannot write stdout")

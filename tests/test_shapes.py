@@ -1,0 +1,478 @@
+"""The declared shapes hold: every line fits them, and a dump read through them says what its records say.
+
+The dump is of the kind that inference breaks on: 30,000 plain lines, and what is nested comes last.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, get_args
+
+import attrs
+import pytest
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader.jsonl import TYPES
+from sitemap_reader.problems import report
+from sitemap_reader.records import Attribute, PlayerLoc, Price, Restriction, Segment, TvShow, Uploader, VideoId
+from sitemap_reader.shapes import Field, Language, Many, Object, Scalar, Shape, line_shape, schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RECORDS = (sr.UrlRecord, *TYPES.values())
+COLUMNS = [field.name for field in line_shape(sr.UrlRecord).fields]
+# What only some lines have.
+SOMETIMES = {"images", "videos", "news", "alternates", "mobile", "extras", "problems", "site"}
+
+
+# --- records ---
+
+MOMENT = datetime(2026, 10, 31, 23, 59, 59, 250_001, UTC)
+VIDEO = sr.Video(
+    thumbnail_loc="https://example.com/1.jpg",
+    title="Grüße, 世界 🎬",
+    description='says "yes", \\ and \u2028',
+    content_loc="https://cdn.example/1.mp4",
+    player_loc=PlayerLoc(value="https://example.com/player?v=1", allow_embed=True, autoplay="ap=1"),
+    duration=28_800,
+    content_segment_loc=(
+        Segment(value="https://cdn.example/1a.mp4", duration=300),
+        Segment(value="https://cdn.example/1b.mp4", duration=None),
+    ),
+    expiration_date=datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC),
+    expiration_date_precision="subsecond",
+    publication_date=datetime(2025, 11, 5, tzinfo=UTC),
+    publication_date_precision="day",
+    rating=4.2,
+    view_count=999_999_999_999_999_999,
+    family_friendly=False,
+    tag=("steak", "grill", "été"),
+    category="Cooking",
+    restriction=Restriction(value="IE GB", relationship="allow"),
+    platform=Restriction(value="web tv", relationship="deny"),
+    gallery_loc={"value": "https://example.com/videos", "title": "All films"},
+    price=(
+        Price(value=1.99, currency="EUR", type="rent", resolution="hd"),
+        Price(value=123456789.12345679, currency=None, type=None, resolution=None),
+    ),
+    requires_subscription=True,
+    uploader=Uploader(value="Alkis", info="https://example.com/users/alkis"),
+    live=False,
+    tvshow=TvShow(
+        show_title="Fire",
+        video_type="full",
+        episode_title="2024-01-31T08:30:00Z",  # text, whatever it looks like
+        season_number=2,
+        episode_number=7,
+        premier_date=datetime(2025, 11, 1, tzinfo=UTC),
+        premier_date_precision="month",
+    ),
+    id=(VideoId(value="SH012345", type="tms:series"), VideoId(value="1", type=None)),
+)
+NEWS = sr.News(
+    name="The Example Times",
+    language="zh-cn",
+    title="Companies A, B in merger talks",
+    publication_date=datetime(2026, 10, 31, 22, 59, tzinfo=UTC),
+    publication_date_precision="minute",
+    keywords=("business", "merger"),
+    genres=("PressRelease", "Blog"),
+    stock_tickers=("NASDAQ:A", "NASDAQ:B"),
+    access="Subscription",
+    geo_targeting="London, United Kingdom",
+    amp="https://example.com/amp",
+)
+WHOLE = sr.UrlRecord(
+    "https://example.com/whole",
+    MOMENT,
+    "subsecond",
+    "daily",
+    0.1,
+    images=(
+        sr.Image("https://example.com/1.png", "Title", "Caption", "Limerick, Ireland", "https://example.com/license"),
+        sr.Image("https://example.com/2.png"),
+    ),
+    videos=(VIDEO, sr.Video()),
+    news=NEWS,
+    alternates=(
+        sr.Alternate("de-CH", "https://example.com/de-ch/", "only screen"),
+        sr.Alternate(None, "https://m.example.com/"),
+    ),
+    mobile=True,
+    extras=(
+        sr.Extra("https://shop.example/ns", "stock", "7", (Attribute("unit", "pair"), Attribute("{urn:x}lang", ""))),
+        sr.Extra("", "bare"),
+    ),
+    sitemap="https://example.com/sitemap.xml",
+    line=1_000_000,
+    problems=(report("D01", "no date", field="lastmod", raw="Mon"), report("S10", "repeated")),
+)
+EARLY = [
+    (sr.UrlRecord(f"https://example.com/é/{number}", moment, precision, "weekly", 0.7, sitemap="s", line=number), None)
+    for number, (moment, precision) in enumerate(
+        [
+            (datetime(2024, 1, 1, tzinfo=UTC), "year"),
+            (datetime(2024, 2, 1, tzinfo=UTC), "month"),
+            (datetime(2024, 2, 29, 1, 2, 3, 500_000, UTC), "subsecond"),
+        ]
+        * 10_000,
+        start=1,
+    )
+]
+LATE = [
+    (sr.UrlRecord("https://example.com/", datetime(1, 1, 1, tzinfo=UTC), "year"), None),
+    (sr.UrlRecord("https://example.com/empty", news=sr.News(), videos=(sr.Video(),)), "example.com"),
+    (sr.UrlRecord("https://example.com/mobile", priority=1.0, mobile=True), "example.com"),
+    (WHOLE, "https://example.com/"),
+]
+OTHERS = (
+    sr.SitemapRef("https://example.com/a.xml", MOMENT, "subsecond", "https://example.com/", 3, WHOLE.problems),
+    sr.SitemapRef("https://example.com/b.xml"),
+    sr.Problem("F01", "error", "404 Not Found", "https://example.com/a.xml", 3, "loc", "raw"),
+    sr.Outcome(),
+    sr.Outcome(
+        url="https://example.com/a.xml",
+        final_url="https://example.com/b.xml",
+        parents=["https://example.com/"],
+        why="well-known",
+        format="urlset",
+        status=200,
+        dropped={"host": 1},
+        etag='"1"',
+        last_modified="Sat, 31 Oct 2026 00:00:00 GMT",
+        sha256="0" * 64,
+        seconds=0.25,
+        problems={"U04": 1},
+        samples=(report("U04", "on another host"),),
+    ),
+    sr.Candidate("https://example.com/a.xml", "robots", 404, "html", "F01 404 Not Found"),
+    sr.Candidate("https://example.com/b.xml", "index"),
+)
+
+
+def values_of(record: sr.UrlRecord, site: str | None) -> dict[str, Any]:
+    """What each column has to say: None where the line lacks the key."""
+    values = {name: plain(getattr(record, name)) for name in COLUMNS if name != "site"}
+    short = [{"code": each.code, "field": each.field, "raw": each.raw} for each in record.problems]
+    values |= {"problems": short, "site": site}
+    return {name: (value or None) if name in SOMETIMES else value for name, value in values.items()}
+
+
+def plain(value: Any) -> Any:
+    if attrs.has(type(value)):
+        return {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return {name: plain(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def in_naive_utc(value: Any) -> Any:
+    """DuckDB's TIMESTAMP has no zone."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, list):
+        return [in_naive_utc(each) for each in value]
+    return {name: in_naive_utc(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+# --- readers, each through the text that is printed ---
+
+
+def by_duckdb(path: Path) -> list[dict[str, Any]]:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        query = f"FROM read_json('{path}', format='newline_delimited', columns={schema('duckdb')})"
+        found = connection.sql(query)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def by_polars(path: Path) -> list[dict[str, Any]]:
+    pl = pytest.importorskip("polars")
+    return pl.read_ndjson(path, schema=eval(schema("polars"), {"pl": pl})).to_dicts()  # noqa: S307
+
+
+def by_lazy_polars(path: Path) -> list[dict[str, Any]]:
+    pl = pytest.importorskip("polars")
+    return pl.scan_ndjson(path, schema=eval(schema("polars"), {"pl": pl})).collect().to_dicts()  # noqa: S307
+
+
+def by_arrow(path: Path) -> list[dict[str, Any]]:
+    pa = pytest.importorskip("pyarrow")
+    reader = pytest.importorskip("pyarrow.json")
+    explicit = eval(schema("arrow"), {"pa": pa})  # noqa: S307
+    options = reader.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="error")
+    table = reader.read_json(path, parse_options=options)
+    assert table.schema == explicit
+    return table.to_pylist()
+
+
+READERS = {"duckdb": by_duckdb, "polars": by_polars, "polars-lazy": by_lazy_polars, "arrow": by_arrow}
+every_reader = pytest.mark.parametrize("name", READERS)
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dump") / "late.jsonl"
+    path.write_bytes(b"".join(sr.json_line(record, site=site) for record, site in EARLY + LATE))
+    return path
+
+
+@every_reader
+def test_late_columns_and_nested_values_survive(name: str, dump: Path) -> None:
+    rows = READERS[name](dump)
+    expected = [values_of(record, site) for record, site in EARLY + LATE]
+    if name == "duckdb":
+        expected = in_naive_utc(expected)
+    assert len(rows) == len(expected)
+    for row, wanted in zip(rows, expected, strict=True):
+        assert row == wanted
+    assert list(rows[0]) == COLUMNS
+
+
+@every_reader
+def test_a_recorded_shop_is_read_whole(name: str) -> None:
+    path = CORPUS / "sites" / "shop.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows = READERS[name](path)
+    assert [row["loc"] for row in rows] == [line["loc"] for line in lines]
+    for key in ("images", "alternates", "news"):
+        assert [bool(row[key]) for row in rows] == [key in line for line in lines]
+        assert any(row[key] for row in rows)
+
+
+def test_duckdb_loses_late_columns_where_it_guesses(dump: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        guessed = connection.sql(f"FROM read_json('{dump}', sample_size=20_480)")  # its default
+        assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
+
+
+def test_polars_loses_late_columns_where_it_guesses(dump: Path) -> None:
+    pl = pytest.importorskip("polars")
+    guessed = pl.read_ndjson(dump, infer_schema_length=100)  # its default
+    assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
+
+
+def test_the_late_lines_state_every_value() -> None:
+    """Or a field that is added to the records would be compared with nothing but None."""
+    form = sr.json_form(WHOLE, site="example.com")
+    assert list(silent(form, line_shape(sr.UrlRecord))) == []
+
+
+def silent(form: Any, shape: Shape, path: str = "line") -> list[str]:
+    """Where the first of a list, or the only value, says nothing."""
+    if form is None or form == []:
+        return [path]
+    if isinstance(shape, Many):
+        return silent(form[0], shape.of, path)
+    fields = shape.fields if isinstance(shape, Object) else ()
+    return [each for field in fields for each in silent(form[field.name], field.shape, f"{path}.{field.name}")]
+
+
+# --- the shapes and the lines ---
+
+
+def every_item() -> list[Any]:
+    return [*(record for record, _ in LATE), *OTHERS]
+
+
+def order_faults(form: Any, shape: Shape, path: str = "line") -> list[str]:
+    """Where keys are not those of the shape, in its order."""
+    if isinstance(shape, Many):
+        return [fault for each in form for fault in order_faults(each, shape.of, f"{path}[]")]
+    if isinstance(shape, Scalar) or form is None:
+        return []
+    wanted = [field.name for field in shape.fields if field.name in form or not field.may_be_absent]
+    found = [f"{path}: {list(form)}"] if list(form) != wanted else []
+    for field in shape.fields:
+        if field.name in form:
+            found += order_faults(form[field.name], field.shape, f"{path}.{field.name}")
+    return found
+
+
+@pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
+@pytest.mark.parametrize("site", [None, "example.com"])
+def test_shapes_have_the_keys_of_the_lines_in_their_order(item: Any, site: str | None) -> None:
+    assert order_faults(sr.json_form(item, site=site), line_shape(type(item))) == []
+
+
+def test_every_kind_of_line_is_among_the_items() -> None:
+    assert {type(item) for item in every_item()} == set(RECORDS)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_what_may_be_absent_is_never_null(record: type) -> None:
+    assert [field.name for field in line_shape(record).fields if field.may_be_absent and field.may_be_null] == []
+
+
+def test_no_object_is_without_fields() -> None:
+    def empty(shape: Shape) -> list[str]:
+        if isinstance(shape, Many):
+            return empty(shape.of)
+        if isinstance(shape, Scalar):
+            return []
+        return [shape.name] if not shape.fields else [name for field in shape.fields for name in empty(field.shape)]
+
+    assert [name for record in RECORDS for name in empty(line_shape(record))] == []
+
+
+def test_what_is_typed_is_the_shape() -> None:
+    fields = {field.name: field for field in line_shape(sr.UrlRecord).fields}
+    assert fields["lastmod"] == Field("lastmod", Scalar("moment"), may_be_null=True)
+    assert fields["loc"] == Field("loc", Scalar("text"))
+    assert fields["mobile"] == Field("mobile", Scalar("boolean"), may_be_absent=True)
+    precision = fields["lastmod_precision"].shape
+    assert precision == Scalar("text", ("year", "month", "day", "minute", "second", "subsecond"))
+    problems = fields["problems"].shape
+    assert isinstance(problems, Many)
+    assert isinstance(problems.of, Object)
+    assert [field.name for field in problems.of.fields] == ["code", "field", "raw"]
+
+
+# --- JSON Schema ---
+
+JSON_SCHEMA = json.loads(schema("json"))
+JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def misfits(value: Any, rules: dict[str, Any]) -> list[str]:
+    """What of a JSON Schema a value breaks; of its keywords only those that ours uses."""
+    if "type" in rules and not _typed(value, rules):
+        return [f"type: {value!r}"[:120]]
+    return [f"{keyword}: {value!r}"[:120] for keyword in rules if not KEYWORDS[keyword](value, rules)]
+
+
+def _fits(value: Any, rules: dict[str, Any]) -> bool:
+    return not misfits(value, rules)
+
+
+def _referred(value: Any, rules: dict[str, Any]) -> bool:
+    return _fits(value, JSON_SCHEMA["$defs"][rules["$ref"].removeprefix("#/$defs/")])
+
+
+def _typed(value: Any, rules: dict[str, Any]) -> bool:
+    names = rules["type"] if isinstance(rules["type"], list) else [rules["type"]]
+    return any(type(value) in JSON_TYPES[name] for name in names)
+
+
+def _properties(value: Any, rules: dict[str, Any]) -> bool:
+    return all(_fits(each, rules["properties"][name]) for name, each in value.items() if name in rules["properties"])
+
+
+def _others(value: Any, rules: dict[str, Any]) -> bool:
+    others = [each for name, each in value.items() if name not in rules.get("properties", {})]
+    allowed = rules["additionalProperties"]
+    return not others if allowed is False else all(_fits(each, allowed) for each in others)
+
+
+KEYWORDS: dict[str, Any] = {
+    "$schema": lambda value, rules: True,
+    "$defs": lambda value, rules: True,
+    "title": lambda value, rules: True,
+    "format": lambda value, rules: True,  # the pattern says more
+    "$ref": _referred,
+    "type": _typed,
+    "const": lambda value, rules: value == rules["const"],
+    "enum": lambda value, rules: value in rules["enum"],
+    "pattern": lambda value, rules: not isinstance(value, str) or bool(re.search(rules["pattern"], value)),
+    "anyOf": lambda value, rules: any(_fits(value, each) for each in rules["anyOf"]),
+    "oneOf": lambda value, rules: sum(_fits(value, each) for each in rules["oneOf"]) == 1,
+    "items": lambda value, rules: all(_fits(each, rules["items"]) for each in value or ()),
+    "properties": _properties,
+    "required": lambda value, rules: all(name in value for name in rules["required"]),
+    "additionalProperties": _others,
+}
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.rglob("*.jsonl")), ids=lambda path: str(path.relative_to(CORPUS)))
+def test_every_line_of_the_corpus_fits_the_json_schema(path: Path) -> None:
+    for line in path.read_text("utf-8").splitlines():
+        assert misfits(json.loads(line), JSON_SCHEMA) == []
+
+
+@pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
+def test_every_kind_of_line_fits_one_part_of_the_json_schema(item: Any) -> None:
+    for site in (None, "example.com"):
+        line = json.loads(sr.json_line(item, site=site))
+        assert misfits(line, JSON_SCHEMA) == []
+        assert _fits(line, {"$ref": f"#/$defs/{type(item).__name__}"})
+
+
+UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
+    "a loc of null": (WHOLE, {"loc": None}),
+    "a number as text": (WHOLE, {"priority": "0.5"}),
+    "a fraction of a line": (WHOLE, {"line": 1.5}),
+    "a boolean for a number": (WHOLE, {"line": True}),
+    "a date alone": (WHOLE, {"lastmod": "2026-10-31"}),
+    "a date with an offset": (WHOLE, {"lastmod": "2026-10-31T00:00:00+00:00"}),
+    "a date with trailing zeros": (WHOLE, {"lastmod": "2026-10-31T00:00:00.250Z"}),
+    "an unknown precision": (WHOLE, {"lastmod_precision": "week"}),
+    "an unknown key": (WHOLE, {"lastMod": None}),
+    "images of null": (WHOLE, {"images": None}),
+    "an image without its keys": (WHOLE, {"images": [{"loc": "https://example.com/1.png"}]}),
+    "an object for a list": (WHOLE, {"videos": {}}),
+    "extras whose attributes are an object": (
+        WHOLE,
+        {"extras": [{"namespace": "n", "name": "a", "text": None, "attributes": {"unit": "pair"}}]},
+    ),
+    "a problem in full": (WHOLE, {"problems": [sr.json_form(OTHERS[2])]}),
+    "a type that is none": (WHOLE, {"type": "url"}),
+    "an unknown severity": (OTHERS[2], {"severity": "fatal"}),
+    "an unknown why": (OTHERS[3], {"why": "guess"}),
+    "a count that is text": (OTHERS[4], {"dropped": {"host": "1"}}),
+    "authorities, which lines do not have": (OTHERS[0], {"authorities": []}),
+    "samples, which lines do not have": (OTHERS[4], {"samples": []}),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_line_that_is_none_does_not_fit_the_json_schema(name: str) -> None:
+    item, change = UNFIT[name]
+    line = json.loads(sr.json_line(item))
+    assert misfits({**line, **change}, JSON_SCHEMA) != []
+
+
+@pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
+def test_no_key_that_is_always_there_may_be_missing(item: Any) -> None:
+    whole = json.loads(sr.json_line(item))
+    for field in line_shape(type(item)).fields:
+        line = copy.copy(whole)
+        line.pop(field.name, None)
+        assert _fits(line, JSON_SCHEMA) == field.may_be_absent, field.name
+
+
+# --- what is asked for ---
+
+
+def test_every_language_has_a_schema() -> None:
+    assert [bool(schema(language)) for language in get_args(Language)] == [True] * 4
+
+
+def test_an_unknown_language_is_named_with_those_there_are() -> None:
+    with pytest.raises(sr.UsageError, match=r"^there is no schema for 'sql'; there is one for json, duckdb, polars, a"):
+        schema("sql")  # type: ignore[arg-type]
+
+
+def test_no_reader_is_imported_for_its_schema() -> None:
+    program = (
+        "import sys; from sitemap_reader.shapes import schema\n"
+        "for language in ('json', 'duckdb', 'polars', 'arrow'): schema(language)\n"
+        "print(*sorted({'duckdb', 'polars', 'pyarrow', 'aiohttp', 'asyncio'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == ""
