@@ -163,7 +163,8 @@ class Attribute:
 class Extra:
     """An element that no field of the record is for: mostly of a namespace that the protocol does not know.
 
-    `text` is all text inside, stripped. The elements inside come behind it, as Extras of their own.
+    `text` is stripped, and stands before all elements inside, which come behind it as Extras of their own. Where more
+    text stands between these, the outermost element has all that is inside.
     """
 
     namespace: str

@@ -148,7 +148,8 @@ class Builder:
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
-        vocabulary, entries = self._vocabulary, self._vocabulary.entries
+        vocabulary = self._vocabulary
+        entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
         room = max_depth - len(ancestors)  # for elements inside each other
         entry: Entry | None = None  # the open one
         stack: list[Element] = []  # the open elements in it, itself first
@@ -177,6 +178,8 @@ class Builder:
                 text.clear()
                 stack.append(entry)
             elif stack:
+                if stack[-1].tag in voids and tag in tags:
+                    raise Misplaced(f"<{tag}> begins inside of <{stack[-1].tag}>", parser.CurrentByteIndex)
                 stack.append(Element(tag, attributes, len(text)))
             else:
                 open_ancestor(name, attributes)
@@ -227,7 +230,7 @@ class Builder:
             return entry
 
         def open_ancestor(name: str, attributes: list[str]) -> None:
-            nonlocal vocabulary, entries, room
+            nonlocal vocabulary, entries, tags, voids, room
             if vocabulary.loose_entry and vocabulary[name] == vocabulary.location:
                 what = f"<{vocabulary.location}> stands outside of any entry"
                 raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
@@ -236,14 +239,16 @@ class Builder:
             ancestor = Ancestor(self._written_at(settled), attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
-            if vocabulary.loose_entry and len(ancestors) == 2 and is_core(tag := vocabulary[name]):
-                out.append(report("S10", f"<{tag[:80]}> is unknown: it is no entry", line=line(), field=tag[:80]))
+            tag = vocabulary[name]
+            if vocabulary.loose_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
+                what = "stands outside of any entry" if tag in tags else "is unknown: it is no entry"
+                out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
             if not self.root_seen:
                 namespace, _, local = name.rpartition("}")
                 self._root, self.root_seen = ancestor, True
                 vocabulary = self._vocabulary = self._open_root(namespace, local)
                 vocabulary.note = note
-                entries = vocabulary.entries
+                entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
 
         def settle() -> None:
             nonlocal settled

@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 class Tag:
     """How one tag is read, into the field of its name: by the kind of its text.
 
-    `attributes` make the value an object, {"value": ..., attribute: ...}; `many` collects every occurrence in a list;
-    `blank` is the value of one that says nothing.
+    `attributes` make the value an object, {"value": ..., attribute: ...}; `many` collects every occurrence in a list.
     """
 
     kind: Kind = text
     attributes: Mapping[str, Kind] = attrs.field(factory=dict)
     many: bool = False
-    blank: Any = None
 
 
 # What holds others -> the tags in it. A date gives two fields: itself and its precision.
@@ -83,9 +81,9 @@ TABLE: dict[str, dict[str, Tag]] = {
         "news:language": Tag(),
         "news:title": Tag(),
         "news:publication_date": Tag(date),
-        "news:keywords": Tag(names, blank=()),
-        "news:genres": Tag(names, blank=()),
-        "news:stock_tickers": Tag(names, blank=()),
+        "news:keywords": Tag(names),
+        "news:genres": Tag(names),
+        "news:stock_tickers": Tag(names),
         "news:access": Tag(),
         "news:geo_targeting": Tag(),
         "news:amp": Tag(),
@@ -93,8 +91,10 @@ TABLE: dict[str, dict[str, Tag]] = {
 }
 _FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
 _BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
-# Every tag that means nothing directly in an entry.
+# Every tag that means nothing directly in an entry, and every tag.
 PARTS = frozenset({"video:tvshow", "news:publication", *_FIELDS})
+TAGS = PARTS | {"image:image", "video:video", "news:news", "xhtml:link", "mobile:mobile"}
+_CORE_FIELDS = ("loc", "lastmod", "changefreq", "priority")
 # Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
 _CLOSED = ("image:", "video:", "news:", "mobile:")
 
@@ -107,14 +107,13 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
             _left_over(element, reading)
             continue
         field, many, read = _READERS[element.tag]
-        value = read(element, reading)
-        if value is None:
-            continue
-        if many:
-            fields.setdefault(field, []).append(value)
-        elif field in fields:
+        if field in fields and not many:
             _repeated(element, reading)
-        else:
+            continue
+        value = read(element, reading)
+        if many and value is not None:
+            fields.setdefault(field, []).append(value)
+        elif value is not None:
             fields[field] = value
     if reading.extras:
         fields["extras"] = reading.extras
@@ -126,7 +125,7 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
 
 def _image(element: Element, reading: Reading) -> Image | None:
     fields = _fields(element, reading)
-    if not any(child.tag == "image:loc" and child.text.strip() for child in element.children):
+    if "loc" not in fields:
         reading.note("S11", "an image without a location", "image:loc", element.text.strip())
     return Image(**fields) if fields.get("loc") else None
 
@@ -140,10 +139,13 @@ def _news(element: Element, reading: Reading) -> News:
 
 
 def _alternate(element: Element, reading: Reading) -> Alternate | None:
-    relation, language = element.get("rel"), element.get("hreflang")
-    if relation is None and language is not None:
+    for child in element.children:
+        _left_over(child, reading, element)
+    relations = (element.get("rel") or "").lower().split()
+    language = element.get("hreflang") or None
+    if language and not relations:
         reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
-    elif "alternate" not in (relation or "").lower().split():
+    elif "alternate" not in relations:
         _left_over(element, reading)
         return None
     target = (element.get("href") or "").strip()
@@ -151,10 +153,12 @@ def _alternate(element: Element, reading: Reading) -> Alternate | None:
         reading.note("S11", "an alternate without href", "xhtml:link", language or "")
         return None
     found = href(reading, target, "xhtml:link href")
-    return None if found is None else Alternate(language, found, element.get("media"))
+    return None if found is None else Alternate(language, found, element.get("media") or None)
 
 
 def _mobile(element: Element, reading: Reading) -> bool:
+    for child in element.children:
+        _left_over(child, reading, element)
     return True
 
 
@@ -184,23 +188,26 @@ def _settled(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, reading: Reading) -> None:
-    """Adds what the children say; of a tag that may stand once, the first counts."""
+    """Adds what the children say. Of a tag that may stand once, the first that says something counts."""
     for child in element.children:
         tag = table.get(child.tag)
         if tag is None:
             _fill_otherwise(fields, table, child, element, reading)
             continue
-        field = _FIELDS[child.tag]
-        if field in fields and not tag.many:
-            _repeated(child, reading)
+        written = _written(child, reading)
+        if not written and not any(map(child.get, tag.attributes)):
             continue
-        value = _value(tag, child, reading)
+        field = _FIELDS[child.tag]
         if tag.many:
+            value = _value(tag, written, child, reading)
             fields.setdefault(field, []).extend([] if value is None else [value])
+        elif field in fields:
+            _repeated(child, reading)
         elif tag.kind is date:
-            fields[field], fields[f"{field}_precision"] = (value.moment, value.precision) if value else (None, None)
+            found = date(reading, written, child.tag)
+            fields[field], fields[f"{field}_precision"] = (found.moment, found.precision) if found else (None, None)
         else:
-            fields[field] = value
+            fields[field] = _value(tag, written, child, reading)
 
 
 def _fill_otherwise(
@@ -208,23 +215,38 @@ def _fill_otherwise(
 ) -> None:
     """Two tags hold tags of their own: what is in a publication counts as the news element's, a show is an object."""
     place = (element.tag, child.tag)
-    if place == ("news:news", "news:publication"):
-        _fill(fields, table, child, reading)
-    elif place != ("video:video", "video:tvshow"):
+    if place not in (("news:news", "news:publication"), ("video:video", "video:tvshow")):
         _left_over(child, reading, element)
-    elif "tvshow" in fields:
+    elif child is not next(each for each in element.children if each.tag == child.tag):
         _repeated(child, reading)
+    elif child.tag == "news:publication":
+        _fill(fields, table, child, reading)
     else:
         fields["tvshow"] = {**_BLANK_SHOW, **_fields(child, reading)}
 
 
-def _value(tag: Tag, child: Element, reading: Reading) -> Any:
-    """`blank` where nothing is said."""
-    written = child.text.strip()
-    value = tag.kind(reading, written, child.tag) if written else tag.blank
-    if not tag.attributes or (value is None and not child.attributes):
+def _written(element: Element, reading: Reading) -> str:
+    """All text, inline markup and all; but not that of a tag which only slipped into it."""
+    if not element.children:
+        return element.text.strip()
+    has_strays = False
+    for child in element.children:
+        if child.tag in TAGS or child.tag in _CORE_FIELDS:
+            has_strays = True
+            what = f"<{child.tag}> stands inside of <{element.tag}>"
+            reading.note("S10", what, child.tag, element.text.strip())
+        elif not is_core(child.tag):
+            _left_over(child, reading, element)
+    return ((element.own_text if has_strays else element.text) or "").strip()
+
+
+def _value(tag: Tag, written: str, child: Element, reading: Reading) -> Any:
+    value = tag.kind(reading, written, child.tag) if written else None
+    if not tag.attributes:
         return value
-    return {"value": value, **{name: _attribute(name, kind, child, reading) for name, kind in tag.attributes.items()}}
+    found = {name: _attribute(name, kind, child, reading) for name, kind in tag.attributes.items()}
+    whole = {"value": value, **found}
+    return None if all(each is None for each in whole.values()) else whole
 
 
 def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
@@ -248,14 +270,18 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
         what = "is unknown" if tag not in PARTS else "does not belong" if inside else "stands by itself"
         where = f" in <{inside.tag}>" if inside else ""
         reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], element.text.strip())
-    if reading.extras is not None:
+    if reading.extras is not None and not is_core(tag):
         reading.extras += _extras(element)
 
 
-def _extras(element: Element) -> Iterator[Extra]:
+def _extras(element: Element, in_mixed: bool = False) -> Iterator[Extra]:
+    """The element, then those inside. Text between elements is given once, with the outermost that holds them."""
     namespace, name = clark(element.tag)
     pairs = zip(element.attributes[::2], element.attributes[1::2], strict=True)
     attributes = (Attribute("{" + name if "}" in name else name, value) for name, value in pairs)
-    yield Extra(namespace, name, element.text.strip() or None, tuple(attributes))
+    own_text = element.own_text
+    is_mixed = own_text is None
+    written = element.text if is_mixed and not in_mixed else own_text or ""
+    yield Extra(namespace, name, written.strip() or None, tuple(attributes))
     for child in element.children:
-        yield from _extras(child)
+        yield from _extras(child, in_mixed or is_mixed)

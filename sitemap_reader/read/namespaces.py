@@ -6,6 +6,8 @@ of the extensions, the RSS and Atom specifications.
 
 from __future__ import annotations
 
+import re
+
 
 def _spellings(*names: str) -> list[str]:
     """As given, over http, comes first."""
@@ -50,11 +52,17 @@ _RSS = _spellings(
     "channel.netscape.com/rdf/simple/0.9/",
     "backend.userland.com/rss2",
     "purl.org/rss/2.0/",
+    "backend.userland.com/rss",
+    "blogs.law.harvard.edu/tech/rss",
 )
 _BESIDE_FEEDS = {
     "dc": _spellings("purl.org/dc/elements/1.1/"),
     "media": _spellings("search.yahoo.com/mrss/"),
     "atom": _ATOM,
+}
+# Where the specification of Media RSS stands, and where it stood.
+_MISTAKEN_BESIDE_FEEDS = {
+    "media": _spellings("www.rssboard.org/media-rss", "video.search.yahoo.com/mrss/"),
 }
 
 
@@ -63,12 +71,25 @@ def _prefixes(*tables: dict[str, list[str]]) -> dict[str, str]:
 
 
 # Namespace -> prefix, in documents of each kind; "" makes tags core.
-MISTAKEN = frozenset(_prefixes(_MISTAKEN))
+MISTAKEN_MEDIA = frozenset(_prefixes(_MISTAKEN_BESIDE_FEEDS))
 SITEMAP = {**_prefixes(_EXTENSIONS, _MISTAKEN), **dict.fromkeys(CORE, "")}
-RSS = {**_prefixes(_BESIDE_FEEDS), **dict.fromkeys(_RSS, "")}
-ATOM = {**_prefixes(_BESIDE_FEEDS), **dict.fromkeys(_ATOM, "")}
+RSS = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_RSS, "")}
+ATOM = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_ATOM, "")}
 
 _PROPER = {prefix: names[0] for table in (_EXTENSIONS, _BESIDE_FEEDS) for prefix, names in table.items()}
+
+
+def judge(namespace: str) -> str | None:
+    """What is wrong with the namespace of an element that is not the protocol's; None: nothing that is known of."""
+    if prefix := _MISTAKEN_PREFIXES.get(namespace):
+        return f'the namespace "{namespace}" is wrong: read as {prefix} all the same'
+    if namespace not in SITEMAP and _LOOKS_LIKE_OURS.search(namespace):
+        return f'the namespace "{namespace[:200]}" is none of the extensions\': what is in it is passed over'
+    return None
+
+
+_MISTAKEN_PREFIXES = _prefixes(_MISTAKEN, _MISTAKEN_BESIDE_FEEDS)
+_LOOKS_LIKE_OURS = re.compile(r"schemas/sitemap-|/xhtml", re.IGNORECASE)
 
 
 def clark(tag: str) -> tuple[str, str]:

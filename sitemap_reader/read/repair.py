@@ -23,7 +23,6 @@ from .tokens import (
     PREFIXES,
     ROOTS,
     TEXTS,
-    VOID,
     Token,
     attributes,
     is_character,
@@ -248,7 +247,7 @@ class Straightener:
         # `<a b="c"` without an end is more likely to be empty than `<a`.
         holds_more = token.local in ROOTS or token.local in ENTRIES or token.local in CONTAINERS
         lacks_end = bool(token.rest.strip()) and not (token.is_closed or holds_more)
-        is_empty = token.rest.rstrip().endswith(b"/") or token.name in VOID or lacks_end
+        is_empty = token.rest.rstrip().endswith(b"/") or token.is_void or lacks_end
         written, is_whole = attributes(token.rest)
         read = b"<" + token.name + written + (b"/>" if is_empty else b">")
         if read != token.written:

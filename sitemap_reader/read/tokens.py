@@ -108,6 +108,13 @@ class Token(NamedTuple):
         return _ATTRIBUTES.fullmatch(self.rest) is not None
 
     @property
+    def is_void(self) -> bool:
+        """Whether a start tag's element never holds anything: its slash is missing, unless its end tag follows."""
+        is_link = self.local == b"link" and b"href" in self.rest
+        is_ours = (is_link or self.local == b"mobile") and self.next != b"</" + self.name
+        return is_ours or self.name in VOID
+
+    @property
     def is_harmless(self) -> bool:
         """Whether a stray character is only doubled, or belongs to a template."""
         return self.next in _HARMLESS

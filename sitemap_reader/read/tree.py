@@ -39,13 +39,15 @@ class Element:
     @property
     def own_text(self) -> str | None:
         """The text that stands before all children; None where more of it stands between or behind them."""
-        text = self.text
+        text, end = self.text, len(self.text)
         for child in reversed(self.children):
-            text = text.rstrip()
-            if not text.endswith(child.text.rstrip()):
+            while end and text[end - 1].isspace():
+                end -= 1
+            last = child.text.rstrip()
+            if not text.endswith(last, 0, end):
                 return None
-            text = text.removesuffix(child.text.rstrip())
-        return text
+            end -= len(last)
+        return text[:end]
 
 
 class Entry(Element):
@@ -83,8 +85,8 @@ class Vocabulary(dict[str, str]):
     The root's namespace and none are core: plain `name`. Known namespaces give `prefix:name`, whatever prefix
     the document uses ("" makes them core). Everything else stays as it is, so is never taken for a core element.
     `location` is the tag that an entry cannot do without. `loose_entry`: the entry that a location belongs to which
-    stands outside of any; such a document holds entries only. `tags` are those that are known in capitals too,
-    `mistaken` the namespaces that are read although they are wrong: `note(code, message, name)` hears of each once.
+    stands outside of any; such a document holds entries only. `tags` are those that are known in capitals too, `voids`
+    hold nothing, and `judge(namespace)` says what is wrong with one: `note(code, message, name)` hears of each once.
     """
 
     def __init__(
@@ -95,13 +97,16 @@ class Vocabulary(dict[str, str]):
         location: str,
         loose_entry: str | None = None,
         tags: frozenset[str] = frozenset(),
-        mistaken: frozenset[str] = frozenset(),
+        voids: frozenset[str] = frozenset(),
+        judge: Callable[[str], str | None] = lambda namespace: None,
     ) -> None:
         super().__init__()
         self.note: Callable[[str, str, str], None] = lambda code, message, name: None
         self.entries = entries
-        self._tags = tags
-        self._mistaken = set(mistaken)
+        self.tags = tags
+        self.voids = voids
+        self._judge = judge
+        self._judged: set[str] = set()
         self.location = location
         self.loose_entry = loose_entry
         self._namespaces = namespaces
@@ -119,12 +124,13 @@ class Vocabulary(dict[str, str]):
         namespace, _, local = name.rpartition("}")
         prefix = "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
         tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
-        if tag not in self._tags and tag.lower() in self._tags:
+        if tag not in self.tags and tag.lower() in self.tags:
             self.note("S10", f"<{tag[:80]}> was read as <{tag.lower()}>: names are in small letters", tag[:80])
             tag = tag.lower()
-        if namespace in self._mistaken and prefix:
-            self._mistaken.discard(namespace)
-            self.note("S02", f'the namespace "{namespace}" is wrong: read as {prefix} all the same', f"xmlns:{prefix}")
+        if prefix != "" and namespace not in self._judged and len(self._judged) < _MAX_NAMES:
+            self._judged.add(namespace)
+            if fault := self._judge(namespace):
+                self.note("S02", fault, local[:80])
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ..problems import report
-from .extensions import PARTS
-from .namespaces import CORE, MISTAKEN, SITEMAP
+from .extensions import TAGS
+from .namespaces import CORE, SITEMAP, judge
 from .normalise import RawEntry
 from .sniff import Format
 from .tree import Element, Entry, Vocabulary, is_core
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
 _ENTRIES = frozenset({"url", "sitemap"})
 _FIELDS = ("lastmod", "changefreq", "priority")
-_TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *PARTS})
+_TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *TAGS})
+_VOIDS = frozenset({"xhtml:link", "mobile:mobile"})
 
 
 def urlset_vocabulary(namespace: str) -> Vocabulary:
@@ -34,7 +35,9 @@ def index_vocabulary(namespace: str) -> Vocabulary:
 
 
 def _vocabulary(namespace: str, loose_entry: str) -> Vocabulary:
-    return Vocabulary(SITEMAP, namespace, _ENTRIES, "loc", loose_entry=loose_entry, tags=_TAGS, mistaken=MISTAKEN)
+    return Vocabulary(
+        SITEMAP, namespace, _ENTRIES, "loc", loose_entry=loose_entry, tags=_TAGS, voids=_VOIDS, judge=judge
+    )
 
 
 def judge_root(namespace: str, name: str) -> list[Problem]:

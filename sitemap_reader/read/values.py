@@ -78,7 +78,7 @@ def boolean(reading: Reading, text: str, field: str) -> bool | None:
     """`yes` or `no`, and what else can only mean these."""
     value = _BOOLEANS.get(text.lower())
     if value is None:
-        _unreadable(reading, text, field, "yes or no")
+        _unreadable(reading, text, field, "is not yes or no")
     return value
 
 
@@ -88,35 +88,33 @@ _BOOLEANS = {
 }
 
 
-def whole(most: int | None = None) -> Kind:
-    """A whole number from 0 to `most`."""
-    wanted = "a whole number" + ("" if most is None else f" up to {most:,}")
-
-    def read(reading: Reading, text: str, field: str) -> int | None:
-        if _WHOLE.fullmatch(text) and (value := int(text)) <= (most or value):
-            return value
-        _unreadable(reading, text, field, wanted)
-        return None
-
-    return read
+def whole(most: int = 2**63 - 1) -> Kind:
+    """A whole number from 0 to `most`; more than 64 bits have no place in a column."""
+    return _number(int, _WHOLE, "a whole number", most)
 
 
-def decimal(most: float | None = None) -> Kind:
+def decimal(most: int = 10**15) -> Kind:
     """A decimal number from 0 to `most`; a comma or an exponent is none."""
-    wanted = "a number" + ("" if most is None else f" up to {most:g}")
+    return _number(float, _DECIMAL, "a number of 0 or more", most)
 
+
+def _number(make: Callable[[str], float], form: re.Pattern[str], what: str, most: int) -> Kind:
     def read(reading: Reading, text: str, field: str) -> float | None:
-        if _DECIMAL.fullmatch(text) and (value := float(text)) <= (most or value):
+        if not form.fullmatch(text):
+            _unreadable(reading, text, field, f"is not {what}")
+        elif (value := make(text)) > most:
+            _unreadable(reading, text, field, f"is more than {most:,}")
+        else:
             return value
-        _unreadable(reading, text, field, wanted)
         return None
 
     return read
 
 
-_WHOLE = re.compile(r"[0-9]{1,18}")
-_DECIMAL = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15}")
+# As the schemas' integers and decimals may be written, at a length that somebody might write.
+_WHOLE = re.compile(r"\+?[0-9]{1,40}")
+_DECIMAL = re.compile(r"\+?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})")
 
 
-def _unreadable(reading: Reading, text: str, field: str, wanted: str) -> None:
-    reading.note("V05", f'{field} "{text[:80]}" is not {wanted}', field, text)
+def _unreadable(reading: Reading, text: str, field: str, why: str) -> None:
+    reading.note("V05", f'{field} "{text[:80]}" {why}', field, text)

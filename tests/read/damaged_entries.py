@@ -549,7 +549,10 @@ IN_RSS: Rows = [
     ),
 ]
 IN_ATOM: Rows = [
-    ("link not closed", '<entry><link href="@2"><updated>2026-11-01T00:00:00Z</updated></entry>', "...", "lost"),
+    (
+        "link not closed", '<entry><link href="@2"><updated>2026-11-01T00:00:00Z</updated></entry>', "2:lastmod",
+        '<link href="@2"> -> <link href="@2"/>',
+    ),
     ("link unquoted", "<entry><link href=@2 /></entry>", "2", '<link href=@2 /> -> <link href="@2"/>'),
     (
         "link without >", '<entry><link href="@2"\n<updated>2026-11-01T00:00:00Z</updated></entry>', "2:lastmod",
@@ -572,7 +575,10 @@ IN_ATOM: Rows = [
         '<link href="@2" href="@3"/> -> <link href="@2"/>',
     ),
     ("feed's end misspelled", "</fed>", "", "</fed> -> </feed>", "4 more"),
-    ("two links", '<entry><link rel="self" href="@3"/><link rel="alternate" href="@2"></entry>', "2 ...", "+ </link>?"),
+    (
+        "two links", '<entry><link rel="self" href="@3"/><link rel="alternate" href="@2"></entry>', "2",
+        '<link rel="alternate" href="@2"> -> <link rel="alternate" href="@2"/>',
+    ),
     ("nothing but broken", '<entry><link href="@2</entry>', "...", "lost"),
 ]
 WHOLE: Rows = [

@@ -1,0 +1,762 @@
+"""The extensions: every kind of value, every rule of an element, and entries made up at random, compared whole."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from extension_entries import (
+    CORE,
+    FIELDS_OF_AN_ENTRY,
+    HTTPS,
+    NAMESPACES,
+    SPECIMENS,
+    URL,
+    Node,
+    Prefixes,
+    elements,
+    foreign,
+    holders_in,
+    prefixes_of_a_document,
+    truth,
+    written,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sitemap_reader as sr
+from sitemap_reader.read import values
+from sitemap_reader.read.dates import Date
+from sitemap_reader.read.extensions import TABLE
+from sitemap_reader.read.values import Reading
+
+PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
+ROOT = f'xmlns="{CORE}" {PREFIXES} xmlns:f="urn:example:f"'
+EVERYTHING = Path(__file__).parent.parent.parent / "corpus" / "extensions" / "every-tag-and-attribute.xml"
+
+Fault = tuple[str, str, str]  # code, field, raw
+
+
+def listed(inside: str, *, root: str = ROOT, extras: bool = False) -> list[dict[str, Any]]:
+    """The JSON form of all that comes out of a <urlset> with this inside."""
+    document = f"<urlset {root}>{inside}</urlset>".encode()
+    return [sr.json_form(item) for item in sr.iter_parse([document], url=URL, extras=extras)]
+
+
+def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item for item in items if "type" not in item]
+
+
+def entry(inside: str, *, root: str = ROOT, extras: bool = False) -> tuple[dict[str, Any], list[Fault]]:
+    """The record of one <url> with this behind its <loc>, and all faults of the document."""
+    items = listed(f"<url><loc>https://example.com/a</loc>{inside}</url>", root=root, extras=extras)
+    (record,) = records(items)
+    faults = [(item["code"], item["field"], item["raw"]) for item in items if item.get("type") == "problem"]
+    assert items[-1]["complete"]
+    return record, faults
+
+
+def said(value: Any) -> Any:
+    """Without what is null or an empty list: what was said."""
+    if isinstance(value, dict):
+        return {key: said(each) for key, each in value.items() if each is not None and each != []}
+    return [said(each) for each in value] if isinstance(value, list) else value
+
+
+FIELDS = ("images", "videos", "news", "alternates", "mobile", "extras")
+
+
+def fields(record: dict[str, Any]) -> dict[str, Any]:
+    """What the extensions gave, without what they were silent on."""
+    return {key: said(record[key]) for key in FIELDS if key in record}
+
+
+# --- the kinds of values ---------------------------------------------------------------------------------------------
+
+KINDS = [
+    # kind, text, value, codes
+    (values.text, "a  b", "a  b", []),
+    (values.text, "0", "0", []),
+    (values.names, "a", ("a",), []),
+    (values.names, "a, b c ,d", ("a", "b c", "d"), []),
+    (values.names, ", a,,b , ", ("a", "b"), []),
+    (values.names, ",", (), []),
+    (values.names, "a;b", ("a;b",), []),
+    # URLs, as a loc
+    (values.url, HTTPS, HTTPS, []),
+    (values.url, "HTTPS://Example.com:443/b", HTTPS, []),
+    (values.url, "https://b\u00fccher.example/\u00fc", "https://xn--bcher-kva.example/%C3%BC", []),
+    (values.url, "/b", HTTPS, ["U01"]),
+    (values.url, "b", "https://example.com/maps/b", ["U01"]),
+    (values.url, "//cdn.example/b", "https://cdn.example/b", ["U01"]),
+    (values.url, "https://example.com/b#c", HTTPS, ["U08"]),
+    (values.url, "https://example.com/b c", "https://example.com/b%20c", ["U10"]),
+    (values.url, "https://example.com/" + "b" * 2028, "https://example.com/" + "b" * 2028, ["U03"]),
+    (values.url, "https://u:p@example.com/b", "https://u:p@example.com/b", ["U14"]),
+    (values.url, "javascript:void(0)", None, ["U02"]),
+    (values.url, "data:image/gif;base64,R0lG", None, ["U02"]),
+    (values.url, "ftp://example.com/b", None, ["U02"]),
+    (values.url, "https://", None, ["U15"]),
+    (values.href, HTTPS, HTTPS, []),
+    (values.href, "/b", HTTPS, ["L06"]),
+    (values.href, "/b c#d", "https://example.com/b%20c", ["L06", "U08", "U10"]),
+    (values.href, "mailto:a@example.com", None, ["U02"]),
+    # booleans
+    *((values.boolean, text, True, []) for text in ("yes", "YES", "Yes", "y", "true", "TRUE", "t", "1")),
+    *((values.boolean, text, False, []) for text in ("no", "NO", "n", "false", "False", "f", "0")),
+    *((values.boolean, text, None, ["V05"]) for text in ("on", "off", "2", "-1", "yes!", "ja", "none", "null")),
+    # whole numbers, with and without an end
+    (values.whole(), "0", 0, []),
+    (values.whole(), "007", 7, []),
+    (values.whole(), "999999999999999999", 999_999_999_999_999_999, []),
+    (values.whole(28_800), "28800", 28_800, []),
+    (values.whole(28_800), "0", 0, []),
+    (values.whole(28_800), "28801", None, ["V05"]),
+    *(
+        (values.whole(), text, None, ["V05"])
+        for text in ("-1", "1.0", "1.5", "1e3", "1,000", "1 000", "1_000", "0x10", "10:00", "PT5M", "five", "\u0663")
+    ),
+    (values.whole(), "9" * 5000, None, ["V05"]),
+    # decimals
+    (values.decimal(), "0", 0.0, []),
+    (values.decimal(), "1.99", 1.99, []),
+    (values.decimal(), ".5", 0.5, []),
+    (values.decimal(), "100000", 100_000.0, []),
+    (values.decimal(5), "5", 5.0, []),
+    (values.decimal(5), "5.000", 5.0, []),
+    (values.decimal(5), "5.1", None, ["V05"]),
+    (values.decimal(5), "0.0", 0.0, []),
+    *(
+        (values.decimal(), text, None, ["V05"])
+        for text in ("-1", "-0.1", "4,5", "1e3", "1_0", "nan", "inf", "Infinity", "4/5", "$1", "free", ".", "\u0664")
+    ),
+    (values.decimal(), "9" * 5000, None, ["V05"]),
+    # dates
+    (values.date, "2026", Date(datetime(2026, 1, 1, tzinfo=UTC), "year"), []),
+    (values.date, "2026-11-20", Date(datetime(2026, 11, 20, tzinfo=UTC), "day"), []),
+    (values.date, "2026-11-20T06:30+01:00", Date(datetime(2026, 11, 20, 5, 30, tzinfo=UTC), "minute"), []),
+    (values.date, "2026-11-31", None, ["D01"]),
+    (values.date, "20/11/2026", None, ["D01"]),
+    (values.date, "soon", None, ["D01"]),
+]
+
+
+def shown(value: object) -> str | None:
+    if isinstance(value, str):
+        return (value or "empty")[:30]
+    return getattr(value, "__qualname__", None)
+
+
+@pytest.mark.parametrize(("kind", "text", "value", "codes"), KINDS, ids=shown)
+def test_a_kind_gives_the_typed_value_or_none_and_says_what_is_wrong(
+    kind: values.Kind, text: str, value: object, codes: list[str]
+) -> None:
+    notes: list[tuple[str, str, str, str]] = []
+    found = kind(Reading(URL, lambda *note: notes.append(note)), text, "video:tag")
+    assert (found, type(found)) == (value, type(value))
+    assert [(code, field, raw) for code, _, field, raw in notes] == [(code, "video:tag", text) for code in codes]
+    assert all(message.startswith("video:tag") for _, message, _, _ in notes)
+
+
+def test_a_date_that_had_to_be_mended_is_read_and_noted() -> None:
+    notes: list[tuple[str, str, str, str]] = []
+    found = values.date(Reading(URL, lambda *note: notes.append(note)), "2026-11-20 06:30", "news:publication_date")
+    assert found is not None
+    assert (found.moment, found.precision) == (datetime(2026, 11, 20, 6, 30, tzinfo=UTC), "minute")
+    assert [(code, field, raw) for code, _, field, raw in notes] == [
+        ("D06", "news:publication_date", "2026-11-20 06:30")
+    ]
+
+
+def test_the_dialect_of_feeds_takes_their_dates_without_a_note() -> None:
+    def note(code: str, message: str, field: str, raw: str) -> None:
+        pytest.fail(message)
+
+    found = values.date(Reading(URL, note, date_dialect="rss"), "Fri, 20 Nov 2026 06:30:00 GMT", "x")
+    assert found is not None
+    assert found.precision == "second"
+
+
+@pytest.mark.parametrize("kind", [values.url, values.href])
+def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.Kind) -> None:
+    notes: list[str] = []
+    assert kind(Reading(None, lambda code, *rest: notes.append(code)), "/b", "x") is None
+    assert notes == ["L06" if kind is values.href else "U01"]
+
+
+# --- the one document that holds everything --------------------------------------------------------------------------
+
+
+def written_tags(tag: str) -> list[str]:
+    return re.findall(rf"<{tag}\b[^>]*>", EVERYTHING.read_text("utf-8"))
+
+
+def test_the_document_of_everything_holds_every_row_of_the_table() -> None:
+    rows = [(tag, row) for holder in TABLE.values() for tag, row in holder.items()]
+    assert len(rows) == 43
+    for tag, row in rows:
+        written = written_tags(tag)
+        assert written, tag
+        assert len(written) > 1 or not row.many, f"{tag} may be repeated"
+        for name in row.attributes:
+            assert any(f' {name}="' in start for start in written), (tag, name)
+    for tag in (*TABLE, "news:publication", "xhtml:link", "mobile:mobile"):
+        assert written_tags(tag), tag
+    for name in ("rel", "hreflang", "href", "media"):
+        assert any(f' {name}="' in start for start in written_tags("xhtml:link")), name
+
+
+def test_the_document_of_everything_leaves_no_field_of_a_record_without_a_value() -> None:
+    (record,) = sr.parse(EVERYTHING.read_bytes(), url=URL).urls
+    assert record.videos[0].tvshow
+    holders: list[tuple[Any, ...]] = [record.images, record.videos, (record.news,), record.alternates]
+    for same in holders:
+        for field in attrs.fields(type(same[0])):
+            assert any(getattr(one, field.name) not in (None, (), False) for one in same), field.name
+    assert None not in record.videos[0].tvshow.values()
+    assert record.mobile
+    assert record.problems == ()
+
+
+# --- entries made up at random ---------------------------------------------------------------------------------------
+
+
+def test_every_row_of_the_table_has_a_specimen() -> None:
+    assert {holder: set(tags) for holder, tags in SPECIMENS.items()} == {
+        holder: set(tags) for holder, tags in TABLE.items()
+    }
+    for holder, tags in SPECIMENS.items():
+        for tag, specimen in tags.items():
+            row = TABLE[holder][tag]
+            assert (set(row.attributes), row.many) == (set(specimen.attributes), specimen.many), tag
+
+
+@settings(max_examples=250, deadline=None)
+@given(elements(), prefixes_of_a_document(), st.data())
+def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
+    found: list[tuple[str, Node, Any]], naming: tuple[Prefixes, str], data: st.DataObject
+) -> None:
+    prefixes, root = naming
+    parts = [written(node, prefixes) for _, node, _ in found]
+    for field in FIELDS_OF_AN_ENTRY:
+        parts.insert(data.draw(st.integers(0, len(parts))), field)
+    *items, outcome = listed(f"<url>{''.join(parts)}</url>", root=root)
+    assert items == [truth(found)]
+    assert (outcome["complete"], outcome["problems"]) == (True, {})
+
+
+@settings(max_examples=150, deadline=None)
+@given(elements(), prefixes_of_a_document(), st.data())
+def test_foreign_elements_anywhere_change_nothing_else_in_the_record(
+    found: list[tuple[str, Node, Any]], naming: tuple[Prefixes, str], data: st.DataObject
+) -> None:
+    prefixes, root = naming
+    places: list[list[Node]] = [holder.children for _, node, _ in found for holder in holders_in(node)]
+    entry: list[Node | str] = [*FIELDS_OF_AN_ENTRY, *(node for _, node, _ in found)]
+    everywhere: list[list[Any]] = [entry, *places]
+    for stranger in data.draw(st.lists(foreign(), min_size=1, max_size=4)):
+        place = data.draw(st.sampled_from(everywhere))
+        place.insert(data.draw(st.integers(0, len(place))), stranger)
+    inside = "".join(each if isinstance(each, str) else written(each, prefixes) for each in entry)
+    for extras in (False, True):
+        *items, outcome = listed(f"<url>{inside}</url>", root=root, extras=extras)
+        (record,) = items
+        strangers = record.pop("extras", [])
+        assert bool(strangers) is extras
+        assert {each["namespace"] for each in strangers} <= {
+            "urn:example:f",
+            "urn:example:g",
+            *("", CORE),  # the protocol's own, inside of them
+            *NAMESPACES.values(),
+        }
+        assert record == truth(found)
+        assert outcome["problems"] == {}
+
+
+CORPUS = sorted(EVERYTHING.parent.glob("*.xml"))
+
+
+@pytest.mark.parametrize("document", CORPUS, ids=lambda path: path.stem)
+def test_extras_change_nothing_but_the_extras(document: Path) -> None:
+    plain, more = (
+        [sr.json_form(item) for item in sr.iter_parse([document.read_bytes()], url=URL, extras=extras)]
+        for extras in (False, True)
+    )
+    assert [{key: value for key, value in item.items() if key != "extras"} for item in more] == plain
+    assert all("extras" not in item for item in plain)
+
+
+# --- rules of single elements ----------------------------------------------------------------------------------------
+
+IMAGE = "<image:image><image:loc>https://example.com/1.jpg</image:loc></image:image>"
+AN_IMAGE = {"images": [{"loc": "https://example.com/1.jpg"}]}
+
+
+def link(attributes: str) -> str:
+    return f"<xhtml:link {attributes}/>"
+
+
+RULES = {
+    # what is there, and says nothing
+    "a video that holds nothing is a video": ("<video:video/>", {"videos": [{}]}, []),
+    "a news element that holds nothing is news": ("<news:news/>", {"news": {}}, []),
+    "a show that holds nothing is a show": (
+        "<video:video><video:tvshow/></video:video>",
+        {"videos": [{"tvshow": {}}]},
+        [],
+    ),
+    "an image that holds nothing has no location": ("<image:image/>", {}, [("S11", "image:loc", "")]),
+    "an image whose location is blank has none": (
+        "<image:image><image:loc> </image:loc></image:image>",
+        {},
+        [("S11", "image:loc", "")],
+    ),
+    "an image whose location is unusable is none, and that is said once": (
+        "<image:image><image:loc>data:x</image:loc></image:image>",
+        {},
+        [("U02", "image:loc", "data:x")],
+    ),
+    "blank tags and attributes say nothing": (
+        '<video:video><video:duration/><video:title> </video:title><video:tag/><video:price/>'
+        '<video:player_loc allow_embed="" autoplay=" ">https://example.com/p</video:player_loc></video:video>',
+        {"videos": [{"player_loc": {"value": "https://example.com/p"}}]},
+        [],
+    ),
+    # objects
+    "a tag with attributes is an object, also without any": (
+        "<video:video><video:uploader>Alma</video:uploader></video:video>",
+        {"videos": [{"uploader": {"value": "Alma"}}]},
+        [],
+    ),
+    "an attribute alone is kept": (
+        '<video:video><video:price currency="EUR"/></video:video>',
+        {"videos": [{"price": [{"currency": "EUR"}]}]},
+        [],
+    ),
+    "an unreadable value leaves its attributes": (
+        '<video:video><video:price currency="EUR">free</video:price></video:video>',
+        {"videos": [{"price": [{"currency": "EUR"}]}]},
+        [("V05", "video:price", "free")],
+    ),
+    "an unreadable attribute leaves the value": (
+        '<video:video><video:content_segment_loc duration="x">https://example.com/s</video:content_segment_loc>'
+        "</video:video>",
+        {"videos": [{"content_segment_loc": [{"value": "https://example.com/s"}]}]},
+        [("V05", "video:content_segment_loc duration", "x")],
+    ),
+    # repeated
+    "of a tag that may stand once, the first counts": (
+        "<video:video><video:duration>60</video:duration><video:duration>61</video:duration></video:video>",
+        {"videos": [{"duration": 60}]},
+        [("S10", "video:duration", "61")],
+    ),
+    "of two shows, the first counts whole": (
+        "<video:video><video:tvshow><video:show_title>A</video:show_title></video:tvshow>"
+        "<video:tvshow><video:season_number>2</video:season_number></video:tvshow></video:video>",
+        {"videos": [{"tvshow": {"show_title": "A"}}]},
+        [("S10", "video:tvshow", "2")],
+    ),
+    "of two news elements, the first counts whole": (
+        "<news:news><news:title>A</news:title></news:news><news:news><news:access>B</news:access></news:news>",
+        {"news": {"title": "A"}},
+        [("S10", "news:news", "B")],
+    ),
+    "mobile twice is mobile": ("<mobile:mobile/><mobile:mobile/>", {"mobile": True}, [("S10", "mobile:mobile", "")]),
+    # in the wrong place
+    "an unknown tag of a known schema": (
+        "<image:image><image:loc>https://example.com/1.jpg</image:loc><image:width>9</image:width></image:image>",
+        AN_IMAGE,
+        [("S10", "image:width", "9")],
+    ),
+    "the protocol's own tags mean nothing in an extension": (
+        "<image:image><image:loc>https://example.com/1.jpg</image:loc><title>T</title></image:image>",
+        AN_IMAGE,
+        [("S10", "title", "T")],
+    ),
+    "an image without its own location does not take the protocol's": (
+        "<image:image><loc>https://example.com/1.jpg</loc></image:image>",
+        {},
+        [("S10", "loc", "https://example.com/1.jpg"), ("S11", "image:loc", "https://example.com/1.jpg")],
+    ),
+    "an entry inside an extension is none": (
+        "<video:video><url><loc>https://example.com/b</loc></url></video:video>",
+        {"videos": [{}]},
+        [("S10", "url", "https://example.com/b")],
+    ),
+    "a tag of another extension": (
+        f"<video:video>{IMAGE}</video:video>",
+        {"videos": [{}]},
+        [("S10", "image:image", "https://example.com/1.jpg")],
+    ),
+    "a tag by itself": ("<video:title>T</video:title>", {}, [("S10", "video:title", "T")]),
+    "a show by itself": ("<video:tvshow/>", {}, [("S10", "video:tvshow", "")]),
+    "a publication by itself": ("<news:publication/>", {}, [("S10", "news:publication", "")]),
+    # news
+    "name and language are read without their publication": (
+        "<news:news><news:name>N</news:name><news:language>en</news:language></news:news>",
+        {"news": {"name": "N", "language": "en"}},
+        [],
+    ),
+    "a list of nothing is empty": ("<news:news><news:keywords> , ,</news:keywords></news:news>", {"news": {}}, []),
+    # links
+    "rel in capitals": (link(f'rel="ALTERNATE" href="{HTTPS}"'), {"alternates": [{"href": HTTPS}]}, []),
+    "rel with several values": (link(f'rel="a Alternate" href="{HTTPS}"'), {"alternates": [{"href": HTTPS}]}, []),
+    "no rel, but hreflang": (
+        link(f'hreflang="de" href="{HTTPS}"'),
+        {"alternates": [{"hreflang": "de", "href": HTTPS}]},
+        [("S10", "xhtml:link", "de")],
+    ),
+    "neither rel nor hreflang": (link(f'href="{HTTPS}"'), {}, []),
+    "rel of another kind": (link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, []),
+    "amphtml is no alternate": (link(f'rel="amphtml" href="{HTTPS}"'), {}, []),
+    "rel that only begins like it": (link(f'rel="alternates" href="{HTTPS}"'), {}, []),
+    "no href": (link('rel="alternate" hreflang="de"'), {}, [("S11", "xhtml:link", "de")]),
+    "a blank href": (link('rel="alternate" href=" "'), {}, [("S11", "xhtml:link", "")]),
+    "an unusable href": (link('rel="alternate" href="data:x"'), {}, [("U02", "xhtml:link href", "data:x")]),
+    "a relative href": (
+        link('rel="alternate" href="/b"'),
+        {"alternates": [{"href": HTTPS}]},
+        [("L06", "xhtml:link href", "/b")],
+    ),
+    "hreflang as written": (
+        link(f'rel="alternate" hreflang="EN_uk" href="{HTTPS}"'),
+        {"alternates": [{"hreflang": "EN_uk", "href": HTTPS}]},
+        [],
+    ),
+    "another tag of XHTML": ('<xhtml:meta name="a"/>', {}, []),
+    # others
+    "PageMap": (f'<PageMap xmlns="{NAMESPACES["image"].replace("image/1.1", "pagemap/1.0")}"><x/></PageMap>', {}, []),
+    "an unknown namespace": ("<f:image><f:loc>https://example.com/1.jpg</f:loc></f:image>", {}, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("inside", "expected", "faults"), RULES.values(), ids=RULES)
+def test_an_element_is_read_by_its_rule(inside: str, expected: dict[str, Any], faults: list[Fault]) -> None:
+    record, found = entry(inside)
+    assert (fields(record), found) == (expected, faults)
+
+
+AN_X = {"namespace": "urn:example:f", "name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "extras"),
+    [
+        ("<f:x/>", [AN_X]),
+        (
+            '<f:x a="1" f:b="2" xml:lang="de"> t </f:x>',
+            [
+                {
+                    "namespace": "urn:example:f",
+                    "name": "x",
+                    "text": "t",
+                    "attributes": [
+                        {"name": "a", "value": "1"},
+                        {"name": "{urn:example:f}b", "value": "2"},
+                        {"name": "{http://www.w3.org/XML/1998/namespace}lang", "value": "de"},
+                    ],
+                }
+            ],
+        ),
+        (
+            "<f:x>a<f:y>b</f:y> <f:z/></f:x>",
+            [
+                {"namespace": "urn:example:f", "name": "x", "text": "a"},
+                {"namespace": "urn:example:f", "name": "y", "text": "b"},
+                {"namespace": "urn:example:f", "name": "z"},
+            ],
+        ),
+        (
+            "<f:x>a<f:y>b<f:z>c</f:z>d</f:y>e</f:x>",
+            [
+                {"namespace": "urn:example:f", "name": "x", "text": "abcde"},
+                {"namespace": "urn:example:f", "name": "y"},
+                {"namespace": "urn:example:f", "name": "z", "text": "c"},
+            ],
+        ),
+        ("<video:video><f:x/></video:video>", [AN_X]),
+        ("<video:video><video:tvshow><f:x/></video:tvshow></video:video>", [AN_X]),
+        ("<news:news><news:publication><f:x/></news:publication></news:news>", [AN_X]),
+        ("<image:image><f:x/></image:image>", [AN_X]),
+        (
+            '<xhtml:link rel="amphtml" href="https://example.com/amp"/>',
+            [
+                {
+                    "namespace": NAMESPACES["xhtml"],
+                    "name": "link",
+                    "attributes": [
+                        {"name": "rel", "value": "amphtml"},
+                        {"name": "href", "value": "https://example.com/amp"},
+                    ],
+                }
+            ],
+        ),
+        (
+            "<video:video><video:studio>S</video:studio></video:video>",
+            [{"namespace": NAMESPACES["video"], "name": "studio", "text": "S"}],
+        ),
+        ('<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><x/></PageMap>', None),
+        (IMAGE, None),
+        (link('rel="alternate" hreflang="de"'), None),
+    ],
+)  # fmt: skip
+def test_what_no_field_is_for_comes_out_where_it_is_wanted(inside: str, extras: list[dict[str, Any]] | None) -> None:
+    assert fields(entry(inside, extras=True)[0]).get("extras") == extras
+    assert "extras" not in entry(inside)[0]
+
+
+def test_extras_of_one_entry_are_not_those_of_the_next() -> None:
+    first, second, third = records(
+        listed(
+            "<url><loc>https://example.com/1</loc><f:x/></url><url><loc>https://example.com/2</loc></url>"
+            "<url><loc>https://example.com/3</loc><f:y/></url>",
+            extras=True,
+        )
+    )
+    assert [each["name"] for each in first["extras"]] == ["x"]
+    assert "extras" not in second
+    assert [each["name"] for each in third["extras"]] == ["y"]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_mistaken_namespace_is_read_and_said_once(scheme: str, end: str) -> None:
+    wrong = f"{scheme}://www.sitemaps.org/schemas/sitemap-image/1.1{end}"
+    one = f"<url><loc>https://example.com/a</loc>{IMAGE * 2}</url>"
+    items = listed(one * 3, root=f'xmlns="{CORE}" xmlns:image="{wrong}"')
+    assert [len(record["images"]) for record in records(items)] == [2, 2, 2]
+    assert items[-1]["problems"] == {"S02": 1}
+    assert wrong in items[0]["message"]
+
+
+def test_extensions_of_a_sitemap_mean_nothing() -> None:
+    items = listed(f"<sitemap><loc>https://example.com/b.xml</loc>{IMAGE}<f:x/></sitemap>", extras=True)
+    assert [item.get("type") for item in items] == ["sitemap", "outcome"]
+
+
+def test_a_relative_image_of_a_document_without_a_url_is_none() -> None:
+    image = "<image:image><image:loc>/1.jpg</image:loc></image:image>"
+    document = f"<urlset {ROOT}><url><loc>https://example.com/a</loc>{image}</url></urlset>"
+    (record,) = sr.parse(document.encode()).urls
+    assert record.images == ()
+    assert [(each.code, each.raw) for each in record.problems] == [("U01", "/1.jpg")]
+
+
+# --- damage ----------------------------------------------------------------------------------------------------------
+
+VIDEO = "<video:video><video:title>A film</video:title><video:duration>1200</video:duration></video:video>"
+
+
+@pytest.mark.parametrize("cut", range(len(VIDEO) + 1))
+def test_a_video_that_was_cut_is_not_read_in_part(cut: int) -> None:
+    document = f"<urlset {ROOT}><url><loc>https://example.com/a</loc>{IMAGE}{VIDEO[:cut]}".encode()
+    result = sr.parse(document, url=URL)
+    (record,) = result.urls
+    assert [image.loc for image in record.images] == ["https://example.com/1.jpg"]
+    if record.videos:
+        assert cut >= len(VIDEO) - len("</video:video>")
+        assert (record.videos[0].title, record.videos[0].duration) == ("A film", 1200)
+    assert not result.outcome.complete
+    assert result.outcome.problems == {"S01": 1}
+
+
+DAMAGE = {
+    "raw ampersand": (
+        "<video:video><video:title>Salt & Pepper</video:title></video:video>",
+        {"videos": [{"title": "Salt & Pepper"}]},
+    ),
+    "entity of HTML": (
+        "<video:video><video:title>a &eacute;</video:title></video:video>",
+        {"videos": [{"title": "a \u00e9"}]},
+    ),
+    "duration not closed": (
+        "<video:video><video:duration>60<video:rating>4</video:rating></video:video>",
+        {"videos": [{"duration": 60, "rating": 4.0}]},
+    ),
+    "location not closed": (
+        "<image:image><image:loc>https://example.com/1.jpg<image:title>T</image:title></image:image>",
+        {"images": [{"loc": "https://example.com/1.jpg", "title": "T"}]},
+    ),
+    "caption not closed": (
+        "<image:image><image:loc>https://example.com/1.jpg</image:loc><image:caption>C</image:image>",
+        {"images": [{"loc": "https://example.com/1.jpg", "caption": "C"}]},
+    ),
+    "image not closed": (f"{IMAGE.removesuffix('</image:image>')}{IMAGE}", {"images": AN_IMAGE["images"] * 2}),
+    "raw ampersand in href": (
+        link('rel="alternate" hreflang="de" href="https://example.com/?a=1&copy=2"'),
+        {"alternates": [{"hreflang": "de", "href": "https://example.com/?a=1&copy=2"}]},
+    ),
+    "no quotes": (
+        "<video:video><video:player_loc allow_embed=no>https://example.com/p</video:player_loc></video:video>",
+        {"videos": [{"player_loc": {"value": "https://example.com/p", "allow_embed": False}}]},
+    ),
+    "control character in a number": (
+        "<video:video><video:duration>6\x010</video:duration></video:video>",
+        {"videos": [{}]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("inside", "expected"), DAMAGE.values(), ids=DAMAGE)
+def test_damage_inside_an_extension_is_mended_and_said(inside: str, expected: dict[str, Any]) -> None:
+    record, faults = entry(inside)
+    assert fields(record) == expected
+    assert "S01" in {code for code, _, _ in faults}
+
+
+@pytest.mark.parametrize("prefix", NAMESPACES)
+def test_a_usual_prefix_that_is_not_declared_means_what_it_usually_means(prefix: str) -> None:
+    inside = {
+        "image": IMAGE,
+        "video": VIDEO,
+        "news": "<news:news><news:title>T</news:title></news:news>",
+        "mobile": "<mobile:mobile/>",
+        "xhtml": link(f'rel="alternate" href="{HTTPS}"'),
+    }[prefix]
+    bare, faults = entry(inside, root=f'xmlns="{CORE}"')
+    assert fields(bare) == fields(entry(inside)[0]) != {}
+    assert [code for code, _, _ in faults] == ["S01"]
+
+
+def test_twenty_thousand_images_of_an_entry_all_come_out() -> None:
+    urls = [f"https://example.com/{number}.jpg" for number in range(20_000)]
+    record, faults = entry("".join(f"<image:image><image:loc>{url}</image:loc></image:image>" for url in urls))
+    assert [image["loc"] for image in record["images"]] == urls
+    assert faults == []
+
+
+def test_ten_thousand_foreign_namespaces_do_no_harm() -> None:
+    many = "".join(f'<x xmlns="urn:example:{n}"/>' for n in range(10_100))
+    record, faults = entry(many + IMAGE, extras=True)
+    assert [each["namespace"] for each in record["extras"]] == [f"urn:example:{n}" for n in range(10_100)]
+    assert (len(record["images"]), faults) == (1, [])
+
+
+# --- tags in places where they do not belong ------------------------------------------------------------------------
+
+
+def test_an_extension_inside_of_loc_is_no_part_of_it() -> None:
+    items = listed(f"<url><loc>https://example.com/a{IMAGE}</loc></url>")
+    assert [record["loc"] for record in records(items)] == ["https://example.com/a"]
+    assert items[-1]["problems"] == {"S10": 1}
+
+
+@pytest.mark.parametrize(
+    ("inside", "wrong"),
+    [
+        (
+            "<video:video><video:duration>60<video:rating>4</video:rating></video:duration></video:video>",
+            {"videos": [{"duration": 604}]},
+        ),
+        (
+            "<image:image><image:loc>https://example.com/i.jpg<image:title>T</image:title></image:loc></image:image>",
+            {"images": [{"loc": "https://example.com/i.jpgT"}]},
+        ),
+    ],
+    ids=["number", "URL"],
+)
+def test_a_tag_inside_of_another_is_no_part_of_its_value(inside: str, wrong: dict[str, Any]) -> None:
+    record, faults = entry(inside)
+    assert fields(record) != wrong
+    assert "S10" in {code for code, _, _ in faults}
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<image:image><image:loc/><image:loc>https://example.com/1.jpg</image:loc></image:image>", AN_IMAGE),
+        ("<video:video><video:title/><video:title>T</video:title></video:video>", {"videos": [{"title": "T"}]}),
+        ("<news:news><news:keywords/><news:keywords>a</news:keywords></news:news>", {"news": {"keywords": ["a"]}}),
+    ],
+)
+def test_of_a_repeated_tag_the_first_that_says_something_counts(inside: str, expected: dict[str, Any]) -> None:
+    assert fields(entry(inside)[0]) == expected
+
+
+def test_of_two_publications_the_first_counts_whole() -> None:
+    record, _ = entry(
+        "<news:news><news:publication><news:name>A</news:name></news:publication>"
+        "<news:publication><news:name>B</news:name><news:language>de</news:language></news:publication></news:news>"
+    )
+    assert fields(record) == {"news": {"name": "A"}}
+
+
+@pytest.mark.parametrize("attribute", ['currency=""', 'f:vat="20"'])
+def test_a_tag_that_says_nothing_is_no_object(attribute: str) -> None:
+    assert fields(entry(f"<video:video><video:price {attribute}/></video:video>")[0]) == {"videos": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (values.decimal(5), "3.6666666666666665", 11 / 3),
+        (values.decimal(5), "4.", 4.0),
+        (values.decimal(5), "+4.5", 4.5),
+        (values.whole(28_800), "+600", 600),
+    ],
+)
+def test_every_number_of_the_schema_is_read(kind: values.Kind, text: str, value: float) -> None:
+    notes: list[str] = []
+    assert kind(Reading(URL, lambda *note: notes.append(note[0])), text, "video:rating") == value
+    assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<image:Image><image:Loc>https://example.com/1.jpg</image:Loc></image:Image>", AN_IMAGE),
+        ("<video:VIDEO><video:title>T</video:title></video:VIDEO>", {"videos": [{"title": "T"}]}),
+        ("<news:News/>", {"news": {}}),
+        ("<mobile:Mobile/>", {"mobile": True}),
+        (f'<xhtml:Link rel="alternate" href="{HTTPS}"/>', {"alternates": [{"href": HTTPS}]}),
+    ],
+)
+def test_what_holds_tags_is_known_in_capitals_as_they_are(inside: str, expected: dict[str, Any]) -> None:
+    record, faults = entry(inside)
+    assert fields(record) == expected
+    assert {code for code, _, _ in faults} == {"S10"}
+
+
+@pytest.mark.parametrize("holder", [f'xhtml:link rel="alternate" hreflang="de" href="{HTTPS}"', "mobile:mobile"])
+def test_what_slipped_into_an_element_that_holds_nothing_counts_as_behind_it(holder: str) -> None:
+    record, faults = entry(f"<{holder}><lastmod>2026-11-20</lastmod><f:x/></{holder.split()[0]}>", extras=True)
+    assert (record["lastmod_precision"], [each["name"] for each in record["extras"]]) == ("day", ["x"])
+    assert {code for code, _, _ in faults} == {"S01"}
+
+
+@pytest.mark.parametrize("holder", [f'xhtml:link rel="alternate" hreflang="de" href="{HTTPS}"', "mobile:mobile"])
+def test_a_foreign_element_in_one_that_holds_nothing_comes_out(holder: str) -> None:
+    record, faults = entry(f"<{holder}><f:x/></{holder.split()[0]}>", extras=True)
+    assert ([each["name"] for each in record["extras"]], faults) == (["x"], [])
+
+
+def test_a_foreign_element_inside_a_text_comes_out() -> None:
+    record, _ = entry("<video:video><video:title>A <f:b>film</f:b></video:title></video:video>", extras=True)
+    assert [each["name"] for each in record["extras"]] == ["b"]
+
+
+def test_links_that_are_not_closed_are_all_read() -> None:
+    links = [f'<xhtml:link rel="alternate" hreflang="{code}" href="{HTTPS}">' for code in ("de", "fr")]
+    record, _ = entry("".join(links))
+    assert [each["hreflang"] for each in record["alternates"]] == ["de", "fr"]
+
+
+def test_many_links_that_are_not_closed_do_not_stop_the_document() -> None:
+    links = "".join(f'<xhtml:link rel="alternate" hreflang="l{n}" href="https://example.com/{n}">' for n in range(70))
+    items = listed(f"<url><loc>https://example.com/a</loc>{links}</url><url><loc>https://example.com/b</loc></url>")
+    assert [record["loc"] for record in records(items)] == ["https://example.com/a", "https://example.com/b"]
+
+
+@pytest.mark.parametrize("stray", [IMAGE, VIDEO, link(f'rel="alternate" href="{HTTPS}"')])
+def test_an_extension_outside_of_entries_is_noted(stray: str) -> None:
+    items = listed(f"<url><loc>https://example.com/a</loc></url>{stray}")
+    assert items[-1]["problems"] == {"S10": 1}
+
+
+def test_a_core_tag_is_no_extra() -> None:
+    record, faults = entry("<video:video><title>T</title></video:video>", extras=True)
+    assert ("extras" in record, faults) == (False, [("S10", "title", "T")])
