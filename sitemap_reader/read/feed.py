@@ -1,120 +1,109 @@
 """RSS 0.9x, 1.0, 2.0 and Atom 0.3, 1.0 as sitemaps: items of the tree -> raw entries.
 
-The channel's own link, image and date belong to no item, and never come here. Media RSS comes out as images and
-videos. Sources: RSS 2.0 specification, RFC 4287 (Atom), Media RSS 1.5.1.
+The channel's own link, image, date and media belong to no item, and never come here. Nor does an item's own text
+(title, description, author): what goes on as an extension is of another namespace. Sources: the specifications of
+RSS 0.90 to 2.0, RFC 4287 (Atom).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .namespaces import ATOM, RSS
+from ..problems import report
+from .mediarss import media_extensions
+from .namespaces import ATOM, RSS, judge_mistaken
 from .normalise import RawEntry
-from .tree import XML_BASE, Element, Entry, Vocabulary
+from .tree import XML_BASE, Element, Entry, Vocabulary, is_core
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from ..problems import Problem
 
-# The first of these that an item has is its date.
+# The first of these that says anything is the item's date. One that cannot be read is a fault of the feed's: another,
+# which means something else, does not take its place.
 _RSS_DATES = ("pubDate", "dc:date", "atom:updated")
 _ATOM_DATES = ("updated", "modified", "published", "issued")
+# RFC 4287 4.2.7.2: a registered name stands for the IRI.
+_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    return Vocabulary(RSS, namespace, frozenset({"item"}), "link")
+    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", judge=judge_mistaken)
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link")
+    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", judge=judge_mistaken)
 
 
 def rss_entries(item: Entry) -> list[RawEntry]:
-    """An item's `link`, else a `guid` that is not declared to be no permalink."""
-    link = _first_text(item, "link")
-    if not link:
-        guids = [child for child in item.children if child.tag == "guid"]
-        link = next((_text(guid) for guid in guids if _is_permalink(guid)), "")
-    return [_raw(item, link, _RSS_DATES, _bases(item, "link", "guid"))]
+    """An item's first `link` that says anything, else a `guid` that is not declared to be no permalink."""
+    links = [child for child in item.children if child.tag == "link" and _text(child)]
+    link = links[0] if links else next((child for child in item.children if _is_permalink(child)), None)
+    loc = _text(link) if link else ""
+    problems = list(item.problems)
+    other = next((text for each in links if (text := _text(each)) != loc), None)
+    if other:
+        what = "<link> is repeated: the first counts"
+        problems.append(report("S10", what, line=item.line, field="link", raw=other))
+    return _raw(item, link, loc, _RSS_DATES, problems)
 
 
-def _is_permalink(guid: Element) -> bool:
+def _is_permalink(child: Element) -> bool:
     """RSS 2.0: true unless declared otherwise; but `post-17` is an identifier whatever it is declared as."""
-    declared = (guid.get("isPermaLink") or "true").lower() != "false"
-    return declared and _text(guid).lower().startswith(("http://", "https://"))
+    if child.tag != "guid" or not _text(child).lower().startswith(("http://", "https://")):
+        return False
+    pairs = zip(child.attributes[::2], child.attributes[1::2], strict=True)
+    return not any(name.lower() == "ispermalink" and value.strip().lower() == "false" for name, value in pairs)
 
 
 def atom_entries(entry: Entry) -> list[RawEntry]:
-    """An entry's first link with `rel=alternate` or none (RFC 4287 4.2.7.2)."""
-    for child in entry.children:
-        if child.tag == "link" and (child.get("rel") or "alternate").lower() == "alternate":
-            own = child.get(XML_BASE)
-            bases = (*_bases(entry), *((own,) if own else ()))
-            return [_raw(entry, (child.get("href") or "").strip(), _ATOM_DATES, bases)]
-    return [_raw(entry, "", _ATOM_DATES, ())]
+    """An entry's first link to an alternate (RFC 4287 4.2.7.2); those of its `source` are another feed's."""
+    link = next((child for child in entry.children if _is_alternate(child)), None)
+    loc = _href(link) if link else ""
+    return _raw(entry, link, loc, _ATOM_DATES, list(entry.problems))
 
 
-def _raw(item: Entry, link: str, dates: tuple[str, ...], bases: tuple[str, ...]) -> RawEntry:
-    raw = RawEntry("url", link or None, item.line, bases=bases, problems=list(item.problems), date_dialect="rss")
-    if item.is_cut:  # what it lacks may be the date that counts
+def _is_alternate(child: Element) -> bool:
+    """A link without `rel` is one."""
+    return (
+        child.tag == "link" and (child.get("rel") or "alternate").strip().lower() in _ALTERNATE and bool(_href(child))
+    )
+
+
+def _raw(
+    item: Entry, link: Element | None, loc: str, dates: tuple[str, ...], problems: list[Problem]
+) -> list[RawEntry]:
+    if item.is_cut:  # what is missing may be the date that counts
         dates = dates[:1]
-    raw.lastmod = next((text for tag in dates if (text := _first_text(item, tag))), None)
-    raw.extensions = list(_media(item))
-    return raw
+    raw = RawEntry("url", loc or None, item.line, bases=_bases(item), problems=problems, date_dialect="rss")
+    raw.loc_base = link.get(XML_BASE) if link else None
+    # Atom has IRI references (RFC 4287 4.2.7.1), and who writes an xml:base means them to be relative.
+    raw.relative = "allowed" if item.tag == "entry" or raw.bases or raw.loc_base else "noted"
+    date = next((child for tag in dates for child in item.children if child.tag == tag and _text(child)), None)
+    raw.lastmod = _text(date) if date else None
+    if not item.is_cut:  # what is missing may say what the media are
+        raw.extensions = _extensions(item, date, problems)
+    return [raw]
+
+
+def _extensions(item: Entry, date: Element | None, problems: list[Problem]) -> list[Element]:
+    """The item's elements of other namespaces, those of Media RSS in the words of the sitemap extensions."""
+    foreign = [child for child in item.children if not is_core(child.tag) and child is not date]
+    if any(child.tag.startswith("media:") for child in foreign):
+        return media_extensions(item, foreign, problems)
+    return foreign
 
 
 def _text(element: Element) -> str:
     return element.text.strip()
 
 
-def _first_text(item: Element, tag: str) -> str:
-    return next((_text(child) for child in item.children if child.tag == tag and _text(child)), "")
+def _href(link: Element) -> str:
+    return (link.get("href") or "").strip()
 
 
-def _bases(item: Entry, *tags: str) -> tuple[str, ...]:
-    """xml:base of the item and of its first child among `tags`, behind the ancestors'."""
-    own = [item.get(XML_BASE)]
-    own += [child.get(XML_BASE) for child in item.children if child.tag in tags][:1]
-    return (*item.bases, *(base for base in own if base))
-
-
-def _media(item: Entry) -> Iterator[Element]:
-    """Media RSS, said in the words of the sitemap extensions."""
-    for child in item.children:
-        if child.tag in ("media:content", "media:group"):
-            contents = child.children if child.tag == "media:group" else [child]
-            for content in contents:
-                yield from _media_content(content, child, item)
-
-
-def _media_content(content: Element, group: Element, item: Element) -> Iterator[Element]:
-    url = content.get("url")
-    medium = content.get("medium") or (content.get("type") or "").partition("/")[0]
-    if content.tag != "media:content" or not url or medium not in ("image", "video"):
-        return
-    places = (content, group, item)
-    title = _nearest(places, "media:title")
-    description = _nearest(places, "media:description")
-    if medium == "image":
-        parts = [("image:loc", url), ("image:title", title), ("image:caption", description)]
-    else:
-        parts = [
-            ("video:thumbnail_loc", _nearest(places, "media:thumbnail", "url")),
-            ("video:title", title),
-            ("video:description", description),
-            ("video:content_loc", url),
-            ("video:duration", content.get("duration")),
-        ]
-    built = Element(f"{medium}:{medium}", [])
-    built.children = [Element(tag, [], text=text) for tag, text in parts if text]
-    yield built
-
-
-def _nearest(places: tuple[Element, ...], tag: str, attribute: str | None = None) -> str | None:
-    """Media RSS 1.5.1: optional elements may stand at the content, its group or the item; the innermost counts."""
-    for place in places:
-        for child in place.children:
-            if child.tag == tag:
-                return child.get(attribute) if attribute else _text(child)
-    return None
+def _bases(item: Entry) -> tuple[str, ...]:
+    """xml:base of the item, behind the ancestors'."""
+    own = item.get(XML_BASE)
+    return (*item.bases, own) if own else item.bases

@@ -71,7 +71,6 @@ def _prefixes(*tables: dict[str, list[str]]) -> dict[str, str]:
 
 
 # Namespace -> prefix, in documents of each kind; "" makes tags core.
-MISTAKEN_MEDIA = frozenset(_prefixes(_MISTAKEN_BESIDE_FEEDS))
 SITEMAP = {**_prefixes(_EXTENSIONS, _MISTAKEN), **dict.fromkeys(CORE, "")}
 RSS = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_RSS, "")}
 ATOM = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_ATOM, "")}
@@ -79,13 +78,17 @@ ATOM = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_ATO
 _PROPER = {prefix: names[0] for table in (_EXTENSIONS, _BESIDE_FEEDS) for prefix, names in table.items()}
 
 
+def judge_mistaken(namespace: str) -> str | None:
+    """Why a namespace is wrong although it is read; None: it is not."""
+    prefix = _MISTAKEN_PREFIXES.get(namespace)
+    return prefix and f'the namespace "{namespace}" is wrong: read as {prefix} all the same'
+
+
 def judge(namespace: str) -> str | None:
-    """What is wrong with the namespace of an element that is not the protocol's; None: nothing that is known of."""
-    if prefix := _MISTAKEN_PREFIXES.get(namespace):
-        return f'the namespace "{namespace}" is wrong: read as {prefix} all the same'
-    if namespace not in SITEMAP and _LOOKS_LIKE_OURS.search(namespace):
-        return f'the namespace "{namespace[:200]}" is none of the extensions\': what is in it is passed over'
-    return None
+    """The same for a sitemap, where one that only looks like an extension's is at fault too."""
+    if namespace in SITEMAP or not _LOOKS_LIKE_OURS.search(namespace):
+        return judge_mistaken(namespace)
+    return f'the namespace "{namespace[:200]}" is none of the extensions\': what is in it is passed over'
 
 
 _MISTAKEN_PREFIXES = _prefixes(_MISTAKEN, _MISTAKEN_BESIDE_FEEDS)

@@ -44,8 +44,8 @@ _DROPS = {
 class RawEntry:
     """What one entry of a document says, unread.
 
-    `bases` are xml:base values, outermost first. `absolute_only`: a relative loc is not resolved. `no_markup`: a loc
-    that holds a tag is none.
+    `bases` are xml:base values, outermost first, `loc_base` that of the loc alone. A `relative` loc is refused, noted
+    (U01), or as it may be. `no_markup`: a loc that holds a tag is none.
     `extensions` are the elements of other namespaces, known or not; `problems` is what the parser noticed.
     """
 
@@ -58,7 +58,8 @@ class RawEntry:
     extensions: list[Element] = attrs.field(factory=list)
     problems: list[Problem] = attrs.field(factory=list)
     bases: tuple[str, ...] = ()
-    absolute_only: bool = False
+    loc_base: str | None = None
+    relative: Literal["refused", "noted", "allowed"] = "noted"
     no_markup: bool = False
     date_dialect: Literal["w3c", "rss"] = "w3c"
 
@@ -87,7 +88,7 @@ class Normaliser:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
         notes = _Notes(self._sitemap, raw)
-        base = self._resolved_base(raw) if raw.bases else self._base
+        base = _resolved(self._base, raw.bases) if raw.bases else self._base
         loc = self._loc(raw, base, notes)
         if loc is None:
             return [*notes.problems]
@@ -97,12 +98,6 @@ class Normaliser:
             return [record]
         record.problems = tuple(notes.problems)
         return [*notes.problems, record]
-
-    def _resolved_base(self, raw: RawEntry) -> str | None:
-        base = self._base
-        for each in raw.bases:
-            base = clean_url(each, base).url or base
-        return base
 
     def _loc(self, raw: RawEntry, base: str | None, notes: _Notes) -> str | None:
         """The URL of the entry; None, noted, where there is none or where it is out of scope."""
@@ -115,10 +110,12 @@ class Normaliser:
             notes.add("U15", "markup in a list of URLs", "loc", text)
             return None
         if not is_clean(text):
-            loc = clean_url(text, None if raw.absolute_only else base)
+            own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
+            loc = clean_url(text, None if raw.relative == "refused" else own_base)
             url = loc.url
             for code, message in loc.notes:
-                notes.add(code, message, "loc", text)
+                if code != "U01" or raw.relative != "allowed" or url is None:
+                    notes.add(code, message, "loc", text)
         if url is None:
             return None
         reason = self._scopes[raw.kind].reason(url)
@@ -144,6 +141,12 @@ class Normaliser:
             for field, value in read_extensions(raw.extensions, reading).items():
                 setattr(record, field, value)
         return record
+
+
+def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
+    for each in bases:
+        base = clean_url(each, base).url or base
+    return base
 
 
 class _Notes:

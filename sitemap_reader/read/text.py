@@ -50,7 +50,7 @@ class TextList:
                 return [*given, self._stop(self._line)]
             text = line.decode("utf-8", "replace").strip()
             if text:
-                given.append(RawEntry("url", text, self._line, absolute_only=True, no_markup=True))
+                given.append(RawEntry("url", text, self._line, relative="refused", no_markup=True))
         self._held = rest
         if len(rest) > self._limit:
             given.append(self._stop(self._line + 1))

@@ -1,0 +1,205 @@
+"""Media RSS in the words of the sitemap extensions: an item's foreign elements -> elements of both kinds.
+
+ROWS says which element of Media RSS becomes which tag. The values are not judged here: they go the way of a sitemap's
+own, and a fault names the tag of the extension, as that of a pubDate names lastmod. What there is no tag for, or what
+could only be guessed, stays what it is: an extra. Source: Media RSS 1.5.1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..problems import report
+from .tree import Element, is_core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from ..problems import Problem
+    from .tree import Entry
+
+# What stands in a group or an item counts for each media object in it. A hostile item makes gigabytes of that:
+# no more comes of it than an entry may have bytes (Limits.max_entry_bytes), and each element counts as this many.
+MAX_SHARED_CHARACTERS = 4 * 1024 * 1024
+_ELEMENT_CHARACTERS = 100
+
+_RATINGS = {"adult": "no", "nonadult": "yes"}
+
+
+def _is_of_the_simple_scheme(rating: Element) -> bool:
+    """Media RSS: the scheme of a rating that names none is urn:simple. Others have other words."""
+    return (rating.get("scheme") or "urn:simple") == "urn:simple" and rating.text.strip().lower() in _RATINGS
+
+
+def _is_of_five(stars: Element) -> bool:
+    return (stars.get("max") or "5").strip() in ("5", "5.0", "5.00")
+
+
+def _is_of_countries(restriction: Element) -> bool:
+    return (restriction.get("type") or "").strip().lower() == "country"
+
+
+@attrs.frozen
+class Row:
+    """One `tag` of the extensions, and what says it in Media RSS: the text of the element at `path`, or an attribute.
+
+    The path `.` is the media:content itself. `attributes` are called the same on both sides; the text is translated by
+    `words`; `applies` leaves elements out that mean something else; `many` takes all that a level has, else the first.
+    """
+
+    tag: str
+    path: str
+    attribute: str | None = None
+    attributes: tuple[str, ...] = ()
+    words: Mapping[str, str] = attrs.field(factory=dict)
+    applies: Callable[[Element], bool] | None = None
+    separator: str | None = None
+    many: bool = False
+
+
+ROWS = (
+    Row("image:loc", ".", "url"),
+    Row("image:title", "media:title"),
+    Row("image:caption", "media:description"),
+    Row("image:license", "media:license", "href"),
+    Row("video:content_loc", ".", "url"),
+    Row("video:duration", ".", "duration"),
+    Row("video:player_loc", "media:player", "url"),
+    Row("video:thumbnail_loc", "media:thumbnail", "url"),  # several stand in order of importance
+    Row("video:title", "media:title"),
+    Row("video:description", "media:description"),
+    Row("video:tag", "media:keywords", separator=",", many=True),
+    Row("video:category", "media:category"),
+    Row("video:rating", "media:community/media:starRating", "average", applies=_is_of_five),
+    Row("video:view_count", "media:community/media:statistics", "views"),
+    Row("video:family_friendly", "media:rating", words=_RATINGS, applies=_is_of_the_simple_scheme),
+    Row("video:restriction", "media:restriction", attributes=("relationship",), applies=_is_of_countries),
+    Row("video:price", "media:price", "price", ("currency", "type"), many=True),
+)
+# By medium, the tags that locate an object: one of them there must be. Other media are nothing a sitemap lists.
+_LOCATIONS = {"image": ("image:loc",), "video": ("video:content_loc", "video:player_loc")}
+_ROWS_OF = {medium: tuple(row for row in ROWS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS}
+_PATHS = frozenset(row.path for row in ROWS)
+_CONTAINERS = ("media:group", "media:community")
+
+
+@attrs.define
+class _Said:
+    """What one level says for a row: in the extension's words, how much that is, and the elements that said it."""
+
+    elements: list[Element] = attrs.field(factory=list)
+    sources: list[Element] = attrs.field(factory=list)
+    characters: int = 0
+
+
+_Level = dict[str, _Said]
+
+
+def media_extensions(item: Entry, foreign: list[Element], problems: list[Problem]) -> list[Element]:
+    """The foreign elements of an item: images and videos first, then all that did not become part of one.
+
+    Adds S16 to the problems where the media of the item have too much in common to be written out for each.
+    """
+    used: set[int] = set()  # ids of what became part of an object
+    built: list[Element] = []
+    room = MAX_SHARED_CHARACTERS
+    content = None
+    for content, around in _contents(foreign):
+        medium = _medium(content)
+        if medium not in _LOCATIONS:
+            continue
+        room -= sum(said.characters for tag, said in around.items() if tag.startswith(medium))
+        if room < 0:
+            what = f"over {MAX_SHARED_CHARACTERS:,} characters that the media of one item share: the rest is left out"
+            problems.append(report("S16", what, line=item.line, field="media:content"))
+            break
+        built += _built(medium, content, around, used)
+    if content is None:
+        built += _lone_thumbnails(foreign, used)
+    return [*built, *_unused(foreign, used)]
+
+
+def _contents(foreign: list[Element]) -> Iterator[tuple[Element, _Level]]:
+    """Each media:content, and what the levels around it say."""
+    of_item = _said(ROWS, foreign)
+    for element in foreign:
+        if element.tag == "media:content":
+            yield element, of_item
+        elif element.tag == "media:group":
+            around = {**of_item, **_said(ROWS, element.children)}
+            yield from ((child, around) for child in element.children if child.tag == "media:content")
+
+
+def _medium(content: Element) -> str:
+    """`medium`, else the first half of the MIME `type`; where neither says it, nobody does."""
+    return (content.get("medium") or (content.get("type") or "").partition("/")[0]).strip().lower()
+
+
+def _built(medium: str, content: Element, around: _Level, used: set[int]) -> list[Element]:
+    """The image or video that a media:content is; none where nothing says where it lies."""
+    rows = _ROWS_OF[medium]
+    level = {**around, **_said(rows, content.children, content)}  # the inner one has priority
+    if level.keys().isdisjoint(_LOCATIONS[medium]):
+        return []
+    element = Element(f"{medium}:{medium}", [])
+    used.add(id(content))
+    for said in (level[row.tag] for row in rows if row.tag in level):
+        element.children += said.elements
+        used.update(map(id, said.sources))
+    return [element]
+
+
+def _said(rows: tuple[Row, ...], children: Iterable[Element], content: Element | None = None) -> _Level:
+    """What one level says, by tag of the extension: `children` are those of the item, a group, or the content."""
+    places: dict[str, list[Element]] = {} if content is None else {".": [content]}
+    for child in children:
+        if child.tag in _PATHS:
+            places.setdefault(child.tag, []).append(child)
+        elif child.tag == "media:community":
+            for inside in child.children:
+                places.setdefault(f"{child.tag}/{inside.tag}", []).append(inside)
+    level = {row.tag: _translated(row, places[row.path]) for row in rows if row.path in places} if places else {}
+    return {tag: said for tag, said in level.items() if said.elements}
+
+
+def _translated(row: Row, elements: list[Element]) -> _Said:
+    said = _Said()
+    for element in elements:
+        text = (element.text if row.attribute is None else element.get(row.attribute) or "").strip()
+        if not text or not (row.applies is None or row.applies(element)):
+            continue
+        words = [text] if row.separator is None else filter(None, map(str.strip, text.split(row.separator)))
+        attributes = [part for name in row.attributes for part in (name, element.get(name) or "")]
+        for word in words:
+            said.elements.append(Element(row.tag, attributes, text=row.words.get(word.lower(), word)))
+            said.characters += _ELEMENT_CHARACTERS + len(word)
+        if said.elements:
+            said.sources.append(element)
+            if not row.many:
+                break
+    return said
+
+
+def _lone_thumbnails(foreign: list[Element], used: set[int]) -> Iterator[Element]:
+    """Without any media object a thumbnail represents the item itself."""
+    for element in foreign:
+        url = (element.get("url") or "").strip()
+        if element.tag == "media:thumbnail" and url:
+            used.add(id(element))
+            image = Element("image:image", [])
+            image.children.append(Element("image:loc", [], text=url))
+            yield image
+
+
+def _unused(elements: Iterable[Element], used: set[int]) -> Iterator[Element]:
+    """What became no part of an object; of what holds such parts, the rest."""
+    for element in elements:
+        if is_core(element.tag):
+            continue
+        holds = element.tag in _CONTAINERS and any(id(child) in used for child in element.children)
+        if holds or id(element) in used:
+            yield from _unused(element.children, used)
+        else:
+            yield element
