@@ -7,6 +7,7 @@ Never decides whether to try again.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from ..errors import DocumentChanged, FetchError
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import Outcome, SitemapRef, UrlRecord
 from ..walk.visit import Reached
+from .feedchild import Children
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -94,10 +96,24 @@ class Reading:
         A feed fallback takes its time off the loop.
         """
         if not self._seen_enough:
-            await self._give(await asyncio.to_thread(partial(self._parser.close, cut=cut)), final=True)
+            await self._give(await self._closed(cut), final=True)
         if self._parser.is_shorter and not cut:
             raise DocumentChanged("the document became shorter between two tries; what was read of it stands")
         return self._outcome()
+
+    async def _closed(self, cut: bool) -> list[Item]:
+        """The parser's last items. Who is cancelled while feedparser is at work ends it.
+
+        The thread is its own: those of the loop are few, and names are resolved on them for other documents.
+        """
+        children = Children()
+        thread = ThreadPoolExecutor(1, "sitemap-reader-end")
+        close = partial(self._parser.close, cut=cut)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(thread, children.watch, close)
+        finally:
+            children.kill()
+            thread.shutdown(wait=False)
 
     def _outcome(self) -> Outcome:
         outcome = self._parser.outcome

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import DocumentChanged, FetchError
 from ..read.document import SitemapParser
-from ..walk.visit import Failed, Finished, Head, Visit
+from ..walk.visit import Arrived, Failed, Finished, Head, Visit
 from .reading import Batch, Reading, timed
 
 if TYPE_CHECKING:
@@ -95,9 +95,9 @@ class Run:
                 await self._out.put([*frontier.take()])
                 if not frontier.done:
                     seconds = frontier.wait(now)
-                    if seconds is None and not frontier.in_flight:
+                    if seconds is None and not frontier.awaits_answers:
                         raise RuntimeError("the walk stands still: please report the site")
-                    if seconds and not (self._patient or frontier.in_flight):
+                    if seconds and not (self._patient or frontier.awaits_answers):
                         self._skipped_seconds += seconds
                     else:
                         await self._await_news(seconds)
@@ -131,6 +131,7 @@ class Run:
                 limits = self.frontier.plan.limits
                 async with aclosing(timed(response.chunks, limits, self._clock, self._count)) as chunks:
                     await reading.read(chunks)
+            self._tell(visit, Arrived())
             answer = Finished(await reading.end(), reading.robots_text)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 # The bytes are UTF-8 by the time they come here, whatever the declaration says.
 _DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
+_DOUBTED = (
+    "dropped, as feedparser may have altered it: the document spells it otherwise, with an unescaped & or markup, "
+    "or leaves open what it is relative to"
+)
 
 
 class FallbackLinks(Protocol):
-    """What a feed fallback found: (link, date as written), links it would have corrupted, items without a link."""
+    """What a feed fallback found: (link, date as written), texts it would have corrupted, items without a link."""
 
     @property
     def links(self) -> Sequence[tuple[str, str | None]]: ...
@@ -34,7 +38,7 @@ class FallbackLinks(Protocol):
 
 
 class FeedFallback(Protocol):
-    """Reads what the streaming parser gets nothing from; may raise SitemapReaderError."""
+    """Reads UTF-8 that the streaming parser gets nothing from; may raise SitemapReaderError. Called off the loop."""
 
     def __call__(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks: ...
 
@@ -75,8 +79,8 @@ class FallbackFeed:
             yield report("S01", f"feedparser cannot read it either: {error}")
             return
         for link in found.dropped:
-            yield report("S01", "a link with a bare & was dropped: feedparser may have altered it", raw=link)
+            yield report("S01", _DOUBTED, raw=link)
         for _ in range(found.without_link):
-            yield report("S11", "an item without a location", field="loc")
+            yield report("S11", "an item in which feedparser finds no location", field="loc")
         for link, date in found.links:
             yield RawEntry("url", link, lastmod=date, date_dialect="rss")

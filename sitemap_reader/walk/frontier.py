@@ -25,7 +25,7 @@ from .register import Register
 from .robots import disallow_all
 from .sites import Site
 from .telling import Telling
-from .visit import Answer, Failed, Finished, Head, Visit
+from .visit import Answer, Arrived, Failed, Finished, Head, Visit
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -48,7 +48,8 @@ class Frontier:
     def __init__(self, seeds: Sequence[Seed], plan: Plan, *, jitter: Callable[[], float] | None = None) -> None:
         self.plan = plan
         self.sites = [Site.of(seed, plan.probe) for seed in seeds]
-        self.in_flight = 0
+        self.in_flight = 0  # requests
+        self._at_work = 0  # documents whose request is over, but not they
         self.documents_done = 0
         self._limits = plan.limits
         self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
@@ -78,8 +79,13 @@ class Frontier:
 
     @property
     def done(self) -> bool:
-        """Nothing is in flight, nothing waits, and nothing is held back."""
+        """No answer is awaited, nothing waits, and nothing is held back."""
         return self._is_idle and not self._held
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Some visits have started and not ended."""
+        return bool(self.in_flight or self._at_work)
 
     def next_requests(self, now: float) -> list[Visit]:
         """The visits that may start now, within the caps of the plan; each must be answered."""
@@ -102,6 +108,9 @@ class Frontier:
             return True
         if isinstance(answer, Head):
             return self._head(visit, answer, now, today)
+        if isinstance(answer, Arrived):
+            self._arrive(visit)
+            return False
         self._release(visit)
         if isinstance(answer, Failed):
             self._failed(visit, answer, now)
@@ -128,7 +137,7 @@ class Frontier:
 
     @property
     def _is_idle(self) -> bool:
-        return not self.in_flight and self._permission.is_idle
+        return not self.awaits_answers and self._permission.is_idle
 
     @property
     def _gathers_proofs(self) -> bool:
@@ -181,9 +190,27 @@ class Frontier:
             self._fail(visit, "F02", refusal)
         return refusal is None
 
+    def _arrive(self, visit: Visit) -> None:
+        """The next request may go: a feed that keeps feedparser busy is at nobody else's cost.
+
+        A host has a bounded number of these too, as each is held in memory.
+        """
+        host = self._permission.host(visit.url)
+        if host.at_work < self.plan.per_host:
+            self._release(visit)
+            visit.is_at_work = True
+            host.at_work += 1
+            self._at_work += 1
+
     def _release(self, visit: Visit) -> None:
-        self.in_flight -= 1
-        self._permission.host(visit.url).pace.finished()
+        host = self._permission.host(visit.url)
+        if visit.is_at_work:
+            visit.is_at_work = False
+            host.at_work -= 1
+            self._at_work -= 1
+        else:
+            self.in_flight -= 1
+            host.pace.finished()
 
     # --- answers ---
 

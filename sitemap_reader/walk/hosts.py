@@ -25,6 +25,7 @@ class Host:
     rules: Rules | None = None
     robots_visit: Visit | None = None  # the one that asks, or asked, for its robots.txt
     given_up: str | None = None
+    at_work: int = 0  # documents whose request is over, but not they
     robots: deque[Visit] = attrs.field(factory=deque)
     waiting: deque[Visit] = attrs.field(factory=deque)
 

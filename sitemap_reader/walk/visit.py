@@ -73,6 +73,7 @@ class Visit:
     reached: Reached | None = None
     aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it
     outcome: Outcome | None = None
+    is_at_work: bool = False  # its request is over, its document not
     _known_parents: set[str] = attrs.field(factory=set)
 
     def add_parent(self, url: str) -> None:
@@ -100,6 +101,11 @@ class Head:
 
 
 @attrs.frozen
+class Arrived:
+    """All bytes are here, and the request is over. What is in them may take a while: Failed or Finished follows."""
+
+
+@attrs.frozen
 class Failed:
     """No answer, or one that broke off; `outcome` says what was read by then."""
 
@@ -117,4 +123,4 @@ class Finished:
     text: str = ""
 
 
-Answer = Head | SitemapRef | Failed | Finished
+Answer = Head | SitemapRef | Arrived | Failed | Finished

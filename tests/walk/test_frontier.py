@@ -24,10 +24,10 @@ from walks import (
 
 from sitemap_reader.limits import Limits
 from sitemap_reader.problems import Problem
-from sitemap_reader.records import Outcome
+from sitemap_reader.records import Outcome, SitemapRef
 from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.visit import Failed, Finished, Head
+from sitemap_reader.walk.visit import Arrived, Failed, Finished, Head
 from sitemap_reader.walk.window import Window
 
 # --- robots.txt: permission -----------------------------------------------------------------------------------
@@ -769,6 +769,32 @@ def test_all_hosts_together_are_asked_for_so_many_at_once(concurrency: int) -> N
 
 def test_four_a_host_and_sixteen_in_all_are_the_defaults() -> None:
     assert (Plan().per_host, Plan().concurrency) == (4, 16)
+
+
+def test_a_document_that_has_arrived_leaves_its_slot_to_another_but_not_without_bound() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(6)]
+    frontier = Frontier([parse_target(SITE)], Plan(per_host=2, probe="never"))
+    (robots,) = frontier.next_requests(0.0)
+    frontier.receive(robots, Head(200, {}), 0.0, TODAY)
+    for child in children:
+        frontier.receive(robots, SitemapRef(child), 0.0, TODAY)
+    frontier.receive(robots, Finished(Outcome(format="robots")), 0.0, TODAY)
+    asked = []
+    for _ in children:
+        started = frontier.next_requests(0.0)
+        asked += started
+        for visit in started:
+            frontier.receive(visit, Head(200, {}), 0.0, TODAY)
+            frontier.receive(visit, Arrived(), 0.0, TODAY)
+    assert [visit.url for visit in asked] == children[:4]  # two at work, and two whose slots are not given back
+    assert (frontier.in_flight, frontier.awaits_answers, frontier.done) == (2, True, False)
+    for visit in asked[:2]:
+        frontier.receive(visit, Finished(Outcome(format="urlset")), 0.0, TODAY)
+    assert (frontier.in_flight, frontier.awaits_answers) == (2, True)
+    for visit in asked[2:]:
+        frontier.receive(visit, Failed("F04", "it shrank", transient=False), 0.0, TODAY)
+    assert (frontier.in_flight, frontier.awaits_answers) == (0, False)
+    assert [visit.url for visit in frontier.next_requests(0.0)] == children[4:]
 
 
 # --- book-keeping ---------------------------------------------------------------------------------------------

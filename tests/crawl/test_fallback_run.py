@@ -1,0 +1,281 @@
+"""The feedparser fallback within a walk: what it costs others, how it ends early, and that it opens nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.feedchild import SEATS
+from sitemap_reader.crawl.fetch import Response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
+
+SITE = "https://quad.example"
+HUNG_SECONDS = 8.0  # less than the ten that feedparser has by default
+
+# feedparser's work grows with the square of either; the streaming reader knows no CDF.
+QUADRATIC = {
+    "newlines": b"\n" * 80_000 + f'<CHANNEL><ITEM HREF="{SITE}/slow"/></CHANNEL>'.encode(),
+    "author": f'<CHANNEL><ITEM HREF="{SITE}/slow"><AUTHOR>{"a" * 64_000}</AUTHOR></ITEM></CHANNEL>'.encode(),
+}
+LOCS = [f"{SITE}/{page}" for page in range(200)]
+URLSET = b"<urlset>" + b"".join(f"<url><loc>{loc}</loc></url>".encode() for loc in LOCS) + b"</urlset>"
+ROBOTS = f"Sitemap: {SITE}/slow.xml\nSitemap: {SITE}/fast.xml\n".encode()
+
+Children = list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> Children:
+    """The processes that were started."""
+    started: Children = []
+
+    class Recorded(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: object, **options: object) -> None:
+            super().__init__(*args, **options)  # type: ignore[call-overload]
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    return started
+
+
+async def started(children: Children, count: int = 1) -> None:
+    while len(children) < count:  # noqa: ASYNC110 - processes are started in threads, and set no event
+        await asyncio.sleep(0.01)
+
+
+@attrs.frozen
+class Answers:
+    """A Fetcher of one slow feed and one fast sitemap, which only comes when feedparser is at work on the feed."""
+
+    slow: bytes
+    children: Children
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        pages = {"/robots.txt": ROBOTS, "/slow.xml": self.slow, "/fast.xml": URLSET}
+        yield Response(200, {}, self.chunks(pages[url.removeprefix(SITE)]), url)
+
+    async def chunks(self, body: bytes) -> AsyncIterator[bytes]:
+        if body is URLSET:
+            await started(self.children)
+        yield body
+
+
+@pytest.mark.parametrize("kind", QUADRATIC)
+def test_other_documents_are_read_while_feedparser_is_at_work(kind: str, children: Children) -> None:
+    outcomes: dict[str, sr.Outcome] = {}
+    with sr.urls(
+        SITE,
+        fetcher=Answers(QUADRATIC[kind], children),
+        limits=sr.Limits(fallback_seconds=2.0),
+        on_outcome=lambda outcome: outcomes.update({outcome.url or "": outcome}),
+    ) as urls:
+        seen = [(url.loc, children[0].poll()) for url in urls]
+    assert seen == [(loc, None) for loc in LOCS]
+    slow, fast = outcomes[f"{SITE}/slow.xml"], outcomes[f"{SITE}/fast.xml"]
+    assert (fast.complete, slow.complete, slow.entries) == (True, False, 0)
+    assert [problem.message for problem in slow.samples if problem.code == "S01"] == [
+        "feedparser cannot read it either: feedparser was stopped after 2 s; fallback_seconds permits more"
+    ]
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
+
+
+def test_feeds_that_take_long_leave_the_slots_of_their_host_to_others() -> None:
+    released, waits = threading.Event(), []
+
+    def slow(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.FallbackResult:
+        waits.append(released.wait(HUNG_SECONDS))
+        return sr.FallbackResult()
+
+    @attrs.frozen
+    class Many:
+        @asynccontextmanager
+        async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+            feeds = b"".join(f"Sitemap: {SITE}/{number}.xml\n".encode() for number in range(4))
+            pages = {"/robots.txt": feeds + ROBOTS, "/fast.xml": URLSET}
+            yield Response(200, {}, self.chunks(pages.get(url.removeprefix(SITE), b"<CHANNEL/>")), url)
+
+        async def chunks(self, body: bytes) -> AsyncIterator[bytes]:
+            yield body
+
+    seen = []
+    with sr.urls(SITE, fetcher=Many(), feed_fallback=slow, per_host=4) as urls:
+        for url in urls:
+            seen.append(url.loc)
+            released.set()
+    assert (seen, waits) == (LOCS, [True] * 5)  # the four, and ROBOTS has one more
+
+
+def test_leaving_the_block_kills_feedparser_and_joins_the_thread(children: Children) -> None:
+    before = set(threading.enumerate())
+    began = time.monotonic()
+    with sr.urls(SITE, fetcher=Answers(QUADRATIC["author"], children)) as urls:
+        assert next(iter(urls)).loc == LOCS[0]
+        assert children[0].poll() is None
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
+    assert time.monotonic() - began < HUNG_SECONDS
+    for thread in set(threading.enumerate()) - before:
+        thread.join(1)
+        assert not thread.is_alive()
+
+
+def test_leaving_the_async_block_kills_feedparser(children: Children) -> None:
+    async def read() -> None:
+        reader = sr.SitemapReader(fetcher=Answers(QUADRATIC["author"], children))
+        async with reader, reader.urls(SITE) as urls:
+            async for url in urls:
+                assert (url.loc, children[0].poll()) == (LOCS[0], None)
+                break
+
+    asyncio.run(read())
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
+
+
+def test_a_cancelled_task_kills_feedparser(children: Children) -> None:
+    async def read() -> None:
+        async with sr.SitemapReader(fetcher=Answers(QUADRATIC["author"], children)) as reader:
+            async for _ in reader.urls(SITE):
+                pass
+
+    async def cancel() -> None:
+        task = asyncio.create_task(read())
+        await started(children)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+
+    asyncio.run(cancel())
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
+
+
+def test_more_feeds_than_the_loop_has_threads_do_not_hold_up_its_names(children: Children) -> None:
+    """Names are resolved on the loop's threads: feedparser must not take them, however many feeds there are."""
+
+    @attrs.frozen
+    class Many(Answers):
+        @asynccontextmanager
+        async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+            body = b"".join(f"Sitemap: {SITE}/{number}.xml\n".encode() for number in range(40))
+            yield Response(200, {}, self.chunks(body if url.endswith("robots.txt") else self.slow), url)
+
+    async def read() -> list[object]:
+        async with sr.SitemapReader(
+            fetcher=Many(QUADRATIC["author"], children), concurrency=40, per_host=40
+        ) as reader:
+            task = asyncio.ensure_future(anext(aiter(reader.urls(SITE))))
+            await started(children, SEATS)
+            found = await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
+            alive: list[object] = [child.poll() for child in children]
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert found
+        return alive
+
+    assert set(asyncio.run(read())) == {None}
+    assert {child.returncode for child in children} == {-signal.SIGKILL}
+
+
+# --- the command line ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A replay of the site."""
+    pages = tmp_path / "replay" / "https" / "quad.example"
+    pages.mkdir(parents=True)
+    (tmp_path / "replay" / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
+    for name, body in {"robots.txt": ROBOTS, "slow.xml": QUADRATIC["author"], "fast.xml": URLSET}.items():
+        (pages / name).write_bytes(body)
+    return tmp_path / "replay"
+
+
+def group_is_empty(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+@pytest.mark.parametrize("command", ["dump", "parse"])
+@pytest.mark.parametrize("to_group", [False, True], ids=["kill", "Ctrl-C"])
+def test_an_interrupt_ends_the_command_and_its_feedparser(folder: Path, command: str, to_group: bool) -> None:
+    target = folder if command == "dump" else folder / "https" / "quad.example" / "slow.xml"
+    began = time.monotonic()
+    with subprocess.Popen(
+        [sys.executable, "-m", "sitemap_reader", command, str(target)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        if command == "dump":
+            process.stdout.readline()
+        time.sleep(1.5)  # feedparser has begun
+        (os.killpg if to_group else os.kill)(process.pid, signal.SIGINT)
+        process.stdout.read()
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"gave up" not in said
+    assert time.monotonic() - began < HUNG_SECONDS
+    assert group_is_empty(process.pid)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+def is_untouched(server: socket.socket) -> bool:
+    try:
+        server.accept()[0].close()
+    except BlockingIOError:
+        return True
+    return False
+
+
+SECRET = b'<CHANNEL><ITEM HREF="https://quad.example/secret"/></CHANNEL>'
+BODIES = ["/etc/passwd", "{path}", "file://{path}", "http://127.0.0.1:{port}/feed.xml", "<channel>"]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("entry", ["iter_parse", "feedparser", "command"])
+def test_a_body_that_is_a_path_or_a_url_opens_nothing(
+    body: str, entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listener: socket.socket
+) -> None:
+    for name in ("feed.xml", "<channel>"):
+        (tmp_path / name).write_bytes(SECRET)
+    monkeypatch.chdir(tmp_path)
+    spelled = body.format(path=tmp_path / "feed.xml", port=listener.getsockname()[1]).encode()
+    if entry == "command":
+        command = [sys.executable, "-m", "sitemap_reader", "parse", "-", "--report", "-"]
+        said = subprocess.run(command, input=spelled, capture_output=True, check=False)
+        assert b'"type":"outcome"' in said.stdout
+        assert b"quad.example/secret" not in said.stdout + said.stderr
+    elif entry == "feedparser":
+        assert sr.feedparser_fallback(spelled, spelled.decode()) == sr.FallbackResult()
+    else:
+        items = list(sr.iter_parse([spelled], url=f"{SITE}/feed.xml", feed_fallback=sr.feedparser_fallback))
+        assert isinstance(items[-1], sr.Outcome)
+        assert "quad.example/secret" not in repr(items)
+    assert is_untouched(listener)
