@@ -131,7 +131,8 @@ class Run:
                 limits = self.frontier.plan.limits
                 async with aclosing(timed(response.chunks, limits, self._clock, self._count)) as chunks:
                     await reading.read(chunks)
-            self._tell(visit, Arrived())
+            if reading.may_take_long:
+                self._tell(visit, Arrived())
             answer = Finished(await reading.end(), reading.robots_text)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)

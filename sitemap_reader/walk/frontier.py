@@ -191,10 +191,7 @@ class Frontier:
         return refusal is None
 
     def _arrive(self, visit: Visit) -> None:
-        """The next request may go: a feed that keeps feedparser busy is at nobody else's cost.
-
-        A host has a bounded number of these too, as each is held in memory.
-        """
+        """The next request may go; but a host has a bounded number of these too, as each is held in memory."""
         host = self._permission.host(visit.url)
         if host.at_work < self.plan.per_host:
             self._release(visit)

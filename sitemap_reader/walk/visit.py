@@ -102,7 +102,7 @@ class Head:
 
 @attrs.frozen
 class Arrived:
-    """All bytes are here, and the request is over. What is in them may take a while: Failed or Finished follows."""
+    """All bytes are here, and the request is over. What is in them takes a while: Failed or Finished will follow."""
 
 
 @attrs.frozen
