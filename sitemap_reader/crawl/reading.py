@@ -82,11 +82,6 @@ class Reading:
                 return
 
     @property
-    def may_take_long(self) -> bool:
-        """Whether end() may have to wait for the feed fallback."""
-        return self._parser.may_ask_fallback and not self._seen_enough
-
-    @property
     def has_caught_up(self) -> bool:
         """Whether it is at least as far as an earlier try was."""
         return self._items >= self._skipped and not self._parser.is_shorter

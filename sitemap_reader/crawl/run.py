@@ -21,7 +21,8 @@ from .reading import Batch, Reading, timed
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from ..read.fallback import FeedFallback
+    from ..limits import Limits
+    from ..read.fallback import FallbackLinks, FeedFallback
     from ..walk.frontier import Frontier
     from ..walk.visit import Answer
     from .fetch import Fetcher, Response
@@ -131,8 +132,6 @@ class Run:
                 limits = self.frontier.plan.limits
                 async with aclosing(timed(response.chunks, limits, self._clock, self._count)) as chunks:
                     await reading.read(chunks)
-            if reading.may_take_long:
-                self._tell(visit, Arrived())
             answer = Finished(await reading.end(), reading.robots_text)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)
@@ -153,7 +152,7 @@ class Run:
             child_scope="any",  # the frontier knows more proofs than the document
             limits=plan.limits,
             extras=self._extras,
-            feed_fallback=self._fallback,
+            feed_fallback=self._fallback and self._announced(self._fallback, visit),
             prefix=visit.reached.prefix if visit.reached else None,
         )
         return Reading(
@@ -164,6 +163,16 @@ class Run:
             put=self._out.put,
             peek=self._peek,
         )
+
+    def _announced(self, fallback: FeedFallback, visit: Visit) -> FeedFallback:
+        """The fallback is asked when all bytes are here: while it takes its time, the next request may go."""
+        loop = asyncio.get_running_loop()
+
+        def ask(body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
+            loop.call_soon_threadsafe(self._tell, visit, Arrived())
+            return fallback(body, url, limits=limits)
+
+        return ask
 
     def _count(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes

@@ -146,11 +146,6 @@ class SitemapParser:
         return self._reader is not None and self._reader.stopped
 
     @property
-    def may_ask_fallback(self) -> bool:
-        """Whether close() may turn to the feed fallback, which takes its time."""
-        return self._fallback is not None and self._robots is None and not self._normaliser.entries
-
-    @property
     def prefix(self) -> Prefix:
         """What has been read so far, for a parser that is to begin anew."""
         return self._decoder.prefix
