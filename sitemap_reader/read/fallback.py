@@ -73,8 +73,9 @@ class FallbackFeed:
         if self.is_full:
             yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
             return
+        body = _DECLARATION.sub(b"", bytes(self._body)).lstrip()  # feedparser takes long over blank lines
         try:
-            found = self._ask(_DECLARATION.sub(b"", bytes(self._body)), self._base, limits=self._limits)
+            found = self._ask(body, self._base, limits=self._limits)
         except SitemapReaderError as error:
             yield report("S01", f"feedparser cannot read it either: {error}")
             return

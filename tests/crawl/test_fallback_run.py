@@ -29,7 +29,7 @@ HUNG_SECONDS = 8.0  # less than the ten that feedparser has by default
 
 # feedparser's work grows with the square of either; the streaming reader knows no CDF.
 QUADRATIC = {
-    "newlines": b"\n" * 80_000 + f'<CHANNEL><ITEM HREF="{SITE}/slow"/></CHANNEL>'.encode(),
+    "newlines": b"<!-- -->" + b"\n" * 80_000 + f'<CHANNEL><ITEM HREF="{SITE}/slow"/></CHANNEL>'.encode(),
     "author": f'<CHANNEL><ITEM HREF="{SITE}/slow"><AUTHOR>{"a" * 64_000}</AUTHOR></ITEM></CHANNEL>'.encode(),
 }
 LOCS = [f"{SITE}/{page}" for page in range(200)]

@@ -41,6 +41,14 @@ def test_what_the_fallback_finds_comes_out() -> None:
     assert fallback.bodies == [BODY]
 
 
+@pytest.mark.parametrize("before", [b"\n" * 80_000, b'\n<?xml version="1.0"?>\n\n'])
+def test_blank_lines_before_the_root_are_not_given(before: bytes) -> None:
+    """feedparser's time grows with the square of them."""
+    fallback = Fallback()
+    sr.parse(before + BODY, url=URL, feed_fallback=fallback)
+    assert fallback.bodies == [BODY]
+
+
 @pytest.mark.parametrize("room", [1, 0])
 def test_a_body_up_to_the_limit_is_given_whole(room: int) -> None:
     fallback = Fallback()
