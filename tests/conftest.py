@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -37,3 +38,11 @@ def site_server() -> Iterator[Callable[[Mapping[str, Page]], SiteServer]]:
             return running.enter_context(SiteServer(pages))
 
         yield serve
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A port that nobody should connect to: see servers.is_untouched()."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server

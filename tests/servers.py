@@ -201,3 +201,12 @@ class SiteServer:
                 """Nothing on stderr: what came in is in `received`."""
 
         return Handler
+
+
+def is_untouched(listener: socket.socket) -> bool:
+    """Whether nobody has connected to a socket that listens and does not block."""
+    try:
+        listener.accept()[0].close()
+    except BlockingIOError:
+        return True
+    return False

@@ -193,7 +193,8 @@ class Builder:
                 self.last_event_is_tag = not empty
                 return
             element = stack.pop()
-            element.text = content = "".join(text[element.mark :])
+            finish(element)
+            content = element.text
             if len(content) > max_text:
                 raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
             if stack:
@@ -209,6 +210,12 @@ class Builder:
                     self.lost_location = self.lost_location or not any(map(locates, entry.children))
                 out.append(entry)
 
+        def finish(element: Element) -> None:
+            element.end = len(text)
+            element.text = "".join(text[element.mark :])
+            if element.children:
+                element.find_lead(text)
+
         def locates(child: Element) -> bool:
             """RSS has items with nothing but a guid."""
             return is_location(child) or child.tag == "guid"
@@ -219,7 +226,7 @@ class Builder:
         def take_open(index: int, ends: bool) -> Entry | None:
             if ends and len(stack) > 1:
                 last = stack.pop()
-                last.text = "".join(text[last.mark :])
+                finish(last)
                 stack[-1].children.append(last)
             if not stack or entry is None or not any(is_location(child) for child in entry.children):
                 return None
@@ -267,7 +274,7 @@ class Builder:
 
         def end_section() -> None:
             content = "".join(text[section:])
-            if stack and "<" in content and _runs_past(content, self.section_of):
+            if stack and "<" in content and _runs_past(content, self.section_of, is_ours="}" not in stack[-1].tag):
                 raise Misplaced("a CDATA section runs past its element", self.section_index, is_section=True)
 
         vocabulary.note = note
@@ -288,15 +295,16 @@ def _local(tag: str) -> str:
     return tag.rpartition(":")[2].rpartition("}")[2]
 
 
-def _runs_past(section: str, name: str) -> bool:
+def _runs_past(section: str, name: str, *, is_ours: bool) -> bool:
     """Whether a CDATA section holds the end of its own element, or markup where a location should be."""
     local = name.encode()
-    return names_location(local) or end_tag(section.encode(), 0, local) >= 0
+    return (is_ours and names_location(local)) or end_tag(section.encode(), 0, local) >= 0
 
 
 def _put_controls_back(element: Element) -> None:
     """Gives the text of a mended entry the control characters that expat was not shown."""
     element.text = element.text.translate(CONTROLS_BACK)
+    element.lead = element.lead and element.lead.translate(CONTROLS_BACK)
     element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
     for child in element.children:
         _put_controls_back(child)

@@ -91,6 +91,7 @@ TABLE: dict[str, dict[str, Tag]] = {
 }
 _FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
 _BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
+_PUBLICATION = {"name", "language"}
 # Every tag that means nothing directly in an entry, and every tag.
 PARTS = frozenset({"video:tvshow", "news:publication", *_FIELDS})
 TAGS = PARTS | {"image:image", "video:video", "news:news", "xhtml:link", "mobile:mobile"}
@@ -146,6 +147,9 @@ def _alternate(element: Element, reading: Reading) -> Alternate | None:
     if language and not relations:
         reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
     elif "alternate" not in relations:
+        if language:
+            what = f'rel="{" ".join(relations)[:80]}" with hreflang: no alternate'
+            reading.note("S10", what, "xhtml:link", element.get("href") or "")
         _left_over(element, reading)
         return None
     target = (element.get("href") or "").strip()
@@ -217,12 +221,14 @@ def _fill_otherwise(
     place = (element.tag, child.tag)
     if place not in (("news:news", "news:publication"), ("video:video", "video:tvshow")):
         _left_over(child, reading, element)
-    elif child is not next(each for each in element.children if each.tag == child.tag):
+    elif child.tag == "video:tvshow" and fields.get("tvshow", _BLANK_SHOW) != _BLANK_SHOW:
         _repeated(child, reading)
-    elif child.tag == "news:publication":
-        _fill(fields, table, child, reading)
-    else:
+    elif child.tag == "video:tvshow":
         fields["tvshow"] = {**_BLANK_SHOW, **_fields(child, reading)}
+    elif _PUBLICATION & fields.keys():
+        _repeated(child, reading)
+    else:
+        _fill(fields, table, child, reading)
 
 
 def _written(element: Element, reading: Reading) -> str:

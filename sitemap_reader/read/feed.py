@@ -22,18 +22,21 @@ if TYPE_CHECKING:
 # which means something else, does not take its place.
 _RSS_DATES = ("pubDate", "dc:date", "atom:updated")
 _ATOM_DATES = ("updated", "modified", "published", "issued")
+# What is known in other capitals too.
+_RSS_TAGS = frozenset({"item", "link", "guid", *_RSS_DATES})
+_ATOM_TAGS = frozenset({"entry", "link", *_ATOM_DATES})
 # RFC 4287 4.2.7.2: a registered name stands for the IRI.
 _ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", judge=judge_mistaken)
+    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", tags=_RSS_TAGS, judge=judge_mistaken)
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", judge=judge_mistaken)
+    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", tags=_ATOM_TAGS, judge=judge_mistaken)
 
 
 def rss_entries(item: Entry) -> list[RawEntry]:

@@ -105,7 +105,6 @@ def media_extensions(item: Entry, foreign: list[Element], problems: list[Problem
     used: set[int] = set()  # ids of what became part of an object
     built: list[Element] = []
     room = MAX_SHARED_CHARACTERS
-    content = None
     for content, around in _contents(foreign):
         medium = _medium(content)
         if medium not in _LOCATIONS:
@@ -116,7 +115,7 @@ def media_extensions(item: Entry, foreign: list[Element], problems: list[Problem
             problems.append(report("S16", what, line=item.line, field="media:content"))
             break
         built += _built(medium, content, around, used)
-    if content is None:
+    if not built:
         built += _lone_thumbnails(foreign, used)
     return [*built, *_unused(foreign, used)]
 
@@ -172,19 +171,22 @@ def _translated(row: Row, elements: list[Element]) -> _Said:
             continue
         words = [text] if row.separator is None else filter(None, map(str.strip, text.split(row.separator)))
         attributes = [part for name in row.attributes for part in (name, element.get(name) or "")]
+        before = len(said.elements)
         for word in words:
             said.elements.append(Element(row.tag, attributes, text=row.words.get(word.lower(), word)))
-            said.characters += _ELEMENT_CHARACTERS + len(word)
-        if said.elements:
+            said.characters += _ELEMENT_CHARACTERS + len(word) + sum(map(len, attributes))
+        if len(said.elements) > before:
             said.sources.append(element)
             if not row.many:
                 break
     return said
 
 
-def _lone_thumbnails(foreign: list[Element], used: set[int]) -> Iterator[Element]:
-    """Without any media object a thumbnail represents the item itself."""
-    for element in foreign:
+def _lone_thumbnails(elements: Iterable[Element], used: set[int]) -> Iterator[Element]:
+    """Without any image or video a thumbnail is what there is to see of the item."""
+    for element in elements:
+        if element.tag in ("media:group", "media:content"):
+            yield from _lone_thumbnails(element.children, used)
         url = (element.get("url") or "").strip()
         if element.tag == "media:thumbnail" and url:
             used.add(id(element))

@@ -22,7 +22,7 @@ from .values import Reading
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..records import Precision
+    from ..records import Extra, Precision
     from .scope import Scope
     from .tree import Element
 
@@ -137,7 +137,8 @@ class Normaliser:
         record.sitemap = self._sitemap
         record.line = raw.line
         if raw.extensions:
-            reading = Reading(base, notes.add, raw.date_dialect, [] if self._extras else None)
+            extras: list[Extra] | None = [] if self._extras else None
+            reading = Reading(base, notes.add, raw.date_dialect, extras, bool(raw.bases))
             for field, value in read_extensions(raw.extensions, reading).items():
                 setattr(record, field, value)
         return record
@@ -183,6 +184,6 @@ def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:
 
 def _priority(text: str, notes: _Notes) -> float | None:
     if _DECIMAL.fullmatch(text) and 0 <= (value := float(text)) <= 1:
-        return value
+        return abs(value)  # -0 is 0
     notes.add("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
     return None

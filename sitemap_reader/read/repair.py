@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _NO_LOCATION = re.compile(rb"[\s<>\"']")
 _SURE_END = re.compile(rb"[\w/]\Z")
 _MARKUP = re.compile(rb"[<>]")
+_URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
 
 
 @attrs.define
@@ -252,7 +253,8 @@ class Straightener:
         read = b"<" + token.name + written + (b"/>" if is_empty else b">")
         if read != token.written:
             self.edits.read_as(token, read, sure=self._knows(token.name))
-            self.hopeless = self.hopeless or (not is_whole and token.local == token.name == b"link")
+            is_url_broken = self._inside and not is_whole and _URL_ATTRIBUTE.search(token.rest)
+            self.hopeless = self.hopeless or bool(is_url_broken)
         if self._open:
             self._open[-1].has_markup = True
         self._has_fields = self._has_fields or (self._located and token.local not in LOCATIONS)

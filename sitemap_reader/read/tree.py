@@ -23,13 +23,14 @@ class Element:
     `attributes` alternates names and values, as expat gives them; `text` is all text inside, its children's too.
     """
 
-    __slots__ = ("attributes", "children", "mark", "tag", "text")
+    __slots__ = ("attributes", "children", "end", "lead", "mark", "tag", "text")
 
     def __init__(self, tag: str, attributes: list[str], mark: int = 0, text: str = "") -> None:
         self.tag = tag
         self.attributes = attributes
-        self.mark = mark  # how much text had been read when it began
+        self.mark = self.end = mark  # how much text had been read when it began, and when it ended
         self.text = text
+        self.lead: str | None = None  # its own text, where it has children
         self.children: list[Element] = []
 
     def get(self, name: str) -> str | None:
@@ -39,15 +40,14 @@ class Element:
     @property
     def own_text(self) -> str | None:
         """The text that stands before all children; None where more of it stands between or behind them."""
-        text, end = self.text, len(self.text)
-        for child in reversed(self.children):
-            while end and text[end - 1].isspace():
-                end -= 1
-            last = child.text.rstrip()
-            if not text.endswith(last, 0, end):
-                return None
-            end -= len(last)
-        return text[:end]
+        return self.lead if self.children else self.text
+
+    def find_lead(self, pieces: list[str]) -> None:
+        """It has children, and ends: `pieces` are the text of its entry, which the marks count."""
+        marks = [*(child.mark for child in self.children[1:]), self.end]
+        gaps = zip([child.end for child in self.children], marks, strict=True)
+        is_mixed = any("".join(pieces[end:mark]).strip() for end, mark in gaps if end < mark)
+        self.lead = None if is_mixed else "".join(pieces[self.mark : self.children[0].mark])
 
 
 class Entry(Element):
@@ -104,6 +104,7 @@ class Vocabulary(dict[str, str]):
         self.note: Callable[[str, str, str], None] = lambda code, message, name: None
         self.entries = entries
         self.tags = tags
+        self._written = {tag.lower(): tag for tag in tags}
         self.voids = voids
         self._judge = judge
         self._judged: set[str] = set()
@@ -124,9 +125,10 @@ class Vocabulary(dict[str, str]):
         namespace, _, local = name.rpartition("}")
         prefix = "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
         tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
-        if tag not in self.tags and tag.lower() in self.tags:
-            self.note("S10", f"<{tag[:80]}> was read as <{tag.lower()}>: names are in small letters", tag[:80])
-            tag = tag.lower()
+        if tag not in self.tags and (meant := self._written.get(tag.lower())):
+            why = "names are in small letters" if meant.islower() else "that is how it is written"
+            self.note("S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])
+            tag = meant
         if prefix != "" and namespace not in self._judged and len(self._judged) < _MAX_NAMES:
             self._judged.add(namespace)
             if fault := self._judge(namespace):

@@ -28,13 +28,14 @@ class Reading:
     """What the values of one entry are read with: the URL they are relative to, and where faults go.
 
     `note(code, message, field, raw)` is called for each fault. `extras` collects what no field is for; None: not
-    wanted.
+    wanted. `may_be_relative`: a relative URL is no fault.
     """
 
     base: str | None
     note: Callable[[str, str, str, str], None]
     date_dialect: Dialect = "w3c"
     extras: list[Extra] | None = None
+    may_be_relative: bool = False
 
 
 def text(reading: Reading, text: str, field: str) -> str:
@@ -60,7 +61,8 @@ def href(reading: Reading, text: str, field: str) -> str | None:
 def _url(reading: Reading, text: str, field: str, relative: str) -> str | None:
     loc = clean_url(text, reading.base)
     for code, message in loc.notes:
-        reading.note(relative if code == "U01" else code, f"{field}: {message}", field, text)
+        if code != "U01" or loc.url is None or not reading.may_be_relative:
+            reading.note(relative if code == "U01" else code, f"{field}: {message}", field, text)
     return loc.url
 
 

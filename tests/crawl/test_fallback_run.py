@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,13 +14,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
+from servers import is_untouched
 
 import sitemap_reader as sr
 from sitemap_reader.crawl.feedchild import SEATS
 from sitemap_reader.crawl.fetch import Response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    import socket
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
 SITE = "https://quad.example"
@@ -237,21 +238,6 @@ def test_an_interrupt_ends_the_command_and_its_feedparser(folder: Path, command:
     assert b"gave up" not in said
     assert time.monotonic() - began < HUNG_SECONDS
     assert group_is_empty(process.pid)
-
-
-@pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
-        yield server
-
-
-def is_untouched(server: socket.socket) -> bool:
-    try:
-        server.accept()[0].close()
-    except BlockingIOError:
-        return True
-    return False
 
 
 SECRET = b'<CHANNEL><ITEM HREF="https://quad.example/secret"/></CHANNEL>'

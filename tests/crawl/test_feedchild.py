@@ -8,7 +8,6 @@ import os
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import time
 
 import pytest
 from feedparser import mixin
+from servers import is_untouched
 
 from sitemap_reader.crawl import feedchild
 from sitemap_reader.crawl.feedchild import Children, FallbackFailed, FallbackResult, feedparser_fallback
@@ -294,21 +294,6 @@ def test_date_with_markup_in_it_is_dropped():
 
 def test_url_is_optional():
     assert feedparser_fallback(rss(item("/a"))) == FallbackResult((("/a", None),))
-
-
-@pytest.fixture
-def listener():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
-        yield server
-
-
-def is_untouched(server: socket.socket) -> bool:
-    try:
-        server.accept()[0].close()
-    except BlockingIOError:
-        return True
-    return False
 
 
 def test_body_that_is_a_url_is_not_fetched(listener):

@@ -411,7 +411,9 @@ RULES = {
         [("S10", "xhtml:link", "de")],
     ),
     "neither rel nor hreflang": (link(f'href="{HTTPS}"'), {}, []),
-    "rel of another kind": (link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, []),
+    "rel of another kind": (
+        link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)],
+    ),
     "amphtml is no alternate": (link(f'rel="amphtml" href="{HTTPS}"'), {}, []),
     "rel that only begins like it": (link(f'rel="alternates" href="{HTTPS}"'), {}, []),
     "no href": (link('rel="alternate" hreflang="de"'), {}, [("S11", "xhtml:link", "de")]),

@@ -553,16 +553,16 @@ LONE = [
     (THUMBNAIL, [A]),
     (THUMBNAIL + f'<media:thumbnail url=" {B} "/><media:thumbnail/>', [A, B]),
     (THUMBNAIL + "<media:group/>", [A]),
-    (THUMBNAIL + f'<media:content url="{B}"/>', []),
-    (THUMBNAIL + f'<media:group><media:content url="{B}" medium="audio"/></media:group>', []),
+    (THUMBNAIL + f'<media:content url="{B}"/>', [A]),
+    (THUMBNAIL + f'<media:group><media:content url="{B}" medium="audio"/></media:group>', [A]),
     (THUMBNAIL + CONTENT.format(""), []),
-    (f"<media:group>{THUMBNAIL}</media:group>", []),
-    (f'<media:group><media:thumbnail url="{A}" type="image/jpeg"/></media:group>', []),
+    (f"<media:group>{THUMBNAIL}</media:group>", [A]),
+    (f'<media:content url="{B}" type="application/x-shockwave-flash">{THUMBNAIL}</media:content>', [A]),
 ]
 
 
 @pytest.mark.parametrize(("inside", "expected"), LONE)
-def test_a_thumbnail_of_the_item_is_an_image_where_there_is_no_media_object(inside: str, expected: list[str]) -> None:
+def test_a_thumbnail_is_an_image_where_there_is_no_image_or_video(inside: str, expected: list[str]) -> None:
     record, faults = media(inside)
     assert [image.loc for image in record.images] == expected
     assert faults == []
