@@ -762,3 +762,30 @@ def test_an_extension_outside_of_entries_is_noted(stray: str) -> None:
 def test_a_core_tag_is_no_extra() -> None:
     record, faults = entry("<video:video><title>T</title></video:video>", extras=True)
     assert ("extras" in record, faults) == (False, [("S10", "title", "T")])
+
+
+def test_an_empty_show_gives_way_to_one_that_says_something() -> None:
+    shows = "<video:tvshow/><video:tvshow><video:show_title>A</video:show_title></video:tvshow><video:tvshow/>"
+    record, faults = entry(f"<video:video>{shows}</video:video>")
+    assert record["videos"][0]["tvshow"]["show_title"] == "A"
+    assert [code for code, _, _ in faults] == ["S10"]
+
+
+def test_text_that_an_element_repeats_is_not_taken_for_its_own() -> None:
+    record, _ = entry("<f:n><f:b>c</f:b>abc</f:n>", extras=True)
+    assert [(each["name"], each["text"]) for each in record["extras"]] == [("n", "cabc"), ("b", "c")]
+    items = listed("<sitemap>https://example.com/a-<priority>1</priority>1</sitemap>")
+    assert items[-1]["problems"] == {"S11": 1}
+
+
+@pytest.mark.parametrize("name", ["f:backlink", "f:loc"])
+def test_markup_in_a_section_of_a_foreign_element_does_no_harm(name: str) -> None:
+    record, faults = entry(f'<{name}><![CDATA[<a href="x">y</a>]]></{name}>{IMAGE}', extras=True)
+    assert (fields(record)["images"], faults) == (AN_IMAGE["images"], [])
+
+
+def test_a_url_whose_quotes_broke_is_not_guessed() -> None:
+    link_at_fault = '<xhtml:link rel="alternate" hreflang="de" href="h"ttps://example.com/x"/>'
+    items = listed(f"<url><loc>https://example.com/a</loc>{link_at_fault}</url>")
+    assert [record.get("alternates") for record in records(items)] == [None]
+    assert items[-1]["problems"]["S01"]

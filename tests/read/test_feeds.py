@@ -661,3 +661,26 @@ def test_a_damaged_item_tells_what_was_mended_and_keeps_its_media(document: str)
     assert record is not None
     assert (record.loc, record.videos[0].title) == (f"{A}?x=1&y=2", "Q&A")
     assert {code for code, _, _ in faults} == {problem.code for problem in record.problems} == {"S01"}
+
+
+CAPITALS = [
+    "<rss><channel><ITEM><Link>https://example.com/1</Link><PubDate>2026-01-01</PubDate></ITEM></channel></rss>",
+    f'<feed xmlns="{ATOM}"><Entry><LINK href="https://example.com/1"/><UPDATED>2026-01-01</UPDATED></Entry></feed>',
+]
+
+
+@pytest.mark.parametrize("document", CAPITALS)
+def test_names_in_other_capitals_are_read_and_said(document: str) -> None:
+    record, _ = said(document)
+    assert record is not None
+    assert (record.loc, record.lastmod_precision) == ("https://example.com/1", "day")
+    found = sr.parse(document.encode(), url="https://example.com/feed.xml").problems
+    assert [problem.code for problem in found] == ["S10"] * 3
+
+
+def test_the_attributes_that_media_share_count_against_what_an_item_may_make_of_them() -> None:
+    contents = '<media:content url="a" medium="video"/>' * 3_000
+    item = f'<link>{A}</link><media:price price="1" currency="{"c" * 20_000}"/>{contents}'
+    document = f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>'
+    (record,) = sr.parse(document.encode(), url=f"{SITE}feed.xml").urls
+    assert len(sr.json_line(record)) < 3 * 4 * 1024 * 1024
