@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .ledger import Problems, Progress, Summary
     from .limits import Limits
     from .problems import CATALOGUE, Problem
-    from .read.document import Document, SitemapParser, iter_parse, parse
+    from .read.bodies import Document, iter_parse, parse
+    from .read.document import SitemapParser
     from .read.fallback import FeedFallback
     from .reader import SitemapReader, discover, urls
     from .records import (
@@ -65,7 +66,8 @@ _HOMES = {
     "ledger": ("Problems", "Progress", "Summary"),
     "limits": ("Limits",),
     "problems": ("CATALOGUE", "Problem"),
-    "read.document": ("Document", "SitemapParser", "iter_parse", "parse"),
+    "read.bodies": ("Document", "iter_parse", "parse"),
+    "read.document": ("SitemapParser",),
     "read.fallback": ("FeedFallback",),
     "reader": ("SitemapReader", "discover", "urls"),
     "records": (

@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..jsonl import json_line
 from ..ledger import Ledger, count_of, dropped_text
 from ..problems import Problem
-from ..read.document import iter_parse
+from ..read.bodies import iter_parse
 from ..records import Outcome, SitemapRef, UrlRecord
 from .exits import Exit
 from .interrupts import Interrupts

@@ -6,9 +6,8 @@ Outcome. What comes out does not depend on how the bytes are cut. Never opens or
 
 from __future__ import annotations
 
-import codecs
 import re
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
@@ -16,7 +15,7 @@ import attrs
 from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
 from ..problems import Problem, Tally, over_limit, report
-from ..records import Outcome, SitemapRef, UrlRecord
+from ..records import Outcome
 from .decode import Decoder, Prefix
 from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from ..records import Item
     from .dialects import Reader
     from .fallback import FeedFallback
-
-_FILE_BYTES = 64 * 1024  # what is read of a file at once
-
 
 # What the first bytes rule out -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
@@ -304,100 +300,3 @@ def _clean_base(url: str | None) -> str | None:
     if loc.url is None:
         raise UsageError(f"url {url!r} is no absolute http or https URL: {loc.notes[-1][1]}")
     return loc.url
-
-
-def iter_parse(
-    chunks: Iterable[bytes],
-    *,
-    url: str | None = None,
-    content_type: str | None = None,
-    scope: Mode = "any",
-    authorities: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    extras: bool = False,
-    feed_fallback: FeedFallback | None = None,
-) -> Iterator[Item]:
-    """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
-
-    Memory stays flat whatever the document's size. `chunks` are pieces of the body, cut anyhow; the options are
-    those of SitemapParser.
-    """
-    if isinstance(chunks, bytes | bytearray | memoryview | str):
-        raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
-    parser = SitemapParser(
-        url=url,
-        content_type=content_type,
-        scope=scope,
-        authorities=authorities,
-        limits=limits,
-        extras=extras,
-        feed_fallback=feed_fallback,
-    )
-    for chunk in chunks:
-        for piece in parser.pieces(chunk):
-            yield from piece
-        if parser.stopped:
-            break
-    yield from parser.close()
-    yield parser.outcome
-
-
-@attrs.frozen
-class Document:
-    """A document read whole: `urls` and `children` in document order, every problem, and the outcome."""
-
-    format: str | None
-    urls: list[UrlRecord]
-    children: list[SitemapRef]
-    problems: list[Problem]
-    outcome: Outcome
-
-
-def parse(
-    body: bytes | str | IO[bytes],
-    *,
-    url: str | None = None,
-    content_type: str | None = None,
-    scope: Mode = "any",
-    authorities: Sequence[str] = (),
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    extras: bool = False,
-    feed_fallback: FeedFallback | None = None,
-) -> Document:
-    """Reads one document into lists. `body` is bytes, text or a binary file, never a path.
-
-    Bad data never raises: see `problems`, and `outcome.complete`. The options are those of SitemapParser.
-
-    >>> doc = parse("<urlset><url><loc>https://example.com/?a=1&amp;region=us</loc></url></urlset>")
-    >>> doc.urls[0].loc, doc.format, [problem.code for problem in doc.problems]
-    ('https://example.com/?a=1&region=us', 'urlset', ['S02'])
-    """
-    found: dict[type, list[Item]] = {UrlRecord: [], SitemapRef: [], Problem: [], Outcome: []}
-    for item in iter_parse(
-        _chunks(body),
-        url=url,
-        content_type=content_type,
-        scope=scope,
-        authorities=authorities,
-        limits=limits,
-        extras=extras,
-        feed_fallback=feed_fallback,
-    ):
-        found[type(item)].append(item)
-    outcome: Outcome = found[Outcome][0]  # type: ignore[assignment]
-    return Document(outcome.format, found[UrlRecord], found[SitemapRef], found[Problem], outcome)  # type: ignore[arg-type]
-
-
-def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
-    if isinstance(body, str):
-        # The BOM outranks whatever encoding the text's own declaration names.
-        body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")
-    if isinstance(body, bytes | bytearray | memoryview):
-        yield bytes(body)
-        return
-    if not hasattr(body, "read"):
-        raise UsageError(f"body must be bytes, str or a binary file, not {type(body).__name__}")
-    while chunk := body.read(_FILE_BYTES):
-        if not isinstance(chunk, bytes):
-            raise UsageError("the file must be opened in binary mode")
-        yield chunk

@@ -10,7 +10,7 @@ from corpus_cases import Case, cases
 
 from sitemap_reader.crawl.feedchild import feedparser_fallback
 from sitemap_reader.jsonl import json_line
-from sitemap_reader.read.document import iter_parse
+from sitemap_reader.read.bodies import iter_parse
 
 if TYPE_CHECKING:
     from pathlib import Path
