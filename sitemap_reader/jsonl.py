@@ -205,8 +205,8 @@ class _Wrong(Exception):
 
 
 @attrs.define
-class _Short:
-    """A problem as the line of its record has it."""
+class ShortProblem:
+    """A problem as the line of its record has it: the line knows the place, and CATALOGUE the rest."""
 
     code: str
     field: str | None = None
@@ -242,7 +242,7 @@ def _missing() -> Any:
     raise _Wrong("missing")
 
 
-def _restored(short: _Short, record: UrlRecord | SitemapRef, number: int) -> Problem:
+def _restored(short: ShortProblem, record: UrlRecord | SitemapRef, number: int) -> Problem:
     rule = CATALOGUE.get(short.code)
     if rule is None:
         raise _Wrong(f"{_shown(short.code)} is no problem code", f".problems[{number}].code")
@@ -250,12 +250,18 @@ def _restored(short: _Short, record: UrlRecord | SitemapRef, number: int) -> Pro
     return Problem(short.code, rule.severity, rule.title, *place)
 
 
+def line_hints(record: type) -> dict[str, Any]:
+    """The types of a record's fields, as its line has them."""
+    hints = get_type_hints(record)
+    if record in (UrlRecord, SitemapRef):
+        hints["problems"] = tuple[ShortProblem, ...]
+    return hints
+
+
 @cache
 def _fields(record: type) -> tuple[tuple[str, Reader, bool], ...]:
     """Name, reader, and whether the constructor has a default."""
-    hints = get_type_hints(record)
-    if record in (UrlRecord, SitemapRef):
-        hints["problems"] = tuple[_Short, ...]
+    hints = line_hints(record)
     return tuple(
         (field.name, _reader(hints[field.name]), field.default is not attrs.NOTHING) for field in attrs.fields(record)
     )

@@ -14,8 +14,7 @@ import attrs
 import orjson
 
 from .errors import UsageError
-from .jsonl import TYPES, json_form
-from .problems import Problem
+from .jsonl import TYPES, json_form, line_hints
 from .records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
@@ -85,8 +84,6 @@ Shape = Scalar | Many | Object
 
 # What a record has and its line has not.
 _UNWRITTEN = {(SitemapRef, "authorities"), (Outcome, "samples")}
-# The problem of a record, whose line knows the place, and CATALOGUE the rest.
-_SHORT = ("code", "field", "raw")
 
 
 def line_shape(record: type) -> Object:
@@ -95,24 +92,18 @@ def line_shape(record: type) -> Object:
     >>> [field.name for field in line_shape(UrlRecord).fields if field.may_be_absent]
     ['images', 'videos', 'news', 'alternates', 'mobile', 'extras', 'problems', 'site']
     """
-    hints = get_type_hints(record)
+    hints = line_hints(record)
     blank: Any = {field.name: "" for field in attrs.fields(record) if field.default is attrs.NOTHING}
     always = json_form(record(**blank))
     fields = [_type_field(always[name]) if name == "type" else _field(name, hints[name]) for name in always]
     for name in hints:
         if name not in always and (record, name) not in _UNWRITTEN:
-            shape = Many(_short_problem()) if name == "problems" else _field(name, hints[name]).shape
-            fields.append(Field(name, shape, may_be_absent=True))
+            fields.append(Field(name, _field(name, hints[name]).shape, may_be_absent=True))
     return Object(record.__name__, (*fields, Field("site", Scalar("text"), may_be_absent=True)))
 
 
 def _type_field(kind: str) -> Field:
     return Field("type", Scalar("text", (kind,)))
-
-
-def _short_problem() -> Object:
-    hints = get_type_hints(Problem)
-    return Object("ShortProblem", tuple(_field(name, hints[name]) for name in _SHORT))
 
 
 def _field(name: str, hint: Any) -> Field:

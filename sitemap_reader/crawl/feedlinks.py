@@ -19,7 +19,8 @@ from xml.sax import SAXException
 import attrs
 
 from ..limits import MIB
-from ..read.urls import clean_url
+from ..read.namespaces import ALTERNATE
+from ..read.urls import clean_url, is_web_url
 from .feedchild import CHILD_MEMORY_BYTES, FallbackResult
 
 if TYPE_CHECKING:
@@ -102,8 +103,8 @@ class _Document:
         if not isinstance(marked, str) or _MARK not in marked:
             return None
         raw = marked.partition(_MARK)[2]
-        is_url = raw.lower().startswith(("http://", "https://"))  # post-17 is an identifier, whatever it is declared as
-        return marked if is_url and raw not in self.spelled["id"] else None
+        # post-17 is an identifier, whatever it is declared as.
+        return marked if is_web_url(raw) and raw not in self.spelled["id"] else None
 
     def _finds(self, text: str, names: Iterable[str]) -> bool:
         """Whether there is an element that spells it, and that no other entry has had."""
@@ -137,15 +138,13 @@ class _Document:
 # What feedparser calls a date: pubDate and issued are published, dc:date and modified are updated.
 _DATES_OF_RSS = ("published", "updated", "created")
 _DATES_OF_ATOM = ("updated", "published", "created")
-# RFC 4287 4.2.7.2: a registered name stands for the IRI.
-_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 
 
 def _alternate(entry: dict[str, Any]) -> str | None:
     """The first link to an alternate; feedparser itself takes the last."""
     links = dict.get(entry, "links")
     for link in links if isinstance(links, list) else ():
-        if (dict.get(link, "rel") or "alternate").strip() in _ALTERNATE and dict.get(link, "href"):
+        if (dict.get(link, "rel") or "alternate").strip() in ALTERNATE and dict.get(link, "href"):
             return str(dict.get(link, "href"))
     return None
 

@@ -13,6 +13,7 @@ import attrs
 from ..problems import Problem, over_limit, report
 from .landmarks import end_tag, names_location, tag_name
 from .mending import CONTROLS_BACK
+from .namespaces import clark
 from .tree import XML_BASE, Element, Entry, Vocabulary, attribute, is_core
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class Builder:
                     raise Misplaced(f"<{tag}> begins inside of <{stack[-1].tag}>", parser.CurrentByteIndex)
                 stack.append(Element(tag, attributes, len(text)))
             else:
-                open_ancestor(name, attributes)
+                open_ancestor(name, tag, attributes)
 
         def end(name: str) -> None:
             nonlocal room
@@ -194,15 +195,14 @@ class Builder:
                 return
             element = stack.pop()
             finish(element)
-            content = element.text
-            if len(content) > max_text:
+            if len(element.text) > max_text:
                 raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
             if stack:
                 stack[-1].children.append(element)
             elif entry is not None:
                 settle()
                 if not entry.children:
-                    self.last_event_is_tag = bool(content) or self._written_before(settled) != b"/>"
+                    self.last_event_is_tag = bool(entry.text) or self._written_before(settled) != b"/>"
                 self.behind_entry = True
                 entry.problems = self._mends_of(settled, entry.line)
                 if entry.problems:
@@ -231,14 +231,15 @@ class Builder:
             if not stack or entry is None or not any(is_location(child) for child in entry.children):
                 return None
             self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
-            entry.text, entry.is_cut = "".join(text), True
+            finish(entry)
+            entry.is_cut = True
             entry.problems = self._mends_of(index, entry.line)
             _put_controls_back(entry)
             return entry
 
-        def open_ancestor(name: str, attributes: list[str]) -> None:
+        def open_ancestor(name: str, tag: str, attributes: list[str]) -> None:
             nonlocal vocabulary, entries, tags, voids, room
-            if vocabulary.loose_entry and vocabulary[name] == vocabulary.location:
+            if vocabulary.loose_entry and tag == vocabulary.location:
                 what = f"<{vocabulary.location}> stands outside of any entry"
                 raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
             settle()
@@ -246,7 +247,6 @@ class Builder:
             ancestor = Ancestor(self._written_at(settled), attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
-            tag = vocabulary[name]
             if vocabulary.loose_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
                 what = "stands outside of any entry" if tag in tags else "is unknown: it is no entry"
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
@@ -270,7 +270,7 @@ class Builder:
         def start_section() -> None:
             nonlocal section
             section, self.section_index = len(text), parser.CurrentByteIndex
-            self.section_of = _local(stack[-1].tag) if stack else ""
+            self.section_of = clark(stack[-1].tag)[1] if stack else ""
 
         def end_section() -> None:
             content = "".join(text[section:])
@@ -289,10 +289,6 @@ class Builder:
         closed = self._ancestors.pop()
         self._bases = _bases(self._ancestors)
         return closed
-
-
-def _local(tag: str) -> str:
-    return tag.rpartition(":")[2].rpartition("}")[2]
 
 
 def _runs_past(section: str, name: str, *, is_ours: bool) -> bool:

@@ -95,7 +95,7 @@ _PUBLICATION = {"name", "language"}
 # Every tag that means nothing directly in an entry, and every tag.
 PARTS = frozenset({"video:tvshow", "news:publication", *_FIELDS})
 TAGS = PARTS | {"image:image", "video:video", "news:news", "xhtml:link", "mobile:mobile"}
-_CORE_FIELDS = ("loc", "lastmod", "changefreq", "priority")
+_FIELD_TAGS = TAGS | {"loc", "lastmod", "changefreq", "priority"}
 # Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
 _CLOSED = ("image:", "video:", "news:", "mobile:")
 
@@ -232,18 +232,17 @@ def _fill_otherwise(
 
 
 def _written(element: Element, reading: Reading) -> str:
-    """All text, inline markup and all; but not that of a tag which only slipped into it."""
+    """Its text; what stands inside of it is accounted for."""
     if not element.children:
         return element.text.strip()
-    has_strays = False
+    text, _ = element.text_without(_FIELD_TAGS)
     for child in element.children:
-        if child.tag in TAGS or child.tag in _CORE_FIELDS:
-            has_strays = True
+        if child.tag in _FIELD_TAGS:
             what = f"<{child.tag}> stands inside of <{element.tag}>"
             reading.note("S10", what, child.tag, element.text.strip())
         elif not is_core(child.tag):
             _left_over(child, reading, element)
-    return ((element.own_text if has_strays else element.text) or "").strip()
+    return text
 
 
 def _value(tag: Tag, written: str, child: Element, reading: Reading) -> Any:
@@ -251,8 +250,8 @@ def _value(tag: Tag, written: str, child: Element, reading: Reading) -> Any:
     if not tag.attributes:
         return value
     found = {name: _attribute(name, kind, child, reading) for name, kind in tag.attributes.items()}
-    whole = {"value": value, **found}
-    return None if all(each is None for each in whole.values()) else whole
+    parts = {"value": value, **found}
+    return None if all(part is None for part in parts.values()) else parts
 
 
 def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
@@ -283,8 +282,7 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
 def _extras(element: Element, in_mixed: bool = False) -> Iterator[Extra]:
     """The element, then those inside. Text between elements is given once, with the outermost that holds them."""
     namespace, name = clark(element.tag)
-    pairs = zip(element.attributes[::2], element.attributes[1::2], strict=True)
-    attributes = (Attribute("{" + name if "}" in name else name, value) for name, value in pairs)
+    attributes = (Attribute("{" + key if "}" in key else key, value) for key, value in element.attribute_pairs)
     own_text = element.own_text
     is_mixed = own_text is None
     written = element.text if is_mixed and not in_mixed else own_text or ""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from ..problems import report
 from .mediarss import media_extensions
-from .namespaces import ATOM, RSS, judge_mistaken
+from .namespaces import ALTERNATE, ATOM, RSS, judge_mistaken
 from .normalise import RawEntry
 from .tree import XML_BASE, Element, Entry, Vocabulary, is_core
+from .urls import is_web_url
 
 if TYPE_CHECKING:
     from ..problems import Problem
@@ -25,8 +26,6 @@ _ATOM_DATES = ("updated", "modified", "published", "issued")
 # What is known in other capitals too.
 _RSS_TAGS = frozenset({"item", "link", "guid", *_RSS_DATES})
 _ATOM_TAGS = frozenset({"entry", "link", *_ATOM_DATES})
-# RFC 4287 4.2.7.2: a registered name stands for the IRI.
-_ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
@@ -54,10 +53,10 @@ def rss_entries(item: Entry) -> list[RawEntry]:
 
 def _is_permalink(child: Element) -> bool:
     """RSS 2.0: true unless declared otherwise; but `post-17` is an identifier whatever it is declared as."""
-    if child.tag != "guid" or not _text(child).lower().startswith(("http://", "https://")):
+    if child.tag != "guid" or not is_web_url(_text(child)):
         return False
-    pairs = zip(child.attributes[::2], child.attributes[1::2], strict=True)
-    return not any(name.lower() == "ispermalink" and value.strip().lower() == "false" for name, value in pairs)
+    said = [value for name, value in child.attribute_pairs if name.lower() == "ispermalink"]
+    return not any(value.strip().lower() == "false" for value in said)
 
 
 def atom_entries(entry: Entry) -> list[RawEntry]:
@@ -70,7 +69,7 @@ def atom_entries(entry: Entry) -> list[RawEntry]:
 def _is_alternate(child: Element) -> bool:
     """A link without `rel` is one."""
     return (
-        child.tag == "link" and (child.get("rel") or "alternate").strip().lower() in _ALTERNATE and bool(_href(child))
+        child.tag == "link" and (child.get("rel") or "alternate").strip().lower() in ALTERNATE and bool(_href(child))
     )
 
 

@@ -65,6 +65,9 @@ _MISTAKEN_BESIDE_FEEDS = {
     "media": _spellings("www.rssboard.org/media-rss", "video.search.yahoo.com/mrss/"),
 }
 
+# What an Atom link to the page itself may have for its rel: a registered name stands for the IRI (RFC 4287 4.2.7.2).
+ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
+
 
 def _prefixes(*tables: dict[str, list[str]]) -> dict[str, str]:
     return {name: prefix for table in tables for prefix, names in table.items() for name in names}

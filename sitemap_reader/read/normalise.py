@@ -14,15 +14,12 @@ import attrs
 
 from ..problems import Problem, report
 from ..records import ChangeFreq, SitemapRef, UrlRecord
-from .dates import parse_date
 from .extensions import read_extensions
 from .urls import clean_url, is_clean
-from .values import Reading
+from .values import Reading, read_date
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from ..records import Extra, Precision
+    from ..records import Extra
     from .scope import Scope
     from .tree import Element
 
@@ -113,9 +110,8 @@ class Normaliser:
             own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
             loc = clean_url(text, None if raw.relative == "refused" else own_base)
             url = loc.url
-            for code, message in loc.notes:
-                if code != "U01" or raw.relative != "allowed" or url is None:
-                    notes.add(code, message, "loc", text)
+            for code, message in loc.faults(may_be_relative=raw.relative == "allowed"):
+                notes.add(code, message, "loc", text)
         if url is None:
             return None
         reason = self._scopes[raw.kind].reason(url)
@@ -128,7 +124,8 @@ class Normaliser:
         return None
 
     def _record(self, raw: RawEntry, loc: str, base: str | None, notes: _Notes) -> UrlRecord | SitemapRef:
-        lastmod, precision = _lastmod(raw, notes) if raw.lastmod else (None, None)
+        date = read_date(raw.lastmod, "lastmod", raw.date_dialect, notes.add) if raw.lastmod else None
+        lastmod, precision = (date.moment, date.precision) if date else (None, None)
         if raw.kind == "sitemap":
             return SitemapRef(loc, lastmod, precision, self._sitemap, raw.line, (), self._inherited)
         changefreq = _changefreq(raw.changefreq, notes) if raw.changefreq else None
@@ -162,17 +159,6 @@ class _Notes:
 
     def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
         self.problems.append(report(code, message, sitemap=self._sitemap, line=self._line, field=field, raw=text))
-
-
-def _lastmod(raw: RawEntry, notes: _Notes) -> tuple[datetime | None, Precision | None]:
-    text = raw.lastmod or ""
-    date = parse_date(text, raw.date_dialect)
-    if date is None:
-        notes.add("D01", f'lastmod "{text[:80]}" is no date', "lastmod", text)
-        return None, None
-    if date.repair:
-        notes.add("D06", f'lastmod "{text[:80]}": {date.repair}', "lastmod", text)
-    return date.moment, date.precision
 
 
 def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:

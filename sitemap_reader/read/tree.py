@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..problems import Problem
 
@@ -36,6 +36,16 @@ class Element:
     def get(self, name: str) -> str | None:
         """The value of an attribute, None where there is none."""
         return attribute(self.attributes, name)
+
+    @property
+    def attribute_pairs(self) -> Iterator[tuple[str, str]]:
+        """The attributes as (name, value)."""
+        return zip(self.attributes[::2], self.attributes[1::2], strict=True)
+
+    def text_without(self, tags: frozenset[str]) -> tuple[str, list[str]]:
+        """All its text, inline markup and all, stripped; but not that of tags that only slipped into it: which did."""
+        strays = [child.tag for child in self.children if child.tag in tags]
+        return ((self.own_text if strays else self.text) or "").strip(), strays
 
     @property
     def own_text(self) -> str | None:

@@ -45,6 +45,17 @@ class Loc:
     url: str | None
     notes: tuple[Note, ...] = ()
 
+    def faults(self, *, may_be_relative: bool) -> tuple[Note, ...]:
+        """The notes; without that of a relative URL where such a one may stand and can be resolved."""
+        if may_be_relative and self.url is not None:
+            return tuple(note for note in self.notes if note[0] != "U01")
+        return self.notes
+
+
+def is_web_url(text: str) -> bool:
+    """Whether a text begins as the URL of a page does."""
+    return text.lower().startswith(("http://", "https://"))
+
 
 def clean_url(raw: str, base: str | None = None) -> Loc:
     """The canonical form of a URL, resolved against `base`, the URL of the document it stands in.

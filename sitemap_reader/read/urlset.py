@@ -13,6 +13,7 @@ from .namespaces import CORE, SITEMAP, judge
 from .normalise import RawEntry
 from .sniff import Format
 from .tree import Element, Entry, Vocabulary, is_core
+from .urls import is_web_url
 
 if TYPE_CHECKING:
     from ..problems import Problem
@@ -91,19 +92,17 @@ def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
 
 
 def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
-    """All its text, inline markup and all; but not that of a field which only slipped into it."""
-    strays = [child.tag for child in loc.children if child.tag in _TAGS]
-    if not strays:
-        return loc.text.strip()
-    what = f"<{strays[0]}> stands inside of <loc>"
-    problems.append(report("S10", what, line=entry.line, field=strays[0], raw=loc.text.strip()))
-    return (loc.own_text or "").strip()
+    text, strays = loc.text_without(_TAGS)
+    if strays:
+        what = f"<{strays[0]}> stands inside of <loc>"
+        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=loc.text.strip()))
+    return text
 
 
 def _bare_location(entry: Entry, problems: list[Problem]) -> str:
     """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
     text = (entry.own_text or "").strip()
-    if entry.tag != "sitemap" or not text.lower().startswith(("http://", "https://")):
+    if entry.tag != "sitemap" or not is_web_url(text):
         return ""
     problems.append(report("S11", "a <sitemap> without <loc>: its text is taken", line=entry.line, raw=text))
     return text

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..records import Extra
     from .dates import Date, Dialect
 
+    Note = Callable[[str, str, str, str], None]  # (code, message, field, raw)
     Kind = Callable[["Reading", str, str], Any]  # (reading, text, field) -> value
 
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 class Reading:
     """What the values of one entry are read with: the URL they are relative to, and where faults go.
 
-    `note(code, message, field, raw)` is called for each fault. `extras` collects what no field is for; None: not
+    `note` is called for each fault. `extras` collects what no field is for; None: not
     wanted. `may_be_relative`: a relative URL is no fault.
     """
 
     base: str | None
-    note: Callable[[str, str, str, str], None]
+    note: Note
     date_dialect: Dialect = "w3c"
     extras: list[Extra] | None = None
     may_be_relative: bool = False
@@ -60,19 +61,23 @@ def href(reading: Reading, text: str, field: str) -> str | None:
 
 def _url(reading: Reading, text: str, field: str, relative: str) -> str | None:
     loc = clean_url(text, reading.base)
-    for code, message in loc.notes:
-        if code != "U01" or loc.url is None or not reading.may_be_relative:
-            reading.note(relative if code == "U01" else code, f"{field}: {message}", field, text)
+    for code, message in loc.faults(may_be_relative=reading.may_be_relative):
+        reading.note(relative if code == "U01" else code, f"{field}: {message}", field, text)
     return loc.url
 
 
 def date(reading: Reading, text: str, field: str) -> Date | None:
     """The instant and its precision."""
-    value = parse_date(text, reading.date_dialect)
+    return read_date(text, field, reading.date_dialect, reading.note)
+
+
+def read_date(text: str, field: str, dialect: Dialect, note: Note) -> Date | None:
+    """The same for who has no Reading: an entry's own lastmod."""
+    value = parse_date(text, dialect)
     if value is None:
-        reading.note("D01", f'{field} "{text[:80]}" is no date', field, text)
+        note("D01", f'{field} "{text[:80]}" is no date', field, text)
     elif value.repair:
-        reading.note("D06", f'{field} "{text[:80]}": {value.repair}', field, text)
+        note("D06", f'{field} "{text[:80]}": {value.repair}', field, text)
     return value
 
 
