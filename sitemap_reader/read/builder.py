@@ -194,7 +194,7 @@ class Builder:
                 self.last_event_is_tag = not empty
                 return
             element = stack.pop()
-            finish(element)
+            element.take_text(text)
             if len(element.text) > max_text:
                 raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
             if stack:
@@ -210,12 +210,6 @@ class Builder:
                     self.lost_location = self.lost_location or not any(map(locates, entry.children))
                 out.append(entry)
 
-        def finish(element: Element) -> None:
-            element.end = len(text)
-            element.text = "".join(text[element.mark :])
-            if element.children:
-                element.find_lead(text)
-
         def locates(child: Element) -> bool:
             """RSS has items with nothing but a guid."""
             return is_location(child) or child.tag == "guid"
@@ -226,12 +220,12 @@ class Builder:
         def take_open(index: int, ends: bool) -> Entry | None:
             if ends and len(stack) > 1:
                 last = stack.pop()
-                finish(last)
+                last.take_text(text)
                 stack[-1].children.append(last)
             if not stack or entry is None or not any(is_location(child) for child in entry.children):
                 return None
             self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
-            finish(entry)
+            entry.take_text(text)
             entry.is_cut = True
             entry.problems = self._mends_of(index, entry.line)
             _put_controls_back(entry)
@@ -300,7 +294,7 @@ def _runs_past(section: str, name: str, *, is_ours: bool) -> bool:
 def _put_controls_back(element: Element) -> None:
     """Gives the text of a mended entry the control characters that expat was not shown."""
     element.text = element.text.translate(CONTROLS_BACK)
-    element.lead = element.lead and element.lead.translate(CONTROLS_BACK)
+    element.pieces = [piece.translate(CONTROLS_BACK) for piece in element.pieces]
     element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
     for child in element.children:
         _put_controls_back(child)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..problems import Problem
 
@@ -23,14 +23,14 @@ class Element:
     `attributes` alternates names and values, as expat gives them; `text` is all text inside, its children's too.
     """
 
-    __slots__ = ("attributes", "children", "end", "lead", "mark", "tag", "text")
+    __slots__ = ("attributes", "children", "end", "mark", "pieces", "tag", "text")
 
     def __init__(self, tag: str, attributes: list[str], mark: int = 0, text: str = "") -> None:
         self.tag = tag
         self.attributes = attributes
         self.mark = self.end = mark  # how much text had been read when it began, and when it ended
         self.text = text
-        self.lead: str | None = None  # its own text, where it has children
+        self.pieces: Sequence[str] = ()  # the text, as it was read
         self.children: list[Element] = []
 
     def get(self, name: str) -> str | None:
@@ -47,17 +47,22 @@ class Element:
         strays = [child.tag for child in self.children if child.tag in tags]
         return ((self.own_text if strays else self.text) or "").strip(), strays
 
+    def take_text(self, read: list[str]) -> None:
+        """It ends: `read` is the text of its entry so far, in pieces, which the marks count."""
+        pieces = self.pieces = read[self.mark :]
+        self.end = len(read)
+        self.text = "".join(pieces)
+
     @property
     def own_text(self) -> str | None:
         """The text that stands before all children; None where more of it stands between or behind them."""
-        return self.lead if self.children else self.text
-
-    def find_lead(self, pieces: list[str]) -> None:
-        """It has children, and ends: `pieces` are the text of its entry, which the marks count."""
+        if not self.children:
+            return self.text
+        begin = self.mark
         marks = [*(child.mark for child in self.children[1:]), self.end]
         gaps = zip([child.end for child in self.children], marks, strict=True)
-        is_mixed = any("".join(pieces[end:mark]).strip() for end, mark in gaps if end < mark)
-        self.lead = None if is_mixed else "".join(pieces[self.mark : self.children[0].mark])
+        is_mixed = any("".join(self.pieces[end - begin : mark - begin]).strip() for end, mark in gaps if end < mark)
+        return None if is_mixed else "".join(self.pieces[: self.children[0].mark - begin])
 
 
 class Entry(Element):
