@@ -26,6 +26,12 @@ class Limits:
     max_decoded_bytes: int = 200 * MIB
     max_entries: int = 1_000_000
     max_entry_bytes: int = 4 * MIB
+    max_entry_elements: int = 20_000
+    max_entry_problems: int = 1_000  # told of one entry, each with its text
+    max_entry_repairs: int = 1_000  # places of one entry that are set straight
+    max_repairs: int = 1_000_000  # the same, of the whole document
+    max_prefixes: int = 64  # undeclared ones that are declared for the document
+    max_shared_characters: int = 4 * MIB  # what an item's media have in common, given to each of them
     max_token_bytes: int = MIB  # one XML token, one line, the text of one element
     max_xml_depth: int = 64
     max_attributes: int = 256
@@ -33,11 +39,13 @@ class Limits:
     max_gzip_members: int = 10_000
     max_fallback_bytes: int = 2 * MIB  # what feedparser is given
     fallback_seconds: float = 10.0
+    fallback_memory_bytes: int = 512 * MIB
 
     # one site
     max_index_depth: int = 5
     max_documents: int = 100_000
     max_site_bytes: int = 10 * GIB  # decoded, all documents together
+    max_proof_hosts: int = 100  # asked for robots.txt only because an index lists a sitemap there
     max_robots_bytes: int = 500 * KIB  # RFC 9309 2.5
     max_robots_redirects: int = 5  # RFC 9309 2.3.1.2
     max_redirects: int = 10

@@ -1,6 +1,6 @@
 """The body of one answer: wire bytes in, items out, to the frontier what it must know.
 
-Takes what arrives in pieces small enough for every other document to have its turn, and watches the network's rate.
+Takes what arrives in pieces small enough for every other document to have its turn.
 Never decides whether to try again.
 """
 
@@ -11,16 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import DocumentChanged, FetchError
+from ..errors import DocumentChanged
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import Outcome, SitemapRef, UrlRecord
 from ..walk.visit import Reached
 from .feedchild import Children
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from ..limits import Limits
     from ..problems import Problem
     from ..read.document import SitemapParser
     from ..records import Item
@@ -174,28 +173,3 @@ class Reading:
 def _was_told(problem: Problem) -> bool:
     """Of an entry that was dropped: its markup and its location had been looked at by then, and nothing else."""
     return problem.field == "loc" or problem.code.startswith("S")
-
-
-async def timed(
-    chunks: AsyncIterator[bytes], limits: Limits, clock: Callable[[], float], count: Callable[[int], None]
-) -> AsyncGenerator[bytes, None]:
-    """The chunks, while the network keeps the minimum rate and the time for a document lasts.
-
-    Only waiting for the network counts, not the time that the consumer takes.
-    """
-    seconds, wire_bytes = 0.0, 0
-    iterator = aiter(chunks)
-    while True:
-        asked = clock()
-        try:
-            chunk = await anext(iterator)
-        except StopAsyncIteration:
-            return
-        seconds += clock() - asked
-        wire_bytes += len(chunk)
-        count(len(chunk))
-        if seconds > limits.document_seconds:
-            raise FetchError(f"not done after {limits.document_seconds:,.0f} s; raise document_seconds to go on")
-        if seconds > limits.min_rate_after_seconds and wire_bytes < seconds * limits.min_bytes_per_second:
-            raise FetchError(f"slower than {limits.min_bytes_per_second:,} bytes a second (min_bytes_per_second)")
-        yield chunk

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from ..errors import DocumentChanged, FetchError
 from ..read.document import SitemapParser
 from ..walk.visit import Arrived, Failed, Finished, Head, Visit
-from .reading import Batch, Reading, timed
+from .patience import timed
+from .reading import Batch, Reading
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
