@@ -54,8 +54,27 @@ class Limits:
     # one request
     connect_seconds: float = 10.0
     read_seconds: float = 30.0  # silence between two bytes
-    document_seconds: float = 300.0  # network time of one document
+    document_seconds: float = 300.0  # network time of one document: all its tries, heads and bodies
     min_bytes_per_second: int = KIB  # measured once min_rate_after_seconds have passed
-    min_rate_after_seconds: float = 30.0
+    min_rate_after_seconds: float = 30.0  # what a head has, too, beyond connect_seconds and read_seconds
     max_wait_seconds: float = 60.0  # the longest Retry-After that is waited for
     tries: int = 3
+
+
+# The options of the command line that set a field.
+_OPTIONS = {
+    "max_decoded_bytes": "--max-decoded-bytes",
+    "max_entries": "--max-urls",
+    "max_index_depth": "--max-depth",
+    "max_wait_seconds": "--max-wait",
+}
+
+
+def advice(field: str, to: str = "go on") -> str:
+    """What to do about a limit that was reached.
+
+    >>> advice("max_entries"), advice("max_redirects", "follow more")
+    ('raise max_entries (--max-urls) to go on', 'raise max_redirects to follow more')
+    """
+    option = f" ({_OPTIONS[field]})" if field in _OPTIONS else ""
+    return f"raise {field}{option} to {to}"

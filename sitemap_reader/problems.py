@@ -10,6 +10,8 @@ from typing import Literal
 
 import attrs
 
+from .limits import advice
+
 Severity = Literal["error", "warning", "info"]
 
 MAX_RAW_CHARACTERS = 500
@@ -120,8 +122,21 @@ def report(
 
 
 def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
-    """The S16 of a limit: says what there was too much of, and which field to raise."""
-    return report("S16", f"more than {limit:,} {what}: reading stops here; raise {name} to go on", line=line)
+    """The S16 of a limit: says what there was too much of, and which field to raise. `what` as in counted()."""
+    message = f"more than {counted(limit, what)}: reading stops here; {advice(name)}"
+    return report("S16", message, line=line)
+
+
+def counted(number: int, what: str) -> str:
+    """A number and what it counts, given as a plural with perhaps more words behind it.
+
+    >>> counted(1, "entries of one index"), counted(2_000, "bytes")
+    ('1 entry of one index', '2,000 bytes')
+    """
+    if number == 1:
+        noun, space, rest = what.partition(" ")
+        what = (f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")) + space + rest
+    return f"{number:,} {what}"
 
 
 class Tally:

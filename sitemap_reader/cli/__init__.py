@@ -81,6 +81,7 @@ def dump(**arguments: Any) -> Exit:
     default_is="none",
     help="A URL prefix that the document may list besides its own folder; may be repeated.",
 )
+@options.document_limits
 def parse(**arguments: Any) -> Exit:
     """Read one document, a file or stdin, without any network.
 
@@ -89,7 +90,7 @@ def parse(**arguments: Any) -> Exit:
     """
     from .parse import run
 
-    return run(**arguments)
+    return run(limits=options.limits(arguments), **arguments)
 
 
 @main.command(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..limits import Limits
+from ..limits import GIB, KIB, MIB, Limits
 from ..read.scope import MODES
 from .command import GroupedOption
 
@@ -25,6 +25,8 @@ _DEFAULTS = Limits()
 # RFC 9110 5.6.2: a field name is a token.
 _HEADER = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([^\x00-\x08\x0a-\x1f\x7f]*?)\s*")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_BYTES = re.compile(r"([0-9]{1,18}) *(|[kmg])(?:i?b)?", re.IGNORECASE)
+_UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
 def _length(context: click.Context, param: click.Parameter, seconds: float) -> float:
@@ -41,6 +43,14 @@ def _headers(context: click.Context, param: click.Parameter, lines: tuple[str, .
         if match is None:
             raise click.BadParameter(f"{line!r} is no header; write it as 'Name: value'", context, param)
     return [(match[1], match[2]) for match in matches if match]
+
+
+def _bytes(context: click.Context, param: click.Parameter, text: str) -> int:
+    """`500M`, `2 GiB` or `1000000`: how many bytes."""
+    size = _BYTES.fullmatch(text.strip())
+    if size is None or not int(size[1]):
+        raise click.BadParameter(f"{text!r} is no size; write it as 500M, 2G or a number of bytes", context, param)
+    return int(size[1]) * _UNITS[size[2].lower()]
 
 
 def _sendable(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
@@ -138,6 +148,32 @@ dates = stacked(
     ),
 )
 
+_DOCUMENT_LIMITS = (
+    option(
+        "Safety",
+        "--max-decoded-bytes",
+        metavar="SIZE",
+        callback=_bytes,
+        default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
+        help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
+    ),
+    option(
+        "Safety",
+        "--max-urls",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=_DEFAULTS.max_entries,
+        help="Read no more URLs, or sitemaps of an index, of one document.",
+    ),
+)
+# keyword -> field of Limits
+_LIMITS = {
+    "max_depth": "max_index_depth",
+    "max_decoded_bytes": "max_decoded_bytes",
+    "max_urls": "max_entries",
+    "max_wait": "max_wait_seconds",
+}
+
 _NETWORK = (
     option(
         "Network",
@@ -217,8 +253,25 @@ _NETWORK = (
         default_is="none",
         help="Write every answer to DIR, which can then be read as a TARGET.",
     ),
+    option(
+        "Safety",
+        "--max-depth",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=_DEFAULTS.max_index_depth,
+        help="How many indexes deep to look for sitemaps.",
+    ),
+    *_DOCUMENT_LIMITS,
     _flag("Safety", "--allow-private", help="Permit private, loopback and link-local addresses."),
 )
+
+document_limits = stacked(*_DOCUMENT_LIMITS)
+
+
+def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
+    """Takes the limits out of `kwargs`; `others` are fields of Limits that come from elsewhere."""
+    fields = {field: kwargs.pop(name) for name, field in _LIMITS.items() if name in kwargs}
+    return Limits(**fields, **others)
 
 
 def network(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -234,14 +287,14 @@ def network(function: Callable[..., Any]) -> Callable[..., Any]:
 def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
     """Takes the network options out of `kwargs`."""
     timeout = kwargs.pop("timeout")
-    limits = Limits(
+    caps = limits(
+        kwargs,
         read_seconds=timeout,
         connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
         tries=kwargs.pop("retries") + 1,
-        max_wait_seconds=kwargs.pop("max_wait"),
     )
     reading = {name: kwargs.pop(name) for name in ("concurrency", "per_host", "headers", "probe", "record")}
-    reading |= {"limits": limits, "obey_robots": not kwargs.pop("no_robots")}
+    reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
     reading["allow_private"] = kwargs.pop("allow_private")
     user_agent = kwargs.pop("user_agent")
     return reading if user_agent is None else {**reading, "user_agent": user_agent}

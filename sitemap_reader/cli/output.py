@@ -6,6 +6,7 @@ In: the names of -o and --report. Out: sinks; they are flushed when the block en
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import attrs
 
 from ..errors import UsageError
-from ..sinks import Jsonl
+from ..sinks import ByteStream, Jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,35 @@ def is_terminal(output: str | None) -> bool:
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
 
 
-class _File(FileIO):
+class _WholeLines(FileIO):
+    """Where a file takes no more, it ends with its last whole line; nothing is held back here, or written at exit."""
+
+    _half = 0  # bytes behind the last line end
+
+    def write(self, data: Buffer, /) -> int:
+        view = memoryview(data)
+        try:
+            written = super().write(view)
+            while written is None:  # a pipe that does not block, and is full
+                select.select([], [self], [])
+                written = super().write(view)
+        except OSError:
+            self._cut()
+            raise
+        behind = bytes(view[:written]).rpartition(b"\n")
+        self._half = len(behind[2]) + (0 if behind[1] else self._half)
+        return written
+
+    def _cut(self) -> None:
+        """Takes the half line back, if this is a file, and nobody else has written behind it."""
+        with suppress(OSError):  # the failure itself is what is told
+            end = os.fstat(self.fileno())
+            if self._half and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
+                os.ftruncate(self.fileno(), end.st_size - self._half)
+                self._half = 0
+
+
+class _File(_WholeLines):
     """A file that keeps what it held until something is written to it."""
 
     def __init__(self, name: str) -> None:
@@ -106,7 +135,11 @@ def _same(one: str, other: str) -> bool:
     return Path(one).resolve() == Path(other).resolve()
 
 
-def _stdout() -> BinaryIO:
+def _stdout() -> ByteStream:
     if sys.stdout is None:
         raise OSError(0, "it is closed", "stdout")
-    return sys.stdout.buffer
+    try:
+        number = sys.stdout.fileno()
+    except OSError:  # no file: somebody collects what is written
+        return sys.stdout.buffer
+    return _WholeLines(number, "w", closefd=False)

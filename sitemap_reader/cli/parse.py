@@ -24,6 +24,7 @@ from .output import Outputs, open_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..limits import Limits
     from ..read.scope import Mode
     from ..records import Item
 
@@ -40,6 +41,7 @@ def run(
     scope: Mode,
     authorities: Sequence[str],
     extras: bool,
+    limits: Limits,
     output: str | None,
     report: str | None,
     quiet: bool,
@@ -62,6 +64,7 @@ def run(
             scope=scope,
             authorities=authorities,
             extras=extras,
+            limits=limits,
             feed_fallback=feedparser_fallback,
         )
         parsing = _Parsing(name, console, outputs)

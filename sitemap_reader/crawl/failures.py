@@ -42,6 +42,8 @@ def translated(exc: Exception, asked: Asked, received: int | None = None) -> Fet
     """The FetchError for what aiohttp raised; `received` is the length of the body so far, None before it."""
     import aiohttp
 
+    from .wire import BodyFault
+
     # First match wins, so the narrow ones come first.
     table: tuple[tuple[type[Exception], Callable[[Any, Asked, int | None], FetchError]], ...] = (
         (aiohttp.ConnectionTimeoutError, _slow_connect),
@@ -54,10 +56,12 @@ def translated(exc: Exception, asked: Asked, received: int | None = None) -> Fet
         (ssl.SSLError, _tls),
         (aiohttp.ClientHttpProxyError, _proxy_answer),
         (aiohttp.ClientResponseError, _no_http),
+        (BodyFault, _odd_body),
         (aiohttp.ClientPayloadError, _broken_body),
         (aiohttp.ServerDisconnectedError, _hung_up),
         (ValueError, _unusable),  # InvalidURL, UnicodeError of the idna codec, a port out of range
         (OSError, _hung_up),
+        (RuntimeError, _broken_body),  # of a body only
     )
     translate = next((function for kind, function in table if isinstance(exc, kind)), _other)
     return translate(exc, asked, received)
@@ -145,9 +149,17 @@ def describe(address: str, reason: str) -> str:
 
 
 def _no_http(exc: aiohttp.ClientResponseError, asked: Asked, received: int | None) -> FetchError:
+    return FetchError(f"{asked.place}: answer is no HTTP: {_one_line(exc.message)}", transient=False)
+
+
+def _odd_body(exc: Exception, asked: Asked, received: int | None) -> FetchError:
+    # As a body that breaks off: it may be a proxy that lost its source.
+    return FetchError(f"{asked.place}: body is no HTTP{_after(received or 0)}: {_one_line(str(exc))}")
+
+
+def _one_line(message: str) -> str:
     # aiohttp draws the offending line and a caret below it: too much for one line of a log.
-    reason = " ".join(exc.message.rstrip("^ \n").split())
-    return FetchError(f"{asked.place}: answer is no HTTP: {cut(reason)}", transient=False)
+    return cut(" ".join(message.rstrip("^ \n").split()))
 
 
 def _broken_body(exc: Exception, asked: Asked, received: int | None) -> FetchError:

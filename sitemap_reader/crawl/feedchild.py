@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 FeedLink = tuple[str, str | None]  # link, date text as written
 Result = TypeVar("Result")
 
-CHILD_MEMORY_BYTES = 512 * MIB
 # How many there are at once, in all of this process: more would take each other's time, and the machine's memory.
 SEATS = 2
 _SEATS = threading.BoundedSemaphore(SEATS)
@@ -139,7 +138,7 @@ def feedparser_fallback(
         )
     if not sys.executable:  # Python within another program
         raise FallbackFailed("feedparser could not be started: sys.executable does not say where Python is")
-    request = json.dumps([limits.fallback_seconds, url or ""]).encode() + b"\n" + body
+    request = json.dumps([limits.fallback_seconds, limits.fallback_memory_bytes, url or ""]).encode() + b"\n" + body
     children = _WATCHED.get() or Children()
     with children.started([sys.executable, "-I", "-c", _program()]) as child:
         try:
@@ -148,7 +147,7 @@ def feedparser_fallback(
             raise FallbackFailed(
                 f"feedparser was stopped after {limits.fallback_seconds:g} s; fallback_seconds permits more"
             ) from None
-    return _result(child.returncode, answer, errors)
+    return _result(child.returncode, answer, errors, limits)
 
 
 def _program() -> str:
@@ -157,16 +156,17 @@ def _program() -> str:
     return _PROGRAM.format(paths=[*paths, str(Path(__file__).resolve().parents[2])], package=package)
 
 
-def _result(code: int, answer: bytes, errors: bytes) -> FallbackResult:
+def _result(code: int, answer: bytes, errors: bytes, limits: Limits) -> FallbackResult:
     if code != 0:
-        raise FallbackFailed(f"feedparser gave up: {_last_words(code, errors)}")
+        raise FallbackFailed(f"feedparser gave up: {_last_words(code, errors, limits)}")
     told = json.loads(answer)
     links = tuple((link, date) for link, date in told["links"])
     return FallbackResult(links, tuple(told["dropped"]), told["without_link"])
 
 
-def _last_words(code: int, errors: bytes) -> str:
+def _last_words(code: int, errors: bytes, limits: Limits) -> str:
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit {code}"]
     if "MemoryError" in lines[-1]:
-        return f"it needs more than {CHILD_MEMORY_BYTES // MIB} MiB of memory"
+        memory = f"{limits.fallback_memory_bytes / MIB:,g} MiB of memory"
+        return f"it needs more than {memory}; fallback_memory_bytes permits more"
     return lines[-1][:200]

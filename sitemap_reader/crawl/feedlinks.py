@@ -21,7 +21,7 @@ import attrs
 from ..limits import MIB
 from ..read.namespaces import ALTERNATE
 from ..read.urls import clean_url, is_web_url
-from .feedchild import CHILD_MEMORY_BYTES, FallbackResult
+from .feedchild import FallbackResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,9 +33,9 @@ _NOWHERE = "http://nowhere.invalid"
 
 
 def main() -> int:
-    """A line of JSON, [seconds, URL], then a feed on stdin; JSON on stdout."""
-    seconds, url = json.loads(sys.stdin.buffer.readline())
-    _limit_resources(seconds)
+    """A line of JSON, [seconds, bytes of memory, URL], then a feed on stdin; JSON on stdout."""
+    seconds, memory_bytes, url = json.loads(sys.stdin.buffer.readline())
+    _limit_resources(seconds, memory_bytes)
     answer = json.dumps(attrs.asdict(read_links(sys.stdin.buffer.read(), url)))
     if len(answer) > _MAX_ANSWER_CHARACTERS:
         sys.exit("its answer is too long")
@@ -43,13 +43,13 @@ def main() -> int:
     return 0
 
 
-def _limit_resources(seconds: float) -> None:
+def _limit_resources(seconds: float, memory_bytes: int) -> None:
     try:
         import resource
     except ImportError:  # Windows: the clock remains
         return
     # The processor's time runs out even if the parent is no longer there to look at the clock.
-    caps = ((resource.RLIMIT_AS, CHILD_MEMORY_BYTES), (resource.RLIMIT_CPU, int(seconds) + 2))
+    caps = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CPU, int(seconds) + 2))
     for kind, cap in caps:
         with suppress(OSError, ValueError):  # the system does not know it, or has a lower one already
             resource.setrlimit(kind, (cap, cap))
@@ -58,10 +58,11 @@ def _limit_resources(seconds: float) -> None:
 def read_links(body: bytes, url: str) -> FallbackResult:
     """The links of a feed that came from `url`, as far as the document spells them so."""
     home = url if url.startswith(("http://", "https://")) else f"{_NOWHERE}/"
-    parsed, bases = _parse(body, home)
+    legible = _CHARACTER_REFERENCE.sub(_possible, body)
+    parsed, bases = _parse(legible, home)
     text = body.decode(parsed.get("encoding") or "utf-8", "replace")
-    # Where tags do not match, feedparser loses track of which xml:base holds.
-    is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding")
+    # Where tags do not match, feedparser loses track of which xml:base holds; one that was mended is nobody's.
+    is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding") or legible != body
     knows_bases = not (is_loose and _BASE_ATTRIBUTE.search(text))
     document = _Document(_spelled_texts(text), bases, home, knows_bases, str(parsed.get("version") or ""))
     for entry in parsed["entries"]:
@@ -172,6 +173,21 @@ def _parse(body: bytes, home: str) -> tuple[Any, list[str]]:
         resolve_relative_uris=False,
     )
     return parsed, bases
+
+
+# The semicolon may be missing: feedparser reads it all the same.
+_CHARACTER_REFERENCE = re.compile(rb"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
+
+
+def _possible(match: re.Match[bytes]) -> bytes:
+    """The reference; where there is no such character, to U+FFFD: feedparser would die of it, and lose the feed.
+
+    A link with one in it is then not what the document spells, and is dropped.
+    """
+    digits = (match[1] or match[2]).lstrip(b"0")
+    code = int(digits or b"0", 10 if match[1] else 16) if len(digits) <= 7 else sys.maxunicode + 1
+    is_character = code <= sys.maxunicode and not 0xD800 <= code <= 0xDFFF
+    return match[0] if is_character else b"&#xFFFD;"
 
 
 def _base_of(base: str, relative: str | None = None) -> str:

@@ -17,6 +17,7 @@ from ..errors import FetchError, UsageError
 from ..limits import Limits
 from .address import literal_address, refusal
 from .failures import REFUSED_ERRNO, Asked, cut, describe, refused, translated
+from .names import Names
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -173,6 +174,8 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
     """
     import aiohttp
 
+    from .wire import mend
+
     class GuardedConnector(aiohttp.TCPConnector):
         checks_addresses = not allow_private
 
@@ -185,7 +188,10 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
             raise OSError(REFUSED_ERRNO, describe(address, reason))
         return make_socket(info)
 
-    return GuardedConnector(**{"limit": 0, **kwargs}, socket_factory=checked_socket)
+    resolver = kwargs.pop("resolver", None) or aiohttp.ThreadedResolver(Names())  # type: ignore[arg-type]
+    connector = GuardedConnector(**{"limit": 0, **kwargs}, resolver=resolver, socket_factory=checked_socket)
+    mend(connector)
+    return connector
 
 
 def usable_url(url: str) -> re.Match[str]:
@@ -217,12 +223,13 @@ def _asked(url: str, limits: Limits) -> Asked:
 
 
 class _Chunks:
-    """The body, as it arrives; counts it, so that a break can say where it was."""
+    """The body, as it arrives, up to a break; counts it, so that the break can say where it was."""
 
     def __init__(self, answer: aiohttp.ClientResponse, asked: Asked) -> None:
         self._answer = answer
         self._target = asked
         self._received = 0
+        self._fault: Exception | None = None
 
     def __aiter__(self) -> _Chunks:
         return self
@@ -230,11 +237,19 @@ class _Chunks:
     async def __anext__(self) -> bytes:
         import aiohttp
 
-        try:
-            chunk = await self._answer.content.readany()
-        except (aiohttp.ClientError, OSError, ValueError) as exc:
-            raise translated(exc, self._target, self._received) from exc
+        from .wire import unread
+
+        chunk = b""
+        if self._fault is None:
+            try:
+                chunk = await self._answer.content.readany()
+            # RuntimeError: what a connector that is not ours raises where it has lost the connection in silence.
+            except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as exc:
+                self._fault = exc
+                chunk = unread(self._answer.content)
         if not chunk:
+            if self._fault is not None:
+                raise translated(self._fault, self._target, self._received) from self._fault
             raise StopAsyncIteration
         self._received += len(chunk)
         return chunk
@@ -272,7 +287,8 @@ def _plain_headers(answer: aiohttp.ClientResponse) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, value in answer.headers.items():
         key, text = name.lower(), _text(value)
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        # Said twice alike is said once: a proxy's doubled Location is one place.
+        headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
     return headers
 
 

@@ -1,13 +1,12 @@
 """The body of one answer: wire bytes in, items out, to the frontier what it must know.
 
-Takes what arrives in pieces small enough for every other document to have its turn.
+Bytes become items beside the event loop; what is done on it is done in slices, so that everybody else has his turn.
 Never decides whether to try again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,11 @@ from ..errors import DocumentChanged
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import Outcome, SitemapRef, UrlRecord
 from ..walk.visit import Reached
+from .aside import Aside
 from .feedchild import Children
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from ..problems import Problem
     from ..read.document import SitemapParser
@@ -31,14 +31,16 @@ Batch = list["Item"]
 
 # How many problems may wait for the first entry of their document.
 _HELD_ITEMS = 64
+# How many items are dealt with in one turn on the loop: a child of an index takes some tens of microseconds.
+_SLICE_ITEMS = 256
 
 
 class Reading:
     """read() the chunks, then end() for the outcome. `given` says whether anything is out that must not come twice.
 
     A visit that was `reached` before is read anew up to there, and nothing of it given again. One that is read `again`
-    gives what was dropped the first time, and nothing else. `found(ref)` hears of each child at once; `put(batch)`
-    takes the rest, and may make this wait.
+    gives what was dropped the first time, and nothing else. The parser works in `aside`. `found(ref)` hears of each
+    child at once; `put(batch)` takes the rest, and may make this wait.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Reading:
         visit: Visit,
         parser: SitemapParser,
         *,
+        aside: Aside,
         window: Window,
         found: Callable[[SitemapRef], object],
         put: Callable[[Batch], Awaitable[None]],
@@ -56,6 +59,7 @@ class Reading:
         self._skipped = visit.reached.items if visit.reached else 0
         self._visit = visit
         self._parser = parser
+        self._aside = aside
         self._window = window
         self._found = found
         self._put = put
@@ -72,9 +76,9 @@ class Reading:
         """Feeds until the bytes end or the parser needs no more."""
         parser = self._parser
         async for chunk in chunks:
-            for piece in parser.pieces(chunk):
+            pieces = parser.pieces(chunk)
+            while (piece := await self._aside.do(next, pieces, None)) is not None:
                 await self._give(piece)
-                await asyncio.sleep(0)
                 if self._seen_enough:
                     return
             if parser.stopped:
@@ -90,10 +94,7 @@ class Reading:
         return Reached(self._parser.prefix, self._items, self._outcome())
 
     async def end(self, *, cut: bool = False) -> Outcome:
-        """The last items, then what became of the document; `cut` where its bytes broke off.
-
-        A feed fallback takes its time off the loop.
-        """
+        """The last items, then what became of the document; `cut` where its bytes broke off."""
         if not self._seen_enough:
             await self._give(await self._closed(cut), final=True)
         if self._parser.is_shorter and not cut:
@@ -103,16 +104,18 @@ class Reading:
     async def _closed(self, cut: bool) -> list[Item]:
         """The parser's last items. Who is cancelled while feedparser is at work ends it.
 
-        The thread is its own: those of the loop are few, and names are resolved on them for other documents.
+        feedparser has a thread of its own: it may take long, and other documents are read meanwhile.
         """
-        children = Children()
-        thread = ThreadPoolExecutor(1, "sitemap-reader-end")
-        close = partial(self._parser.close, cut=cut)
+        steps = self._parser.closing(cut=cut)
+        items = await self._aside.do(_step, steps)
+        if not self._parser.awaits_fallback:
+            return items + _step(steps)
+        children, aside = Children(), Aside("sitemap-reader-fallback")
         try:
-            return await asyncio.get_running_loop().run_in_executor(thread, children.watch, close)
+            return items + await aside.do(children.watch, partial(_step, steps))
         finally:
             children.kill()
-            thread.shutdown(wait=False)
+            await aside.close()
 
     def _outcome(self) -> Outcome:
         outcome = self._parser.outcome
@@ -128,7 +131,10 @@ class Reading:
     async def _give(self, items: list[Item], *, final: bool = False) -> None:
         """Passes on, but for what another try might have to say again."""
         again = self._visit.again
-        self._held += self._regained(items, again) if again else [item for item in items if self._wanted(item)]
+        for start in range(0, len(items), _SLICE_ITEMS):
+            some = items[start : start + _SLICE_ITEMS]
+            self._held += self._regained(some, again) if again else [item for item in some if self._wanted(item)]
+            await asyncio.sleep(0)
         if not (final or self.given or len(self._held) >= _HELD_ITEMS):
             return
         if self._held and not (self._visit.is_guess and self._parser.format not in SITEMAP_FORMATS):
@@ -168,6 +174,10 @@ class Reading:
                 regained += [problem for problem in item.problems if not _was_told(problem)]
                 regained.append(item)
         return regained
+
+
+def _step(steps: Iterator[list[Item]]) -> list[Item]:
+    return next(steps, [])
 
 
 def _was_told(problem: Problem) -> bool:

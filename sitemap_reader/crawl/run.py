@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import DocumentChanged, FetchError
 from ..read.document import SitemapParser
+from ..walk.robots import parse_rules
 from ..walk.visit import Arrived, Failed, Finished, Head, Visit
-from .patience import timed
+from .aside import Aside
+from .patience import Patience
 from .reading import Batch, Reading
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Run:
         self._patient = patient
         self._skipped_seconds = 0.0
         self._clock = clock
+        self._aside = Aside("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
 
@@ -73,6 +76,7 @@ class Run:
         finally:
             driver.cancel()
             await asyncio.gather(driver, return_exceptions=True)
+            await self._aside.close()
 
     async def _drive(self) -> None:
         """The walk; then, unless nobody listens any more, the mark that it is over."""
@@ -125,15 +129,15 @@ class Run:
         started = self._clock()
         reading: Reading | None = None
         answer: Failed | Finished
+        patience = Patience(visit, self.frontier.plan.limits, self._clock, self._count)
         try:
-            async with self._fetcher.fetch(visit.url, visit.headers) as response:
+            async with patience.answer(self._fetcher.fetch(visit.url, visit.headers)) as response:
                 if not self._tell(visit, Head(response.status, response.headers)):
                     return
                 reading = self._reading(visit, response)
-                limits = self.frontier.plan.limits
-                async with aclosing(timed(response.chunks, limits, self._clock, self._count)) as chunks:
+                async with aclosing(patience.chunks(response.chunks)) as chunks:
                     await reading.read(chunks)
-            answer = Finished(await reading.end(), reading.robots_text)
+            answer = await self._finished(visit, reading)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)
         except DocumentChanged as error:
@@ -141,6 +145,12 @@ class Run:
         if answer.outcome:
             answer.outcome.seconds = round(self._clock() - started, 3)
         self._tell(visit, answer)
+
+    async def _finished(self, visit: Visit, reading: Reading) -> Finished:
+        outcome = await reading.end()
+        if not visit.is_robots:
+            return Finished(outcome)
+        return Finished(outcome, await self._aside.do(parse_rules, reading.robots_text, self.frontier.plan.user_agent))
 
     def _reading(self, visit: Visit, response: Response) -> Reading:
         plan = self.frontier.plan
@@ -159,6 +169,7 @@ class Run:
         return Reading(
             visit,
             parser,
+            aside=self._aside,
             window=plan.window,
             found=partial(self._tell, visit),
             put=self._out.put,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..problems import Problem, over_limit, report
+from .faults import Misplaced, Stop
 from .landmarks import end_tag, names_location, tag_name
 from .mending import CONTROLS_BACK
 from .namespaces import clark
@@ -21,37 +22,6 @@ if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
 
     from ..limits import Limits
-
-
-class Misplaced(Exception):
-    """Raised where well-formed markup cannot mean what it says; `index` is in expat's count of bytes.
-
-    `is_entry`: an entry that begins right inside another; `is_section`: a CDATA section; `loose_entry`: the entry that
-    a field outside needs.
-    """
-
-    def __init__(
-        self,
-        what: str,
-        index: int,
-        *,
-        is_entry: bool = False,
-        is_section: bool = False,
-        loose_entry: str | None = None,
-    ) -> None:
-        super().__init__(what)
-        self.index = index
-        self.is_entry = is_entry
-        self.is_section = is_section
-        self.loose_entry = loose_entry
-
-
-class Stop(Exception):
-    """Raised in a handler: the document cannot go on, for this reason."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
 
 
 @attrs.define
@@ -93,6 +63,7 @@ class Builder:
         self._mends_of = mends_of
         self._vocabulary = Vocabulary({}, "", frozenset(), "")
         self.lost_location = False  # an entry that was mended or cut lacks one, perhaps for that reason
+        self.in_section = False
         self.section_index = 0  # where the last CDATA section began in the parser's count
         self.section_of = ""  # and in which element
         self.behind_entry = False  # the last tag outside of entries was an entry's end
@@ -149,15 +120,20 @@ class Builder:
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
+        max_elements = limits.max_entry_elements
         vocabulary = self._vocabulary
         entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
         room = max_depth - len(ancestors)  # for elements inside each other
         entry: Entry | None = None  # the open one
         stack: list[Element] = []  # the open elements in it, itself first
+        elements = 0  # how many have begun in it
         text: list[str] = []  # what was read since it began
+        entry_text: list[str] = []  # the same, once it has ended: its elements share it
         settled = start_index
+        quoted: list[Problem] = []  # what is said of CDATA sections in it
         section = 0  # where the last CDATA section began in the text
         self.last_event = None
+        self.in_section = False
 
         def line() -> int:
             return parser.CurrentLineNumber + line_offset
@@ -166,7 +142,7 @@ class Builder:
             out.append(report(code, message, line=line(), field=name))
 
         def start(name: str, attributes: list[str]) -> None:
-            nonlocal entry
+            nonlocal entry, entry_text, elements
             if attributes and len(attributes) > max_attributes:
                 raise Stop(over_limit("max_attributes", max_attributes // 2, "attributes in one element", line()))
             if len(stack) >= room:
@@ -176,12 +152,18 @@ class Builder:
                 if stack:
                     raise Misplaced("an entry begins inside another", parser.CurrentByteIndex, is_entry=True)
                 entry = Entry(tag, attributes, line(), self._bases)
+                entry_text = entry.pieces
+                quoted.clear()
                 text.clear()
                 stack.append(entry)
+                elements = 0
             elif stack:
                 if stack[-1].tag in voids and tag in tags:
                     raise Misplaced(f"<{tag}> begins inside of <{stack[-1].tag}>", parser.CurrentByteIndex)
-                stack.append(Element(tag, attributes, len(text)))
+                elements += 1
+                if elements > max_elements:
+                    raise Stop(over_limit("max_entry_elements", max_elements, "elements in one entry", line()))
+                stack.append(Element(tag, attributes, entry_text, len(text)))
             else:
                 open_ancestor(name, tag, attributes)
 
@@ -194,12 +176,14 @@ class Builder:
                 self.last_event_is_tag = not empty
                 return
             element = stack.pop()
-            element.take_text(text)
-            if len(element.text) > max_text:
+            element.end = len(text)
+            # No text has more characters than bytes.
+            if parser.CurrentByteIndex - settled > max_text and sum(map(len, text[element.mark :])) > max_text:
                 raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
             if stack:
                 stack[-1].children.append(element)
             elif entry is not None:
+                entry_text.extend(text)
                 settle()
                 if not entry.children:
                     self.last_event_is_tag = bool(entry.text) or self._written_before(settled) != b"/>"
@@ -208,6 +192,7 @@ class Builder:
                 if entry.problems:
                     _put_controls_back(entry)
                     self.lost_location = self.lost_location or not any(map(locates, entry.children))
+                take_quoted(entry)
                 out.append(entry)
 
         def locates(child: Element) -> bool:
@@ -220,16 +205,23 @@ class Builder:
         def take_open(index: int, ends: bool) -> Entry | None:
             if ends and len(stack) > 1:
                 last = stack.pop()
-                last.take_text(text)
+                last.end = len(text)
                 stack[-1].children.append(last)
+            entry_text[:] = text
             if not stack or entry is None or not any(is_location(child) for child in entry.children):
                 return None
             self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
-            entry.take_text(text)
+            entry.end = len(text)
             entry.is_cut = True
             entry.problems = self._mends_of(index, entry.line)
             _put_controls_back(entry)
+            take_quoted(entry)
             return entry
+
+        def take_quoted(entry: Entry) -> None:
+            if quoted:
+                entry.problems += tuple(quoted)
+                self.lost_location = True
 
         def open_ancestor(name: str, tag: str, attributes: list[str]) -> None:
             nonlocal vocabulary, entries, tags, voids, room
@@ -263,13 +255,23 @@ class Builder:
 
         def start_section() -> None:
             nonlocal section
-            section, self.section_index = len(text), parser.CurrentByteIndex
+            section, self.section_index, self.in_section = len(text), parser.CurrentByteIndex, True
             self.section_of = clark(stack[-1].tag)[1] if stack else ""
 
         def end_section() -> None:
+            self.in_section = False
             content = "".join(text[section:])
-            if stack and "<" in content and _runs_past(content, self.section_of, is_ours="}" not in stack[-1].tag):
-                raise Misplaced("a CDATA section runs past its element", self.section_index, is_section=True)
+            if not stack or "<" not in content:
+                return
+            local = self.section_of.encode()
+            if "}" not in stack[-1].tag and names_location(local):
+                what = f"a CDATA section in <{self.section_of}> holds markup"
+                raise Misplaced(what, self.section_index, section_end=parser.CurrentByteIndex)
+            own = end_tag(content.encode(), 0, local)
+            if own >= 0 and "<![CDATA[" in content:
+                what = f"a CDATA section holds the end of <{self.section_of}> and another section"
+                what += ": all of it was read as text, entries may be lost in it"
+                quoted.append(report("S01", what, line=line()))
 
         vocabulary.note = note
         self._take_open = take_open
@@ -285,19 +287,14 @@ class Builder:
         return closed
 
 
-def _runs_past(section: str, name: str, *, is_ours: bool) -> bool:
-    """Whether a CDATA section holds the end of its own element, or markup where a location should be."""
-    local = name.encode()
-    return (is_ours and names_location(local)) or end_tag(section.encode(), 0, local) >= 0
-
-
-def _put_controls_back(element: Element) -> None:
-    """Gives the text of a mended entry the control characters that expat was not shown."""
-    element.text = element.text.translate(CONTROLS_BACK)
-    element.pieces = [piece.translate(CONTROLS_BACK) for piece in element.pieces]
-    element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
-    for child in element.children:
-        _put_controls_back(child)
+def _put_controls_back(entry: Entry) -> None:
+    """Gives a mended entry the control characters that expat was not shown."""
+    entry.pieces[:] = [piece.translate(CONTROLS_BACK) for piece in entry.pieces]
+    elements: list[Element] = [entry]
+    while elements:
+        element = elements.pop()
+        element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
+        elements += element.children
 
 
 def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:

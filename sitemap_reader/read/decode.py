@@ -13,6 +13,7 @@ import attrs
 
 from ..errors import DocumentChanged
 from ..limits import PROTOCOL_MAX_BYTES
+from ..problems import counted
 from .charset import HEAD_BYTES, WIDE, Charset, detect
 from .gunzip import STEP_BYTES, Fault, Gunzip
 from .transcode import Transcoder, transcoder
@@ -57,6 +58,7 @@ class Decoder:
         self._text = _Text(self.faults, charset)
         self._hash = hashlib.sha256()
         self._prefix = prefix
+        self._abandoned = False
 
     @property
     def complete(self) -> bool:
@@ -66,7 +68,7 @@ class Decoder:
     @property
     def stopped(self) -> bool:
         """True where nothing more will come of further input."""
-        return any(layer.stopped for layer in self._layers)
+        return self._abandoned or any(layer.stopped for layer in self._layers)
 
     @property
     def gzip_layers(self) -> int:
@@ -83,8 +85,20 @@ class Decoder:
         if not self.stopped:
             yield from self._decode((data,), self._layers)
 
+    def abandon(self) -> None:
+        """Nobody wants what is still to come: whether it would have come, and whole, is not asked any more."""
+        self._abandoned = True
+
     def close(self) -> Iterator[bytes]:
         """The rest; what is known only now joins the faults."""
+        if not self._abandoned:
+            yield from self._close_layers()
+        yield from self._text.close(whole=self.complete and not self._abandoned)
+        if self.bytes_decoded > PROTOCOL_MAX_BYTES:
+            message = f"{self.bytes_decoded:,} bytes decoded, the protocol ends at {PROTOCOL_MAX_BYTES:,}"
+            self.faults.append(Fault("F08", message))
+
+    def _close_layers(self) -> Iterator[bytes]:
         # A layer that stopped makes it of no interest how those around it would have ended.
         stopped = [depth for depth, layer in enumerate(self._layers) if layer.stopped]
         first = stopped[-1] if stopped else 0
@@ -92,10 +106,6 @@ class Decoder:
         for depth, layer in enumerate(self._layers[first:], first + 1):
             yield from self._decode(layer.close(cut=cut), self._layers[depth:])
             cut = cut or layer.cut
-        yield from self._text.close(whole=self.complete)
-        if self.bytes_decoded > PROTOCOL_MAX_BYTES:
-            message = f"{self.bytes_decoded:,} bytes decoded, the protocol ends at {PROTOCOL_MAX_BYTES:,}"
-            self.faults.append(Fault("F08", message))
 
     def _decode(self, chunks: Iterable[bytes], layers: list[Gunzip]) -> Iterator[bytes]:
         for layer in layers:
@@ -163,12 +173,13 @@ class _Text:
         found = self._charset
         note = found.note
         if transcoder.utf8:
-            note = f"declared {found.label}, but it holds UTF-8: {transcoder.utf8:,} characters are read as that"
+            characters = counted(transcoder.utf8, "characters")
+            note = f"declared {found.label}, but it holds UTF-8: {characters} read as that"
         if note:
             self._faults.append(Fault("S07", note, raw=found.label))
         if transcoder.invalid:
-            units, stand_in = ("code units", "U+FFFD") if found.codec in WIDE else ("bytes", "windows-1252")
-            message = f"invalid in {found.codec}, read as {stand_in}: {transcoder.invalid:,} {units}"
+            units, stand_in = ("units", "U+FFFD") if found.codec in WIDE else ("bytes", "windows-1252")
+            message = f"invalid in {found.codec}, read as {stand_in}: {counted(transcoder.invalid, units)}"
             self._faults.append(Fault("S07", message))
 
     def _start(self) -> Iterator[bytes]:
@@ -179,7 +190,6 @@ class _Text:
 
     def _transcode(self, transcoder: Transcoder, data: bytes) -> Iterator[bytes]:
         for start in range(0, len(data), STEP_BYTES):
-            # The usual chunk is short enough, and slicing all of a bytes object copies nothing.
             out = transcoder.feed(data[start : start + STEP_BYTES])
             if out:
                 yield out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..problems import Problem, report
 from . import feed, urlset
-from .builder import Stop
+from .faults import Stop
 from .markup import Markup
 from .sniff import ROOTS, Format
 
@@ -33,7 +33,7 @@ class Reader(Protocol):
 
 
 # Format -> (names of the document for a root namespace, entry -> raw entries)
-DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry], list[RawEntry]]]] = {
+DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry, Limits], list[RawEntry]]]] = {
     Format.URLSET: (urlset.urlset_vocabulary, urlset.raw_entries),
     Format.INDEX: (urlset.index_vocabulary, urlset.raw_entries),
     Format.RSS: (feed.rss_vocabulary, feed.rss_entries),
@@ -46,9 +46,10 @@ class MarkupReader:
 
     def __init__(self, limits: Limits, line: int = 1) -> None:
         self.format: Format | None = None
+        self._limits = limits
         self._markup = Markup(limits, self._open_root, line)
         self._opening: list[Problem] = []
-        self._raw_entries: Callable[[Entry], list[RawEntry]] = urlset.raw_entries
+        self._raw_entries: Callable[[Entry, Limits], list[RawEntry]] = urlset.raw_entries
 
     @property
     def complete(self) -> bool:
@@ -76,7 +77,7 @@ class MarkupReader:
             if isinstance(item, Problem):
                 yield item
             else:
-                yield from self._raw_entries(item)
+                yield from self._raw_entries(item, self._limits)
 
     def _open_root(self, namespace: str, name: str) -> Vocabulary:
         if name.lower() == "html":

@@ -14,7 +14,7 @@ import attrs
 
 from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
-from ..problems import Problem, Tally, over_limit, report
+from ..problems import Problem, Tally, counted, over_limit, report
 from ..records import Outcome
 from .decode import Decoder, Prefix
 from .dialects import MarkupReader, html_page
@@ -105,6 +105,7 @@ class SitemapParser:
             base=self._base,
             scope=Scope(scope, (*authorities, *own)),
             child_scope=Scope(child_scope, (*authorities, *own)),
+            max_problems=limits.max_entry_problems,
             extras=extras,
         )
 
@@ -115,31 +116,42 @@ class SitemapParser:
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
         """feed(), in pieces of at most 64 KiB of decoded bytes; to be iterated to its end, or to `stopped`."""
         for chunk in self._decoder.feed(data):
-            yield [*self._read(chunk)]
+            items = [*self._read(chunk)]
+            if self._has_enough:
+                self._decoder.abandon()
+            yield items
+            if self._has_enough:
+                return
 
     def close(self, *, cut: bool = False) -> list[Item]:
         """The rest of the items; says what is missing. Without an entry, asks the feed fallback.
 
         `cut`: the bytes broke off, so that a last line without an end is left out, and entries may be missing.
         """
+        return [item for step in self.closing(cut=cut) for item in step]
+
+    def closing(self, *, cut: bool = False) -> Iterator[list[Item]]:
+        """close(), in two steps; only the second may take long, and only where it `awaits_fallback` by then."""
         if self._closed:
-            return []
+            return
         self._closed = True
         self._complete = self._complete and not cut
-        items: list[Item] = []
-        for chunk in self._decoder.close():
-            items += self._read(chunk)
-        items += self._end()
-        return items
+        yield [*self._end()]
+        yield [*self._aftermath()]
 
     @property
     def stopped(self) -> bool:
         """True where feeding more is of no use: a limit was reached, or this is no sitemap."""
-        if self._over or self._decoder.stopped:
-            return True
-        if self._problem_held and self._fallback:
-            return self._fallback.is_full  # what is no sitemap may be a feed that only the fallback knows
-        return self._reader is not None and self._reader.stopped
+        return self._decoder.stopped or self._has_enough
+
+    @property
+    def awaits_fallback(self) -> bool:
+        """Whether, all bytes read, this looks like a feed that gave nothing: the feed fallback is asked then."""
+        if self._fallback is None or self._normaliser.entries:
+            return False
+        damaged = self.format in (Format.RSS, Format.ATOM) and not self._complete
+        cut = isinstance(self._reader, MarkupReader) and self._reader.cut
+        return bool(self._problem_held or damaged) and not cut and self._fallback.is_whole
 
     @property
     def prefix(self) -> Prefix:
@@ -178,11 +190,18 @@ class SitemapParser:
             dropped=dict(normaliser.dropped),
             complete=self._complete,
             sha256=self._decoder.sha256,
-            problems=dict(self._tally.counts),
+            problems=dict(self._tally.counts + normaliser.untold),
             samples=tuple(self._tally.samples),
         )
 
     # --- the way ---
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether nothing that is decoded from here on would be read."""
+        if self._problem_held and self._fallback and not self._over:
+            return self._fallback.is_full  # what is no sitemap may be a feed that only the fallback knows
+        return self._over or (self._reader is not None and self._reader.stopped)
 
     def _read(self, chunk: bytes) -> Iterator[Item]:
         """A chunk of decoded bytes: first to the sniffer, then to the reader that it chose."""
@@ -194,7 +213,7 @@ class SitemapParser:
             if verdict is None:
                 return
             yield from self._open(verdict)
-        elif self._reader and not self.stopped:
+        elif self._reader and not self._has_enough:
             yield from self._clean(self._reader.feed(chunk))
 
     def _open(self, verdict: Verdict) -> Iterator[Item]:
@@ -202,7 +221,8 @@ class SitemapParser:
         whole, self._head = self._head or b"", None
         skipped, head = whole[: verdict.skip_bytes], whole[verdict.skip_bytes :]
         if skipped:
-            yield self._noted(report("S08", f"{verdict.skip_bytes:,} bytes stand before the document", line=1))
+            verb = "stands" if len(skipped) == 1 else "stand"
+            yield self._noted(report("S08", f"{counted(len(skipped), 'bytes')} {verb} before the document", line=1))
         if verdict.kind in _REFUSALS:
             self._format = Format.HTML if verdict.kind == "html" else None
             self._over, self._complete = True, False
@@ -244,6 +264,8 @@ class SitemapParser:
     # --- the end ---
 
     def _end(self) -> Iterator[Item]:
+        for chunk in self._decoder.close():
+            yield from self._read(chunk)
         if self._head is not None:
             verdict = sniff(self._head, final=True)
             yield from self._open(verdict or Verdict("unknown"))
@@ -252,6 +274,8 @@ class SitemapParser:
             if not self._over:
                 yield from self._clean(self._reader.close(cut=not self._complete))
             self._complete = self._complete and self._reader.complete
+
+    def _aftermath(self) -> Iterator[Item]:
         yield from self._ask_fallback()
         for fault in self._decoder.faults:
             yield self._noted(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity))
@@ -260,11 +284,10 @@ class SitemapParser:
 
     def _ask_fallback(self) -> Iterator[Item]:
         """feedparser, or whatever was passed in, for what looks like a feed and gave nothing."""
+        asked = self._fallback if self.awaits_fallback else None
         held, self._problem_held = self._problem_held, None
-        damaged = self.format in (Format.RSS, Format.ATOM) and not self._complete
-        cut = isinstance(self._reader, MarkupReader) and self._reader.cut
-        if self._fallback and (held or damaged) and not (cut or self._normaliser.entries) and self._fallback.is_whole:
-            yield from self._clean(self._fallback.entries())
+        if asked:
+            yield from self._clean(asked.entries())
         if held and self._normaliser.entries:
             self._format = Format.RSS
             message = f"{held.message}, but feedparser found entries; there may be more"

@@ -236,10 +236,10 @@ def _written(element: Element, reading: Reading) -> str:
     if not element.children:
         return element.text.strip()
     text, _ = element.text_without(_FIELD_TAGS)
+    whole = element.text.strip()
     for child in element.children:
         if child.tag in _FIELD_TAGS:
-            what = f"<{child.tag}> stands inside of <{element.tag}>"
-            reading.note("S10", what, child.tag, element.text.strip())
+            reading.note("S10", f"<{child.tag}> stands inside of <{element.tag}>", child.tag, whole)
         elif not is_core(child.tag):
             _left_over(child, reading, element)
     return text

@@ -17,6 +17,7 @@ from .tree import XML_BASE, Element, Entry, Vocabulary, is_core
 from .urls import is_web_url
 
 if TYPE_CHECKING:
+    from ..limits import Limits
     from ..problems import Problem
 
 # The first of these that says anything is the item's date. One that cannot be read is a fault of the feed's: another,
@@ -38,7 +39,7 @@ def atom_vocabulary(namespace: str) -> Vocabulary:
     return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", tags=_ATOM_TAGS, judge=judge_mistaken)
 
 
-def rss_entries(item: Entry) -> list[RawEntry]:
+def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
     """An item's first `link` that says anything, else a `guid` that is not declared to be no permalink."""
     links = [child for child in item.children if child.tag == "link" and _text(child)]
     link = links[0] if links else next((child for child in item.children if _is_permalink(child)), None)
@@ -48,7 +49,7 @@ def rss_entries(item: Entry) -> list[RawEntry]:
     if other:
         what = "<link> is repeated: the first counts"
         problems.append(report("S10", what, line=item.line, field="link", raw=other))
-    return _raw(item, link, loc, _RSS_DATES, problems)
+    return _raw(item, link, loc, _RSS_DATES, problems, limits)
 
 
 def _is_permalink(child: Element) -> bool:
@@ -59,11 +60,11 @@ def _is_permalink(child: Element) -> bool:
     return not any(value.strip().lower() == "false" for value in said)
 
 
-def atom_entries(entry: Entry) -> list[RawEntry]:
+def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     """An entry's first link to an alternate (RFC 4287 4.2.7.2); those of its `source` are another feed's."""
     link = next((child for child in entry.children if _is_alternate(child)), None)
     loc = _href(link) if link else ""
-    return _raw(entry, link, loc, _ATOM_DATES, list(entry.problems))
+    return _raw(entry, link, loc, _ATOM_DATES, list(entry.problems), limits)
 
 
 def _is_alternate(child: Element) -> bool:
@@ -74,7 +75,12 @@ def _is_alternate(child: Element) -> bool:
 
 
 def _raw(
-    item: Entry, link: Element | None, loc: str, dates: tuple[str, ...], problems: list[Problem]
+    item: Entry,
+    link: Element | None,
+    loc: str,
+    dates: tuple[str, ...],
+    problems: list[Problem],
+    limits: Limits,
 ) -> list[RawEntry]:
     if item.is_cut:  # what is missing may be the date that counts
         dates = dates[:1]
@@ -85,15 +91,15 @@ def _raw(
     date = next((child for tag in dates for child in item.children if child.tag == tag and _text(child)), None)
     raw.lastmod = _text(date) if date else None
     if not item.is_cut:  # what is missing may say what the media are
-        raw.extensions = _extensions(item, date, problems)
+        raw.extensions = _extensions(item, date, problems, limits)
     return [raw]
 
 
-def _extensions(item: Entry, date: Element | None, problems: list[Problem]) -> list[Element]:
+def _extensions(item: Entry, date: Element | None, problems: list[Problem], limits: Limits) -> list[Element]:
     """The item's elements of other namespaces, those of Media RSS in the words of the sitemap extensions."""
     foreign = [child for child in item.children if not is_core(child.tag) and child is not date]
     if any(child.tag.startswith("media:") for child in foreign):
-        return media_extensions(item, foreign, problems)
+        return media_extensions(item, foreign, problems, limits.max_shared_characters)
     return foreign
 
 

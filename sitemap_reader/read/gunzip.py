@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ..problems import over_limit
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
@@ -127,7 +129,7 @@ class Gunzip:
             return
         for chunk in chunks:
             data = chunk if self.opened or self._plain else self._recognise(chunk)
-            yield from self._emit(data) if self._plain else self._unpack(data)
+            yield from self._pass(data) if self._plain else self._unpack(data)
             if self.stopped:
                 return
 
@@ -153,10 +155,17 @@ class Gunzip:
         if not data.startswith(MAGIC):
             self._plain = True
         elif self._refuse:
-            self._stop("S16", f"gzip layers are over max_gzip_layers ({self._limits.max_gzip_layers:,})")
+            self._stop_at("max_gzip_layers", self._limits.max_gzip_layers, "layers of gzip")
         else:
             self.opened = True
         return data
+
+    def _pass(self, data: bytes) -> Iterator[bytes]:
+        for start in range(0, len(data), STEP_BYTES):
+            # The usual chunk is short enough, and slicing all of a bytes object copies nothing.
+            yield from self._emit(data[start : start + STEP_BYTES])
+            if self.stopped:
+                return
 
     def _emit(self, data: bytes) -> Iterator[bytes]:
         room = self._limits.max_decoded_bytes - self._bytes_out
@@ -166,7 +175,7 @@ class Gunzip:
             yield piece
         if len(data) > room:
             # Behind the yield: faults stand in the order of the data, and what reads the piece comes first.
-            self._stop("S16", f"decoded size is over max_decoded_bytes ({self._limits.max_decoded_bytes:,})")
+            self._stop_at("max_decoded_bytes", self._limits.max_decoded_bytes, "bytes decoded")
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
         for start in range(0, len(data), SLICE_BYTES):
@@ -184,6 +193,10 @@ class Gunzip:
         self._faults.append(Fault(code, message, lossy=True))
         self.stopped = self.cut = True
 
+    def _stop_at(self, name: str, limit: int, what: str) -> None:
+        problem = over_limit(name, limit, what)
+        self._stop(problem.code, problem.message)
+
     # --- one member: header, deflate data, trailer. Each reader returns what it leaves of the input ---
 
     def _collect(self, data: bytes, size: int) -> tuple[bytes | None, bytes]:
@@ -200,7 +213,7 @@ class Gunzip:
         self._members += 1
         flags = field[3]
         if self._members > self._limits.max_gzip_members:
-            self._stop("S16", f"gzip members are over max_gzip_members ({self._limits.max_gzip_members:,})")
+            self._stop_at("max_gzip_members", self._limits.max_gzip_members, "members of gzip")
         elif flags & RESERVED_FLAGS:  # RFC 1952 2.3.1.2: an error, the layout is unknown then
             self._stop("F07", f"gzip member {self._members:,} has an unreadable header")
         # RFC 1952 2.3: FEXTRA, FNAME, FCOMMENT, FHCRC in this order. The header's own CRC guards no data.

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-import attrs
 from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import DefusedXMLParser
 
 from ..problems import Problem, over_limit, report
-from .builder import Builder, Misplaced, Stop
+from .builder import Builder
 from .edits import Edit
+from .faults import Fault, Misplaced, Stop
+from .guard import BareDoctype, forget, guarded_parser
 from .landmarks import end_tag, next_landmark, tag_end, tag_name, unbound_prefixes
 from .mending import Mender
 from .pending import Pending
@@ -42,42 +42,14 @@ _ENDED_EARLY = frozenset(
 )
 _UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
 
-# How many prefixes of one document are declared for it: more than anybody uses, and a bound on the time it takes.
-_MAX_PREFIXES = 64
-# How many places of one entry, and of one document, are set straight; where there are more, entries are lost.
-_MAX_EDITS_IN_ENTRY = 1_000
-_MAX_EDITS = 1_000_000
-
+# What one parser is given, at least: a bound on the names that it has to remember.
+_MAX_PARSER_BYTES = 2 * 1024 * 1024
+# A token that is shorter may be looked through again and again.
+_SHORT_TOKEN_BYTES = 4096
+# A chunk is mended as a whole: the mends of so many entries may wait for the end of theirs.
+_ENTRIES_AT_ONCE = 10
 # What may have begun and not ended when the bytes do.
 _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
-
-
-class _BareDoctype(Exception):
-    """A DOCTYPE that names an external subset: to be blanked before expat sees it."""
-
-
-@attrs.frozen
-class _Fault:
-    """What stopped expat: an offset of the pending bytes, the line, and what to call it.
-
-    `code` is expat's, or None where `misplaced` says what is wrong with well-formed markup.
-    """
-
-    position: int
-    line: int
-    what: str
-    code: int | None = None
-    misplaced: Misplaced | None = None
-
-    @property
-    def is_section(self) -> bool:
-        """A CDATA section that has no end of its own."""
-        return self.code == _UNCLOSED_SECTION or bool(self.misplaced and self.misplaced.is_section)
-
-    @property
-    def next_position(self) -> int:
-        """Where to look for the next entry: the token at fault would fail again, unless it is that entry."""
-        return self.position + (not (self.misplaced and self.misplaced.is_entry))
 
 
 class Markup:
@@ -92,12 +64,14 @@ class Markup:
         self.cut = False  # the bytes ended before the root element did
         self._limits = limits
         self._pending = Pending(line)
+        self._withheld = bytearray()  # what expat has not been shown yet
+        self._token = 0  # where, in its count, the token begins that has not ended
         self._mender: Mender | None = None
         self._straightener: Straightener | None = None  # while it waits for the rest of its entry
-        self._fault: _Fault | None = None  # the one that it is there for
+        self._fault: Fault | None = None  # the one that it is there for
         self._wake_bytes = 0  # how much has to be pending before it pays to look again
         self._reached = -1  # up to where all bytes were set straight, in the mender's count
-        self._edits_left = _MAX_EDITS
+        self._edits_left = limits.max_repairs
         self._prefixes: set[str] = set()  # those that were declared for the document
         self._skipping = False
         self._behind_root = False  # skipping what stands behind the end of the root element
@@ -111,24 +85,35 @@ class Markup:
         return self._take(b"", final=True)
 
     def _take(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
-        if not self.stopped:
-            rest: bytes | None = self._mender.feed(data, final=final) if self._mender else data
-            if self._skipping or self._straightener:
-                self._pending.data += rest or b""
-                rest = self._look_again(final=final)
-            if rest is not None:
-                self._parse(rest, final=final)
-            self._trim()
-            if final:
-                self._release_mends(None)
+        self._go_on(self._mender.feed(data, final=final) if self._mender else data, final=final)
+        while self._mender and self._mender.is_behind and not self.stopped:
+            self._go_on(self._mender.feed(b"", final=final), final=final)
         self.complete = self.complete and not self._builder.lost_location
         out = self._builder.out[:]
         self._builder.out.clear()
         return out
 
+    def _go_on(self, data: bytes, *, final: bool) -> None:
+        """With bytes that are mended, if they have to be."""
+        if self.stopped:
+            return
+        rest: bytes | None = data
+        if self._skipping or self._straightener:
+            self._pending.data += data
+            rest = self._look_again(final=self._is_last(final))
+        if rest is not None:
+            self._parse(self._renewed() + rest, final=final)
+        self._trim()
+        if self._is_last(final):
+            self._release_mends(None)
+
+    def _is_last(self, final: bool) -> bool:
+        """Whether nothing comes any more, not from the mender either."""
+        return final and not (self._mender and self._mender.is_behind)
+
     def _look_again(self, *, final: bool) -> bytes | None:
         """For the end of what is waited for; only when there is a good part more, so that time stays linear."""
-        if len(self._pending) < self._wake_bytes <= self._limits.max_entry_bytes and not final:
+        if len(self._pending) < min(self._wake_bytes, self._limits.max_entry_bytes) and not final:
             return None
         rest = self._skip(0, final=final) if self._skipping else self._straighten(final=final)
         self._wake_bytes = len(self._pending) * 5 // 4 if rest is None else 0
@@ -137,13 +122,10 @@ class Markup:
     # --- expat ---
 
     def _new_expat(self, head: bytes) -> expat.XMLParserType:
-        """A parser that stands behind `head`, with defusedxml's guard and our own."""
-        parser: expat.XMLParserType = DefusedXMLParser(target=object(), encoding="utf-8").parser
-        parser.DefaultHandlerExpand = None
-        parser.StartDoctypeDeclHandler = _judge_doctype
-        if head:
-            parser.Parse(head, False)
+        """A parser that stands behind `head`."""
+        parser = guarded_parser(head)
         self._pending.rebase(len(head))
+        self._token = len(head)
         self._builder.attach(parser, len(head), self._pending.line - 1)
         return parser
 
@@ -151,20 +133,22 @@ class Markup:
         """Feeds expat, and after each fault what recovery gives, until nothing is left."""
         rest: bytes | None = data
         while rest is not None:
-            self._pending.data += rest
             try:
-                self._expat.Parse(rest, final)
-                return
+                self._withheld += rest
+                return self._feed_expat(final=self._is_last(final))
             except expat.ExpatError as error:
+                self._take_withheld()
                 # expat finds an unclosed section where the bytes end.
                 is_section = error.code == _UNCLOSED_SECTION
                 index = self._builder.section_index if is_section else self._expat.ErrorByteIndex
                 fault = self._fault_at(index, expat.ErrorString(error.code), error.code)
-                rest = self._recover(fault, final=final)
+                rest = self._recover(fault, final=self._is_last(final))
             except Misplaced as misplaced:
+                self._take_withheld()
                 fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
-                rest = self._recover(fault, final=final)
-            except _BareDoctype:
+                rest = self._recover(fault, final=self._is_last(final))
+            except BareDoctype:
+                self._take_withheld()
                 blanked = blank_doctype(bytes(self._pending.data))
                 if blanked == self._pending.data:
                     return self._stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
@@ -175,8 +159,46 @@ class Markup:
             except DefusedXmlException:
                 return self._stop(report("S09", "the DTD declares entities: the document is refused"))
 
+    def _renewed(self) -> bytes:
+        """A parser forgets no name and no prefix of the document: after some time another one takes its place."""
+        if self._pending.base < _MAX_PARSER_BYTES or self._builder.is_over or not self._builder.root_seen:
+            return b""
+        self._take_withheld()
+        return self._restart()
+
+    def _feed_expat(self, *, final: bool) -> None:
+        """All that was withheld, up to where a token would have more bytes than one may have.
+
+        expat looks through a token that has not ended again at each call: it is called when there is twice as much.
+        """
+        limit = self._limits.max_token_bytes
+        while self._withheld or final:
+            begun = self._pending.end - self._token  # of the token that has not ended, what expat has seen
+            piece = self._withheld[: limit - begun]
+            if begun > _SHORT_TOKEN_BYTES and len(self._withheld) < min(begun, limit - begun) and not final:
+                return
+            del self._withheld[: len(piece)]
+            self._pending.data += piece
+            is_last = final and not self._withheld
+            self._expat.Parse(bytes(piece), is_last)
+            if is_last:
+                return
+            self._token = max(self._token, self._expat.CurrentByteIndex)
+            section = self._builder.section_index
+            if self._builder.in_section and self._mender is None and self._pending.end - section >= limit:
+                raise Misplaced("a CDATA section does not end", section)
+            if self._pending.end - self._token >= limit:
+                line = self._pending.line_at(self._pending.offset(self._token))
+                raise Stop(over_limit("max_token_bytes", limit, "bytes in one comment, tag or other token", line))
+
+    def _take_withheld(self) -> None:
+        """After a fault: recovery looks at all bytes."""
+        self._pending.data += self._withheld
+        self._withheld.clear()
+
     def _restart(self) -> bytes:
         """A new parser inside the same elements; gives the pending bytes, to be fed to it."""
+        forget(self._expat)
         self._expat = self._new_expat(self._builder.head())
         return self._pending.take()
 
@@ -191,7 +213,7 @@ class Markup:
     def _trim(self) -> None:
         self._settle()
         limit = self._limits.max_entry_bytes
-        held = len(self._pending) + (self._mender.held_bytes if self._mender else 0)
+        held = len(self._pending) + len(self._withheld) + (self._mender.held_bytes if self._mender else 0)
         if held > limit and not self.stopped:
             self._stop(over_limit("max_entry_bytes", limit, "bytes in one entry", self._pending.line))
 
@@ -214,13 +236,13 @@ class Markup:
 
     def _fault_at(
         self, index: int, what: str, code: int | None = None, misplaced: Misplaced | None = None
-    ) -> _Fault:
+    ) -> Fault:
         """The fault at `index` of expat's count."""
         self._settle()
         position = max(0, self._pending.offset(index))
-        return _Fault(position, self._pending.line_at(position), what, code, misplaced)
+        return Fault(position, self._pending.line_at(position), what, code, misplaced)
 
-    def _recover(self, fault: _Fault, *, final: bool) -> bytes | None:
+    def _recover(self, fault: Fault, *, final: bool) -> bytes | None:
         """The bytes to go on with after a fault; None where there are none yet."""
         if self._builder.is_over:
             what = "there is more behind the end of the root element"
@@ -243,7 +265,7 @@ class Markup:
         self._fault, self._straightener = fault, self._straightener_for(fault)
         return self._straighten(final=final)
 
-    def _cut_short(self, fault: _Fault) -> None:
+    def _cut_short(self, fault: Fault) -> None:
         """The bytes have run out; what is whole of the last entry is not lost with the rest."""
         what = "reading ends before the root element does"
         for opening, name in _UNENDED.items():
@@ -254,7 +276,7 @@ class Markup:
         self.complete = False
         self.stopped = True
 
-    def _give_open_entry(self, fault: _Fault, problem: Problem) -> bool:
+    def _give_open_entry(self, fault: Fault, problem: Problem) -> bool:
         """Gives the fields of the entry at fault that were whole by then, with the problem; or that alone."""
         ends = fault.code in _ENDED_EARLY and self._pending.data.startswith(b"</", fault.position)
         entry = self._builder.take_open_entry(self._pending.base + fault.position, ends=ends)
@@ -269,14 +291,21 @@ class Markup:
     def _mend(self, *, final: bool) -> bytes:
         """The first fault: from the last complete entry on, every byte goes through the mender."""
         self._pending.begin_mending()
-        self._mender = Mender(self._pending.line)
+        self._mender = self._new_mender()
         self._pending.data[:] = self._mender.feed(bytes(self._pending.data), final=final)
         return self._restart()
 
-    def _bind(self, fault: _Fault) -> bytes | None:
+    def _new_mender(self) -> Mender:
+        limits = self._limits
+        return Mender(self._pending.line, _ENTRIES_AT_ONCE * limits.max_entry_problems, limits.max_token_bytes)
+
+    def _bind(self, fault: Fault) -> bytes | None:
         """Declares the prefixes of the tag at fault, for all that follows; None where that is no help."""
         prefixes = set(unbound_prefixes(self._pending.data, fault.position)) - self._prefixes
-        if not prefixes or len(self._prefixes) + len(prefixes) > _MAX_PREFIXES:
+        if not prefixes:
+            return None
+        if len(self._prefixes) + len(prefixes) > self._limits.max_prefixes:
+            fault.limit = "max_prefixes"
             return None
         self._prefixes |= prefixes
         edits = []
@@ -291,8 +320,8 @@ class Markup:
                 self._builder.declare(attribute)
         return self._carry_out(edits)
 
-    def _straightener_for(self, fault: _Fault) -> Straightener:
-        names, room = self._builder.names, min(_MAX_EDITS_IN_ENTRY, self._edits_left)
+    def _straightener_for(self, fault: Fault) -> Straightener:
+        names, room = self._builder.names, min(self._limits.max_entry_repairs, self._edits_left)
         if fault.misplaced and fault.misplaced.loose_entry:
             prefix, colon, _ = tag_name(self._pending.data, fault.position).rpartition(b":")
             loose = prefix + colon + fault.misplaced.loose_entry.encode()
@@ -314,6 +343,9 @@ class Markup:
             return None
         self._straightener = None
         end = straightener.end or 0
+        if straightener.has_too_many:
+            few = self._edits_left < self._limits.max_entry_repairs
+            fault.limit = "max_repairs" if few else "max_entry_repairs"
         # Where nothing behind the fault is settled, the same fault would come again.
         reached = self._pending.mended(self._pending.base + end)
         # Each time it has to get further than before, or it might go on for ever.
@@ -330,20 +362,21 @@ class Markup:
             self._mender.add(mends)
         return self._restart()
 
-    def _lose(self, fault: _Fault, end: int, *, is_void: bool = False, final: bool) -> bytes | None:
+    def _lose(self, fault: Fault, end: int, *, is_void: bool = False, final: bool) -> bytes | None:
         """Gives up what is left of the entry at fault, up to `end` at least; if `is_void` all of it."""
         if not self._builder.root_seen:
             self._stop(report("S01", f"{fault.what}, before the root element", line=fault.line))
             return None
-        problem = report("S01", f"{fault.what}: lost up to the next entry", line=fault.line)
+        problem = fault.lost
         if is_void:
             self._release_mends(fault.position)
             self._builder.out.append(problem)
         if is_void or not self._give_open_entry(fault, problem) or self._builder.lost_location:
             self.complete = False
-        if fault.is_section:  # what stands in it up to the end of its element is text
-            own = end_tag(self._pending.data, fault.position, self._builder.section_of.encode())
-            end = max(end, own if own >= 0 else 0)
+        if fault.code == _UNCLOSED_SECTION:  # what stands in it up to the end of its element is text
+            end = max(end, end_tag(self._pending.data, fault.position, self._builder.section_of.encode()))
+        if fault.misplaced and fault.misplaced.section_end:
+            end = max(end, self._pending.offset(fault.misplaced.section_end))
         return self._skip(max(fault.next_position, end), final=final)
 
     def _skip(self, start: int, *, final: bool) -> bytes | None:
@@ -381,11 +414,3 @@ class Markup:
         mends = mender.taken(until)
         self.complete = self.complete and all(mend.severity != "error" for mend in mends)
         return mends
-
-
-def _judge_doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
-    """A DOCTYPE may be there (RSS 0.91 has one), but it may not declare anything."""
-    if has_internal_subset:
-        raise Stop(report("S09", "the DTD has an internal subset: the document is refused"))
-    if system or public:
-        raise _BareDoctype

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from ..problems import Problem
     from .tree import Entry
 
-# What stands in a group or an item counts for each media object in it. A hostile item makes gigabytes of that:
-# no more comes of it than an entry may have bytes (Limits.max_entry_bytes), and each element counts as this many.
-MAX_SHARED_CHARACTERS = 4 * 1024 * 1024
+# What stands in a group or an item counts for each media object in it. A hostile item makes gigabytes of that, so
+# Limits.max_shared_characters is a bound, and each element counts as this many.
 _ELEMENT_CHARACTERS = 100
 
 _RATINGS = {"adult": "no", "nonadult": "yes"}
@@ -97,21 +96,24 @@ class _Said:
 _Level = dict[str, _Said]
 
 
-def media_extensions(item: Entry, foreign: list[Element], problems: list[Problem]) -> list[Element]:
+def media_extensions(
+    item: Entry, foreign: list[Element], problems: list[Problem], max_shared_characters: int
+) -> list[Element]:
     """The foreign elements of an item: images and videos first, then all that did not become part of one.
 
     Adds S16 to the problems where the media of the item have too much in common to be written out for each.
     """
     used: set[int] = set()  # ids of what became part of an object
     built: list[Element] = []
-    room = MAX_SHARED_CHARACTERS
+    room = max_shared_characters
     for content, around in _contents(foreign):
         medium = _medium(content)
         if medium not in _LOCATIONS:
             continue
         room -= sum(said.characters for tag, said in around.items() if tag.startswith(medium))
         if room < 0:
-            what = f"over {MAX_SHARED_CHARACTERS:,} characters that the media of one item share: the rest is left out"
+            what = f"more than {max_shared_characters:,} characters that the media of one item share"
+            what += ": the rest is left out; raise max_shared_characters to have it"
             problems.append(report("S16", what, line=item.line, field="media:content"))
             break
         built += _built(medium, content, around, used)
@@ -142,7 +144,7 @@ def _built(medium: str, content: Element, around: _Level, used: set[int]) -> lis
     level = {**around, **_said(rows, content.children, content)}  # the inner one has priority
     if level.keys().isdisjoint(_LOCATIONS[medium]):
         return []
-    element = Element(f"{medium}:{medium}", [])
+    element = Element(f"{medium}:{medium}", [], [])
     used.add(id(content))
     for said in (level[row.tag] for row in rows if row.tag in level):
         element.children += said.elements
@@ -173,7 +175,7 @@ def _translated(row: Row, elements: list[Element]) -> _Said:
         attributes = [part for name in row.attributes for part in (name, element.get(name) or "")]
         before = len(said.elements)
         for word in words:
-            said.elements.append(Element(row.tag, attributes, text=row.words.get(word.lower(), word)))
+            said.elements.append(Element(row.tag, attributes, [row.words.get(word.lower(), word)]))
             said.characters += _ELEMENT_CHARACTERS + len(word) + sum(map(len, attributes))
         if len(said.elements) > before:
             said.sources.append(element)
@@ -190,8 +192,8 @@ def _lone_thumbnails(elements: Iterable[Element], used: set[int]) -> Iterator[El
         url = (element.get("url") or "").strip()
         if element.tag == "media:thumbnail" and url:
             used.add(id(element))
-            image = Element("image:image", [])
-            image.children.append(Element("image:loc", [], text=url))
+            image = Element("image:image", [], [])
+            image.children.append(Element("image:loc", [], [url]))
             yield image
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import attrs
 
-from ..problems import Problem, report
+from ..problems import MAX_RAW_CHARACTERS, Problem, report
 from ..records import ChangeFreq, SitemapRef, UrlRecord
 from .extensions import read_extensions
 from .urls import clean_url, is_clean
@@ -66,16 +66,26 @@ class Normaliser:
 
     `sitemap` is the URL it was asked for under, `base` the one it came from, `scope` what it may speak for,
     `child_scope` where its children may lie: they inherit its authorities. `extras`: what no field is for is wanted
-    too. `entries`, `kept` and `dropped` count.
+    too. `max_problems` is how many are told of each entry; what there is more of them is in `untold`, by code.
+    `entries`, `kept` and `dropped` count.
     """
 
     def __init__(
-        self, *, sitemap: str | None, base: str | None, scope: Scope, child_scope: Scope, extras: bool = False
+        self,
+        *,
+        sitemap: str | None,
+        base: str | None,
+        scope: Scope,
+        child_scope: Scope,
+        max_problems: int,
+        extras: bool = False,
     ) -> None:
         self.entries = 0
         self.kept = 0
         self.dropped: Counter[str] = Counter()
-        self._sitemap = sitemap
+        self.untold: Counter[str] = Counter()
+        self.sitemap = sitemap
+        self.max_problems = max_problems
         self._base = base
         self._scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
@@ -84,17 +94,18 @@ class Normaliser:
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
-        notes = _Notes(self._sitemap, raw)
+        notes = _Notes(self, raw)
         base = _resolved(self._base, raw.bases) if raw.bases else self._base
         loc = self._loc(raw, base, notes)
         if loc is None:
-            return [*notes.problems]
+            return [*notes.closed()]
         self.kept += 1
         record = self._record(raw, loc, base, notes)
         if not notes.problems:
             return [record]
-        record.problems = tuple(notes.problems)
-        return [*notes.problems, record]
+        problems = notes.closed()
+        record.problems = tuple(problems)
+        return [*problems, record]
 
     def _loc(self, raw: RawEntry, base: str | None, notes: _Notes) -> str | None:
         """The URL of the entry; None, noted, where there is none or where it is out of scope."""
@@ -120,18 +131,18 @@ class Normaliser:
             return url
         self.dropped[reason] += 1
         code, message = _DROPS[reason]
-        notes.add(code, f"{url} {message}: dropped", "loc", text)
+        notes.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text)
         return None
 
     def _record(self, raw: RawEntry, loc: str, base: str | None, notes: _Notes) -> UrlRecord | SitemapRef:
         date = read_date(raw.lastmod, "lastmod", raw.date_dialect, notes.add) if raw.lastmod else None
         lastmod, precision = (date.moment, date.precision) if date else (None, None)
         if raw.kind == "sitemap":
-            return SitemapRef(loc, lastmod, precision, self._sitemap, raw.line, (), self._inherited)
+            return SitemapRef(loc, lastmod, precision, self.sitemap, raw.line, (), self._inherited)
         changefreq = _changefreq(raw.changefreq, notes) if raw.changefreq else None
         priority = _priority(raw.priority, notes) if raw.priority else None
         record = UrlRecord(loc, lastmod, precision, changefreq, priority)
-        record.sitemap = self._sitemap
+        record.sitemap = self.sitemap
         record.line = raw.line
         if raw.extensions:
             extras: list[Extra] | None = [] if self._extras else None
@@ -148,17 +159,38 @@ def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
 
 
 class _Notes:
-    """The problems of one entry, each with its place."""
+    """The problems of one entry, each with its place; no more than may be told."""
 
-    __slots__ = ("_line", "_sitemap", "problems")
+    __slots__ = ("_line", "_normaliser", "_untold", "problems")
 
-    def __init__(self, sitemap: str | None, raw: RawEntry) -> None:
-        self._sitemap = sitemap
+    def __init__(self, normaliser: Normaliser, raw: RawEntry) -> None:
+        self.problems: list[Problem] = []
+        self._normaliser = normaliser
         self._line = raw.line
-        self.problems = [attrs.evolve(problem, sitemap=sitemap) for problem in raw.problems]
+        self._untold = 0
+        for problem in raw.problems:
+            if self._has_room(problem.code):
+                self.problems.append(attrs.evolve(problem, sitemap=normaliser.sitemap))
 
     def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
-        self.problems.append(report(code, message, sitemap=self._sitemap, line=self._line, field=field, raw=text))
+        if self._has_room(code):
+            sitemap = self._normaliser.sitemap
+            self.problems.append(report(code, message, sitemap=sitemap, line=self._line, field=field, raw=text))
+
+    def closed(self) -> list[Problem]:
+        """All that are told, and how many are not."""
+        if self._untold:
+            what = f"{self._untold:,} more problems of this entry; raise max_entry_problems to be told of each"
+            told = report("S16", what, sitemap=self._normaliser.sitemap, line=self._line, severity="warning")
+            self.problems.append(told)
+        return self.problems
+
+    def _has_room(self, code: str) -> bool:
+        if len(self.problems) < self._normaliser.max_problems:
+            return True
+        self._untold += 1
+        self._normaliser.untold[code] += 1
+        return False
 
 
 def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:

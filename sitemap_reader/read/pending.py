@@ -29,6 +29,11 @@ class Pending:
     def __len__(self) -> int:
         return len(self.data)
 
+    @property
+    def end(self) -> int:
+        """Where they end in the parser's count."""
+        return self.base + len(self.data)
+
     def line_at(self, offset: int) -> int:
         """The line of the document."""
         return self.line + self.data.count(b"\n", 0, offset)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _NO_LOCATION = re.compile(rb"[\s<>\"']")
 _SURE_END = re.compile(rb"[\w/]\Z")
 _MARKUP = re.compile(rb"[<>]")
+_DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # it declares something
 _URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
 
 
@@ -78,8 +79,8 @@ class Straightener:
 
     It begins at `start`, which is an entry's tag if `inside`, and ends with that entry; else where the next one begins.
     `fault` is where expat stopped, `outer` are the names of the open elements around, outermost first. More than
-    `max_edits` are hopeless. `behind_entry`: what stands before `start` is an entry. `loose` is the name of the entry
-    whose start tag is missing.
+    `max_edits` are hopeless: `has_too_many`. `behind_entry`: what stands before `start` is an entry. `loose` is the
+    name of the entry whose start tag is missing.
 
     An edit is sure where it undoes one slip of the hand. Where it is not, more than it can know of may be gone, and
     its Problem is an error.
@@ -98,6 +99,7 @@ class Straightener:
     ) -> None:
         self.end: int | None = None
         self.hopeless = False
+        self.has_too_many = False
         self.is_void = False  # what was read of the entry may belong elsewhere
         self.edits = Edits()
         self._at = start
@@ -127,7 +129,8 @@ class Straightener:
             self._behind_entry = False
             self._at = token.end
             if len(self.edits) > self._max_edits:
-                self.hopeless, self.end = True, token.end
+                self.hopeless = self.has_too_many = True
+                self.end = token.end
         return True
 
     @property
@@ -145,7 +148,9 @@ class Straightener:
 
     def _declaration(self, token: Token) -> None:
         is_first = not (self._outer or token.start)
-        if is_first and token.end > self._fault:
+        if not self._outer and _DTD.match(token.written):
+            self.hopeless = True
+        elif is_first and token.end > self._fault:
             self.edits.pass_over(token, "is malformed")
         elif not is_first and not self._in_location():
             code = "S08" if token.written[:5].lower() == b"<?xml" else "S01"

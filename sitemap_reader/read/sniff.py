@@ -69,6 +69,8 @@ class Verdict:
 _DECLARATION = re.compile(rb"<\?xml[\s?]")
 _MARK = re.compile(rb"[<>]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
+# The same behind junk, or a DTD of its own before it, which is not to be passed over: it is refused (S09).
+_HEAD = re.compile(rb"<!(?i:DOCTYPE)\s[^<>\[]*\[|" + _ROOT.pattern)
 _ENTRY = re.compile(rb"</?(?:[\w.-]+:)?(?:loc|url|sitemap|urlset|sitemapindex)\s*>")
 _HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
 # How PHP begins to say what is wrong with the script that writes the sitemap.
@@ -109,7 +111,7 @@ def _judge(window: bytes, *, complete: bool) -> Verdict:
     declaration = _DECLARATION.search(window)
     if declaration:
         return Verdict("xml", declaration.start())
-    if _PHP_NOTICE.match(window) and (root := _ROOT.search(window)):
+    if _PHP_NOTICE.match(window) and (root := _HEAD.search(window)):
         return Verdict("xml", root.start())
     if stripped.startswith(b"<"):
         return Verdict("xml")
@@ -120,7 +122,7 @@ def _judge_text(window: bytes) -> Verdict:
     """Without a tag at the start: a list of URLs, XML behind some junk, or nothing of ours."""
     first_lines = b"\n".join(window.splitlines()[:FIRST_LINES])
     url = _URL_LINE.search(first_lines)
-    root = _ROOT.search(window)
+    root = _HEAD.search(window)
     if url and _ENTRY.search(window) and not root:
         return Verdict("unknown")  # XML that has lost its head
     if url and not (root and root.start() < url.start()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..problems import Problem
 
@@ -20,18 +20,24 @@ _MAX_NAMES = 10_000
 class Element:
     """An element of an entry. `tag` is the vocabulary's name for it, or `namespace}name` where that has none.
 
-    `attributes` alternates names and values, as expat gives them; `text` is all text inside, its children's too.
+    `attributes` alternates names and values, as expat gives them. `pieces` are the text of its whole entry, as it was
+    read, of which it has those from `mark` to `end`: elements inside each other share it.
     """
 
-    __slots__ = ("attributes", "children", "end", "mark", "pieces", "tag", "text")
+    __slots__ = ("attributes", "children", "end", "mark", "pieces", "tag")
 
-    def __init__(self, tag: str, attributes: list[str], mark: int = 0, text: str = "") -> None:
+    def __init__(self, tag: str, attributes: list[str], pieces: list[str], mark: int = 0) -> None:
         self.tag = tag
         self.attributes = attributes
-        self.mark = self.end = mark  # how much text had been read when it began, and when it ended
-        self.text = text
-        self.pieces: Sequence[str] = ()  # the text, as it was read
+        self.pieces = pieces
+        self.mark = mark
+        self.end = mark + len(pieces)
         self.children: list[Element] = []
+
+    @property
+    def text(self) -> str:
+        """All text inside, its children's too."""
+        return "".join(self.pieces[self.mark : self.end])
 
     def get(self, name: str) -> str | None:
         """The value of an attribute, None where there is none."""
@@ -47,22 +53,15 @@ class Element:
         strays = [child.tag for child in self.children if child.tag in tags]
         return ((self.own_text if strays else self.text) or "").strip(), strays
 
-    def take_text(self, read: list[str]) -> None:
-        """It ends: `read` is the text of its entry so far, in pieces, which the marks count."""
-        pieces = self.pieces = read[self.mark :]
-        self.end = len(read)
-        self.text = "".join(pieces)
-
     @property
     def own_text(self) -> str | None:
         """The text that stands before all children; None where more of it stands between or behind them."""
         if not self.children:
             return self.text
-        begin = self.mark
         marks = [*(child.mark for child in self.children[1:]), self.end]
         gaps = zip([child.end for child in self.children], marks, strict=True)
-        is_mixed = any("".join(self.pieces[end - begin : mark - begin]).strip() for end, mark in gaps if end < mark)
-        return None if is_mixed else "".join(self.pieces[: self.children[0].mark - begin])
+        is_mixed = any("".join(self.pieces[end:mark]).strip() for end, mark in gaps if end < mark)
+        return None if is_mixed else "".join(self.pieces[self.mark : self.children[0].mark])
 
 
 class Entry(Element):
@@ -74,7 +73,7 @@ class Entry(Element):
     __slots__ = ("bases", "is_cut", "line", "problems")
 
     def __init__(self, tag: str, attributes: list[str], line: int, bases: tuple[str, ...] = ()) -> None:
-        super().__init__(tag, attributes)
+        super().__init__(tag, attributes, [])
         self.line = line
         self.bases = bases
         self.problems: tuple[Problem, ...] = ()

@@ -12,8 +12,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from functools import lru_cache
+from string import hexdigits
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import attrs
 
@@ -184,24 +185,24 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-# ASCII that RFC 3986 allows nowhere in path and query (square brackets only around IPv6), half a surrogate pair,
-# and a % that escapes nothing.
-_ILLEGAL = re.compile(r'[\x00-\x20"<>\[\\\]^`{|}\x7f\ud800-\udfff]|%(?![0-9A-Fa-f]{2})')
+# ASCII that RFC 3986 allows nowhere in path and query (square brackets only around IPv6), and half a surrogate pair.
+_ILLEGAL = re.compile(r'[\x00-\x20"<>\[\\\]^`{|}\x7f\ud800-\udfff]')
+_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(0x21), *b'"<>[\\]^`{|}\x7f')}
+# A lone surrogate has no UTF-8 form: U+FFFD, as the URL standard has it.
+_ESCAPES |= dict.fromkeys(range(0xD800, 0xE000), "%EF%BF%BD")
+_BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPED: Note = ("U10", "characters that had to be escaped")
-_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ASCII = "".join(map(chr, range(0x80)))
 
 
 def _escaped(text: str, notes: list[Note]) -> str:
-    escaped, count = _ILLEGAL.subn(_percent, text)
-    if count:
+    # Nothing here is called once for each character: a stranger's URL may have a million to escape.
+    escaped = _BARE_PERCENT.sub("%25", text) if "%" in text else text
+    if _ILLEGAL.search(escaped):
+        escaped = escaped.translate(_ESCAPES)
+    if escaped != text:
         notes.append(_ESCAPED)
-    return escaped if escaped.isascii() else _NON_ASCII.sub(_percent, escaped)
-
-
-def _percent(match: re.Match[str]) -> str:
-    # A lone surrogate has no UTF-8 form: U+FFFD, as the URL standard has it.
-    text = "\ufffd" if "\ud800" <= match[0] <= "\udfff" else match[0]
-    return "%" + text.encode().hex("%").upper()
+    return escaped if escaped.isascii() else quote(escaped, safe=_ASCII)
 
 
 # --- scheme, host and port ----------------------------------------------------------------------------------
@@ -333,17 +334,20 @@ def comparable(url: str) -> str:
     'https://example.com/sh%C3%B6p?a=%2F'
     """
     end = url.index("/", 8)
-    path, mark, query = _UNRESERVED.sub(_unescaped, url[end:]).partition("?")
+    head, *escaped = url[end:].split("%")  # no regular expression: a stranger's URL may have a million of them
+    plain = head + "".join([_PLAIN[part[:2]] + part[2:] for part in escaped])
+    path, mark, query = plain.partition("?")
     return url[:end] + _without_dots(path) + mark + query
 
 
-_UNRESERVED = re.compile(r"%[0-9A-Fa-f]{2}")
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    character = chr(int(match[0][1:], 16))
+def _plain(digits: str) -> str:
+    """What compares as the escape with these hex digits."""
+    character = chr(int(digits, 16))
     is_unreserved = character.isascii() and (character.isalnum() or character in "-._~")
-    return character if is_unreserved else match[0].upper()
+    return character if is_unreserved else f"%{digits.upper()}"
+
+
+_PLAIN = {one + other: _plain(one + other) for one in hexdigits for other in hexdigits}
 
 
 @lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from .tree import Element, Entry, Vocabulary, is_core
 from .urls import is_web_url
 
 if TYPE_CHECKING:
+    from ..limits import Limits
     from ..problems import Problem
 
 ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
@@ -54,7 +55,7 @@ def judge_root(namespace: str, name: str) -> list[Problem]:
     return problems
 
 
-def raw_entries(entry: Entry) -> list[RawEntry]:
+def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     """One raw entry for each `<loc>`; without any, one that lacks it.
 
     The fields are those of every `<loc>` of the entry; extensions and what was noted go with the first alone.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ..limits import advice
 from ..read.urls import clean_url
 from .pacing import retry_after
 from .robots import ALLOW_ALL, Rules, rules_for_status
@@ -85,7 +86,7 @@ def _redirect(visit: Visit, location: str, limits: Limits) -> Step:
     if target in way:
         return _astray(visit, f"redirect loop: {' -> '.join([*way, target])[:500]}")
     if len(way) > limit:
-        return _astray(visit, f"more than {limit} redirects; raise {field} to follow more")
+        return _astray(visit, f"more than {limit} redirects; {advice(field, 'follow more')}")
     return Follow(target)
 
 
@@ -101,8 +102,8 @@ def _busy(head: Head, limits: Limits, today: datetime) -> Refuse:
     message = _text(head.status)
     asked = retry_after(head.headers.get("retry-after"), today) or 0.0
     if asked > limits.max_wait_seconds:
-        patience = f"Retry-After {asked:,.0f} s is over max_wait_seconds ({limits.max_wait_seconds:,.0f} s)"
-        return Refuse("F04", f"{message}, {patience}", give_up=True)
+        message += f", Retry-After {asked:,.0f} s is over {limits.max_wait_seconds:,.0f} s"
+        return Refuse("F04", f"{message}; {advice('max_wait_seconds', 'wait for it')}", give_up=True)
     return Refuse("F01", message, transient=True, hold_seconds=asked)
 
 
@@ -111,4 +112,4 @@ def _text(status: int) -> str:
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
-        return str(status)
+        return f"{status:03}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ..limits import advice
 from ..read.urls import directory, origin, without_userinfo
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ChildRules:
             return Verdict(False, pruned="follow")
         limit = self.limits.max_index_depth
         if index.depth >= limit:
-            message = f"{ref.loc} lies below {limit} indexes: not read; raise max_index_depth to go on"
+            message = f"{ref.loc} lies below {limit} indexes: not read; {advice('max_index_depth')}"
             return Verdict(False, "S14", message, missing=True)
         return self.judge_place(index, ref)
 

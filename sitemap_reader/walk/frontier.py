@@ -10,19 +10,21 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+from ..limits import advice
 from ..read.scope import Scope
 from ..read.sniff import Format
 from ..read.urls import directory
 from ..records import Outcome, SitemapRef, Why
 from .again import has_drops, second_reading
 from .answers import Follow, Read, Refuse, Settle, judge
+from .hosts import Hosts
 from .listings import Listings
 from .pacing import backoff
 from .permission import Permission
 from .plan import Plan
 from .proofs import Proofs
 from .register import Register
-from .robots import disallow_all
+from .robots import ALLOW_ALL, disallow_all
 from .sites import Site
 from .telling import Telling
 from .visit import Answer, Arrived, Failed, Finished, Head, Visit
@@ -54,7 +56,9 @@ class Frontier:
         self._limits = plan.limits
         self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
         self._telling = Telling()
-        self._permission = Permission(plan, self._telling, [each for seed in seeds for each in seed.origins])
+        self._hosts = Hosts(plan.per_host)
+        origins = [each for seed in seeds for each in seed.origins]
+        self._permission = Permission(plan, self._hosts, self._telling, origins)
         self._register = Register()
         self._proofs = Proofs(plan.scope, self._register)
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._queue)
@@ -99,7 +103,7 @@ class Frontier:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
         if self.in_flight >= self.plan.concurrency:
             return None
-        return self._permission.wait(now, robots_only=self._gathers_proofs)
+        return self._hosts.wait(now, robots_only=self._gathers_proofs)
 
     def receive(self, visit: Visit, answer: Answer, now: float, today: datetime) -> bool:
         """Takes in what came of a visit. For a Head: whether to read the body."""
@@ -137,7 +141,7 @@ class Frontier:
 
     @property
     def _is_idle(self) -> bool:
-        return not self.awaits_answers and self._permission.is_idle
+        return not self.awaits_answers and self._hosts.is_idle
 
     @property
     def _gathers_proofs(self) -> bool:
@@ -146,22 +150,21 @@ class Frontier:
 
     def _start(self, now: float) -> list[Visit]:
         started: list[Visit] = []
-        for host in list(self._permission.hosts.values()):
-            while self.in_flight < self.plan.concurrency and (
-                visit := host.next(now, robots_only=self._gathers_proofs)
-            ):
-                if self._permitted(host, visit):
-                    host.pace.started(now)
-                    self.in_flight += 1
-                    visit.tries += 1
-                    started.append(visit)
+        startable = self._hosts.startable(now, robots_only=self._gathers_proofs)
+        while self.in_flight < self.plan.concurrency and (found := next(startable, None)):
+            host, visit = found
+            if self._permitted(host, visit):
+                host.pace.started(now)
+                self.in_flight += 1
+                visit.tries += 1
+                started.append(visit)
         return started
 
     def _open_site(self, site: Site) -> None:
         """robots.txt first: what it proves and permits decides on all the rest."""
         document = site.seed.document
         if document is None:
-            self._permission.ask(self._permission.host(site.origin), site)
+            self._permission.ask(self._hosts.of(site.origin), site)
         elif document not in self._register:
             self._add_candidate(document, "given", site)
 
@@ -172,18 +175,18 @@ class Frontier:
         self._queue(visit)
 
     def _queue(self, visit: Visit) -> None:
-        host = self._permission.host(visit.url)
+        host = self._hosts.of(visit.url)
         if host.given_up:
             self._fail(visit, "F04", host.given_up)
             return
         if host.rules is None and not visit.is_robots:
             self._permission.learn_rules(host)
-        host.add(visit)
+        self._hosts.add(visit)
 
     def _permitted(self, host: Host, visit: Visit) -> bool:
         limit = self._limits.max_site_bytes
         if self._bytes > limit:
-            self._fail(visit, "S16", f"more than {limit:,} bytes decoded: not read; raise max_site_bytes to go on")
+            self._fail(visit, "S16", f"more than {limit:,} bytes decoded: not read; {advice('max_site_bytes')}")
             return False
         refusal = self._permission.refusal(host, visit)
         if refusal:
@@ -192,7 +195,7 @@ class Frontier:
 
     def _arrive(self, visit: Visit) -> None:
         """The next request may go; but a host has a bounded number of these too, as each is held in memory."""
-        host = self._permission.host(visit.url)
+        host = self._hosts.of(visit.url)
         if host.at_work < self.plan.per_host:
             self._release(visit)
             visit.is_at_work = True
@@ -200,7 +203,7 @@ class Frontier:
             self._at_work += 1
 
     def _release(self, visit: Visit) -> None:
-        host = self._permission.host(visit.url)
+        host = self._hosts.of(visit.url)
         if visit.is_at_work:
             visit.is_at_work = False
             host.at_work -= 1
@@ -232,7 +235,7 @@ class Frontier:
         return False
 
     def _refused(self, visit: Visit, refusal: Refuse, now: float) -> None:
-        host = self._permission.host(visit.url)
+        host = self._hosts.of(visit.url)
         if refusal.give_up:
             self._give_up(host, visit, refusal.message)
             return
@@ -252,7 +255,7 @@ class Frontier:
 
     def _catch_up(self, site: Site) -> None:
         """The robots.txt that a site waits for may have been read before, on another's account."""
-        robots = self._permission.host(site.origin).robots_visit
+        robots = self._hosts.of(site.origin).robots_visit
         if robots and robots.outcome:
             self._listings.enter_anew(robots)
             self._go_on(robots, site, robots.outcome)
@@ -293,7 +296,7 @@ class Frontier:
 
     def _finished(self, visit: Visit, finished: Finished) -> None:
         if visit.is_robots:
-            self._permission.read_rules(visit, finished.text)
+            self._permission.set_rules(visit, finished.rules or ALLOW_ALL)
             if visit.sites and not visit.named:
                 self._telling.note(visit, "F09", "robots.txt names no sitemap")
         elif visit.is_index and not visit.again and self._register.is_in_index(visit):
@@ -339,7 +342,7 @@ class Frontier:
             former = Scope(self.plan.scope, (*visit.holds, directory(visit.url)))
             visit.again = second_reading(visit.outcome, former, self._proofs.of(visit))
             if visit.again:
-                visit.reached, visit.tries, visit.not_before = None, 0, 0.0
+                visit.reached, visit.tries, visit.not_before, visit.network_seconds = None, 0, 0.0, 0.0
                 self._read_again.append(visit)
                 self._queue(visit)
             else:

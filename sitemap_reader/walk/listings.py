@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ..limits import advice
 from ..read.urls import without_userinfo
 from .children import ChildRules
 from .telling import place
@@ -127,10 +128,12 @@ class Listings:
             self._adopt(visit, ref)
 
     def _await_proof(self, visit: Visit, ref: SitemapRef, verdict: Verdict) -> None:
-        if self._proofs.await_proof(visit, ref, self._plan.limits.max_documents):
-            self._permission.ask_for_proof(ref.loc)
-        else:
+        limits = self._plan.limits
+        if not self._proofs.await_proof(visit, ref, limits.max_documents):
             self._drop(visit, ref, verdict)
+        elif not self._permission.ask_for_proof(ref.loc):
+            what = f"{ref.loc}: the robots.txt of {limits.max_proof_hosts:,} hosts has been asked for proof by now"
+            self._cap(visit, ref, f"{what}, and that of others is not; {advice('max_proof_hosts')}")
 
     def _drop(self, index: Visit, ref: SitemapRef, verdict: Verdict) -> None:
         self._telling.note(index, "U04", verdict.message, ref)
@@ -166,8 +169,12 @@ class Listings:
         limit = self._plan.limits.max_documents
         if self._register.documents < limit:
             return True
-        if "S16" not in visit.tally.counts:
-            message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
-            self._telling.note(visit, "S16", f"{message}; raise max_documents to go on", ref)
-        visit.missing = True
+        message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
+        self._cap(visit, ref, f"{message}; {advice('max_documents')}")
         return False
+
+    def _cap(self, visit: Visit, ref: SitemapRef, message: str) -> None:
+        """A limit of the walk keeps something from being read: said once of each document."""
+        if "S16" not in visit.tally.counts:
+            self._telling.note(visit, "S16", message, ref)
+        visit.missing = True

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..read.decode import Prefix
     from .again import Again
+    from .robots import Rules
     from .sites import Site
 
 
@@ -57,6 +58,7 @@ class Visit:
     redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
     tries: int = 0
     not_before: float = 0.0
+    network_seconds: float = 0.0  # waited for the network, in all tries
     status: int | None = None
     etag: str | None = None
     last_modified: str | None = None
@@ -117,10 +119,10 @@ class Failed:
 
 @attrs.frozen
 class Finished:
-    """The document was read to its end. `text` is the body of a robots.txt, decoded."""
+    """The document was read to its end. `rules` are those of a robots.txt: see robots.parse_rules()."""
 
     outcome: Outcome
-    text: str = ""
+    rules: Rules | None = None
 
 
 Answer = Head | SitemapRef | Arrived | Failed | Finished

@@ -136,3 +136,19 @@ def test_a_corpus_case_prints_its_expectation(case: Case) -> None:
     for prefix in options.get("authorities", ()):
         arguments += ["--authority", prefix]
     assert run("parse", case.path, "--report", "-", "-q", *arguments).stdout == case.expectation.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "code", "read"),
+    [
+        ("--max-urls", "3", 0, 3),
+        ("--max-urls", "2", 3, 2),
+        ("--max-decoded-bytes", "60", 0, 3),
+        ("--max-decoded-bytes", "59", 3, 2),
+    ],
+)
+def test_limits_of_a_document(option: str, value: str, code: int, read: int) -> None:
+    result = run("parse", "-", option, value, stdin=f"{A}/1\n{A}/2\n{A}/3\n")
+    assert (result.exit_code, len(locs(result.stdout))) == (code, read)
+    assert ("S16" in result.stderr) == (code == 3)
+    assert code == 0 or f"({option})" in result.stderr

@@ -76,7 +76,7 @@ def through_feedparser(body: bytes, url: str) -> Rows:
     feed = FallbackFeed(ask, sr.Limits(), url)
     feed.keep(body)
     everything = Scope("any", ())
-    normaliser = Normaliser(sitemap=url, base=url, scope=everything, child_scope=everything)
+    normaliser = Normaliser(sitemap=url, base=url, scope=everything, child_scope=everything, max_problems=9)
     return rows([item for raw in feed.entries() if not isinstance(raw, sr.Problem) for item in normaliser.clean(raw)])
 
 

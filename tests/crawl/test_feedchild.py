@@ -356,7 +356,7 @@ def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
     monkeypatch.setattr(
         feedchild, "_PROGRAM", feedchild._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)")
     )
-    with pytest.raises(FallbackFailed, match="more than 512 MiB of memory"):
+    with pytest.raises(FallbackFailed, match="more than 512 MiB of memory; fallback_memory_bytes"):
         feedparser_fallback(rss(item("/a")))
 
 
@@ -371,7 +371,7 @@ def test_child_has_caps_of_its_own_on_memory_and_processor_time(monkeypatch, sec
     processor, memory = ast.literal_eval(str(caught.value).partition(": ")[2])
     assert is_capped(processor, cpu_seconds)
     if sys.platform == "linux":
-        assert is_capped(memory, feedchild.CHILD_MEMORY_BYTES)
+        assert is_capped(memory, Limits().fallback_memory_bytes)
 
 
 def is_capped(limits: tuple[int, int], cap: int) -> bool:

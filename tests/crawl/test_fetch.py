@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
-import ssl
 import subprocess
 import sys
 from contextlib import asynccontextmanager
 
 import attrs
 import pytest
+from certificates import EXPIRED, tls_contexts
 
 from sitemap_reader.crawl.fetch import AiohttpFetcher, guarded_connector
 from sitemap_reader.errors import FetchError, UsageError
@@ -309,6 +309,7 @@ ODD_SERVERS = [
     (LONG, "hold", "{}: no byte for 0.2 s after 12,345 bytes", True),
     (CHUNKED + b"3\r\nabc\r\n", "close", "{}: connection broke off after 3 bytes", True),
     (CHUNKED, "close", "{}: connection broke off after 0 bytes", True),
+    (CHUNKED + b"3\r\nabc\r\nzz\r\n", "hold", "{}: body is no HTTP after 3 bytes: Invalid character in chunk", True),
 ]
 
 
@@ -342,6 +343,72 @@ def test_bytes_before_a_break_are_delivered():
         return b"".join(received)
 
     assert asyncio.run(run()) == b"x" * 12_345
+
+
+@pytest.mark.parametrize("fault", ["close", "reset", "odd chunk"])
+def test_bytes_that_wait_to_be_read_when_the_body_breaks_are_delivered(fault):
+    """Whoever reads slowly loses nothing of what had come: the break is behind it."""
+
+    async def run():
+        reply = LONG if fault != "odd chunk" else CHUNKED + b"3039\r\n" + b"x" * 12_345 + b"\r\nzz"
+        async with serving(reply, fault) as server, fetcher() as each, each.fetch(server.url, {}) as response:
+            await asyncio.sleep(0.15)
+            received = await anext(response.chunks)
+            with pytest.raises(FetchError) as caught:
+                await anext(response.chunks)
+            return received, str(caught.value)
+
+    received, message = asyncio.run(run())
+    assert received == b"x" * 12_345
+    assert "after 12,345 bytes" in message
+
+
+def test_body_longer_than_its_length_ends_there_and_so_does_the_connection():
+    async def run():
+        async with serving(ok(b"<urlset/>") + b"<urlset/>", "hold") as server, fetcher() as each:
+            bodies = []
+            for _ in range(2):
+                async with each.fetch(server.url, {}) as response:
+                    bodies.append(b"".join([chunk async for chunk in response.chunks]))
+            return bodies, server.connections
+
+    assert asyncio.run(run()) == ([b"<urlset/>"] * 2, 2)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_odd_chunk_that_comes_late_ends_the_body(guarded):
+    """With a session's own connector, too, nobody waits for ever, and nothing of aiohttp's comes out."""
+    import aiohttp
+
+    async def run():
+        release = asyncio.Event()
+
+        async def answer(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(CHUNKED + b"3\r\nabc\r\n")
+            await release.wait()
+            writer.write(b"zz\r\n")
+            await reader.read()
+            writer.close()
+
+        listener = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        connector = guarded_connector(allow_private=True) if guarded else aiohttp.TCPConnector()
+        async with (
+            listener,
+            aiohttp.ClientSession(connector=connector) as session,
+            fetcher(session=session).fetch(f"http://127.0.0.1:{port}/", {}) as response,
+        ):
+            assert await anext(response.chunks) == b"abc"
+            release.set()
+            await asyncio.sleep(0.1)
+            with pytest.raises(FetchError) as caught:
+                await anext(response.chunks)
+            return caught.value
+
+    error = asyncio.run(asyncio.wait_for(run(), 10))
+    assert (error.code, error.transient) == ("F04", True)
+    assert "after 3 bytes" in str(error)
 
 
 def free_port() -> int:
@@ -401,33 +468,9 @@ def test_only_http_and_https_are_fetched(url):
     assert "only http and https" in str(error)
 
 
-# A certificate for 127.0.0.1 that ended in 2020, and the key that was made for it and for nothing else.
-EXPIRED = """\
------BEGIN CERTIFICATE-----
-MIIBXTCCAQOgAwIBAgIBATAKBggqhkjOPQQDAjAXMRUwEwYDVQQDDAxzaG9wLmV4
-YW1wbGUwHhcNMjAwMTAxMDAwMDAwWhcNMjAwMTAyMDAwMDAwWjAXMRUwEwYDVQQD
-DAxzaG9wLmV4YW1wbGUwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAASBMJqCQ/Uy
-43hYQmFPmrxvP9AX6TYmiK8M0BlKFT7CT0fa6R7QslrZ/HSDagZEc44IF7UyINH/
-lZCNiy/0bG4So0AwPjAPBgNVHREECDAGhwR/AAABMAwGA1UdEwQFMAMBAf8wHQYD
-VR0OBBYEFKm+TlipsMbi7FvjYtHxIjCq9xg2MAoGCCqGSM49BAMCA0gAMEUCIHXA
-xUj7yd7A6DErraRf7iB2qpE+eOet5grdnsV4JQvhAiEAq49dCOBGrh4yzgkfFDQx
-4Z18ZvMEoE7CC/3fKV0KHqY=
------END CERTIFICATE-----
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvXjd0XUWdJ0MnP5L
-uRk4n92zN5da0crq+8XwzMVrg7OhRANCAASBMJqCQ/Uy43hYQmFPmrxvP9AX6TYm
-iK8M0BlKFT7CT0fa6R7QslrZ/HSDagZEc44IF7UyINH/lZCNiy/0bG4S
------END PRIVATE KEY-----
-"""
-
-
 @pytest.fixture
 def expired(tmp_path):
-    path = tmp_path / "expired.pem"
-    path.write_text(EXPIRED)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(path)
-    return server, ssl.create_default_context(cafile=str(path))
+    return tls_contexts(EXPIRED, tmp_path)
 
 
 def tls_failure(server_context, client_context=None) -> tuple[FetchError, int]:

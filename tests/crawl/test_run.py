@@ -334,7 +334,16 @@ def test_a_body_that_is_another_at_the_second_try_is_left_at_what_was_read(secon
     assert "between two tries" in problem.message
 
 
-@pytest.mark.parametrize("second", [Page(status=404), Page(error=FetchError("refused", transient=False))])
+@pytest.mark.parametrize(
+    "second",
+    [
+        Page(status=404),
+        Page(status=304),
+        Page([many(3000)], status=206),
+        Page([b"<!DOCTYPE html><html><body>Log in</body></html>"]),
+        Page(error=FetchError("refused", transient=False)),
+    ],
+)
 def test_a_second_try_that_fails_leaves_what_was_read(second: Page) -> None:
     items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), second]})
     outcome = outcome_of(MAP, items)
@@ -407,6 +416,15 @@ def test_a_document_has_so_many_seconds_of_the_network(seconds: float, complete:
     assert [("document_seconds" in message) for message in messages] == ([] if complete else [True])
 
 
+@pytest.mark.parametrize(("seconds", "asked"), [(9.0, 3), (16.0, 2)])
+def test_all_tries_together_have_these_seconds(seconds: float, asked: int) -> None:
+    cut = page(many(100)[:3000], seconds=seconds, error=FetchError("reset"))
+    items, fetcher = read(MAP, {MAP: cut}, limits=Limits(document_seconds=30.0, tries=3))
+    assert fetcher.asked.count(MAP) == asked
+    (message,) = [problem.message for problem in of(Problem, items) if problem.code == "F04"]
+    assert ("document_seconds" in message) == (asked < 3)
+
+
 @pytest.mark.parametrize(("rate", "complete"), [(1000, True), (1001, False)])
 def test_a_network_below_the_minimum_rate_is_left(rate: int, complete: bool) -> None:
     body = many(800)
@@ -433,6 +451,26 @@ def test_time_that_the_consumer_takes_is_not_the_networks() -> None:
     items = asyncio.run(main())
     assert outcome_of(MAP, items).complete
     assert len(of(UrlRecord, items)) == 2000
+
+
+def test_a_fetcher_that_never_answers_is_left() -> None:
+    """Whatever it does about time itself: the head has what the limits leave for it."""
+
+    class Stuck(Played):
+        @asynccontextmanager
+        async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+            if url == MAP:
+                self.asked.append(url)
+                await asyncio.Event().wait()
+            async with super().fetch(url, headers) as response:
+                yield response
+
+    fetcher = Stuck({})
+    limits = Limits(connect_seconds=0.01, read_seconds=0.01, min_rate_after_seconds=0.01, tries=1)
+    items = asyncio.run(everything(start(MAP, fetcher, limits=limits)))
+    assert fetcher.asked == [ROBOTS, MAP]
+    (problem,) = of(Problem, items)
+    assert str(problem).startswith(f"F04 {MAP}: the head of the answer was not here after 0.03 s (connect_seconds + ")
 
 
 def test_refused_addresses_are_not_tried_again() -> None:

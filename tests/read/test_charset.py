@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_reader.limits import Limits
+from sitemap_reader.problems import counted
 from sitemap_reader.read.charset import LABELS
 from sitemap_reader.read.decode import Decoder
 
@@ -44,12 +45,12 @@ def declared(label: str) -> list[str]:
 
 
 def lies(label: str, characters: int) -> list[str]:
-    return [f"declared {label}, but it holds UTF-8: {characters} characters are read as that"]
+    return [f"declared {label}, but it holds UTF-8: {counted(characters, 'characters')} read as that"]
 
 
 def invalid(codec: str, count: int, stand_in: str = "windows-1252") -> list[str]:
-    units = "code units" if stand_in == "U+FFFD" else "bytes"
-    return [f"invalid in {codec}, read as {stand_in}: {count} {units}"]
+    units = "units" if stand_in == "U+FFFD" else "bytes"
+    return [f"invalid in {codec}, read as {stand_in}: {counted(count, units)}"]
 
 
 def true(text: str, codec: str, label: str) -> tuple[bytes, str, str, list[str]]:

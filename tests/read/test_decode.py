@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sitemap_reader.limits import PROTOCOL_MAX_BYTES, Limits
+from sitemap_reader.problems import over_limit
 from sitemap_reader.read.charset import LABELS
 from sitemap_reader.read.decode import Decoder
 
@@ -54,7 +55,8 @@ def test_one_layer_more_is_refused(limit: int) -> None:
         data = gzip.compress(data)
     out, decoder = decode(data, limits=Limits(max_gzip_layers=limit))
     assert (out, decoder.complete, decoder.stopped, decoder.gzip_layers) == (b"", False, True, limit)
-    assert [fault.message for fault in decoder.faults] == [f"gzip layers are over max_gzip_layers ({limit})"]
+    said = over_limit("max_gzip_layers", limit, "layers of gzip").message
+    assert [fault.message for fault in decoder.faults] == [said]
 
 
 def test_an_inner_layer_that_is_huge_is_capped_too() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.read.mediarss import MAX_SHARED_CHARACTERS, ROWS
+from sitemap_reader.read.mediarss import ROWS
 
 URL = "https://example.com/blog/feed.xml"
 SITE = "https://example.com/"
@@ -21,6 +21,7 @@ NAMESPACES = (
 )
 ATOM = "http://www.w3.org/2005/Atom"
 Fault = tuple[str, str | None, str | None]  # code, field, raw
+LIMITS = sr.Limits()
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
 
@@ -34,9 +35,11 @@ def atom(*entries: str) -> str:
     return f'<feed xmlns="{ATOM}" {NAMESPACES}>{inside}</feed>'
 
 
-def said(document: str, *, extras: bool = False) -> tuple[sr.UrlRecord | None, list[Fault]]:
+def said(
+    document: str, *, extras: bool = False, limits: sr.Limits = LIMITS
+) -> tuple[sr.UrlRecord | None, list[Fault]]:
     """The only record of a feed, if there is one, and its faults."""
-    found = sr.parse(document, url=URL, extras=extras)
+    found = sr.parse(document, url=URL, extras=extras, limits=limits)
     assert len(found.urls) <= 1
     assert found.outcome.entries == 1
     return found.urls[0] if found.urls else None, [(each.code, each.field, each.raw) for each in found.problems]
@@ -324,8 +327,8 @@ CONTENT = f'<media:content url="{SITE}v.mp4" medium="video">{{}}</media:content>
 IMAGE = f'<media:content url="{SITE}i.jpg" medium="image">{{}}</media:content>'
 
 
-def media(inside: str) -> tuple[sr.UrlRecord, list[Fault]]:
-    record, faults = said(rss(f"<link>{A}</link>{inside}"), extras=True)
+def media(inside: str, limits: sr.Limits = LIMITS) -> tuple[sr.UrlRecord, list[Fault]]:
+    record, faults = said(rss(f"<link>{A}</link>{inside}"), extras=True, limits=limits)
     assert record is not None
     return record, faults
 
@@ -600,10 +603,10 @@ def test_media_rss_is_read_in_namespaces_that_are_wrong_too(scheme: str, namespa
 @pytest.mark.parametrize("over", [0, 1])
 def test_what_the_media_of_an_item_share_is_limited(over: int) -> None:
     """Or a page of contents and a page of keywords would come to a book."""
-    count = 8
-    each = MAX_SHARED_CHARACTERS // count - 100  # an element counts as a hundred characters
+    count, limits = 8, sr.Limits(max_shared_characters=8_000)
+    each = limits.max_shared_characters // count - 100  # an element counts as a hundred characters
     title = f"<media:title>{'x' * (each + over)}</media:title>"
-    record, faults = media(title + CONTENT.format("") * (count + over))
+    record, faults = media(title + CONTENT.format("") * (count + over), limits)
     assert len(record.videos) == count - over
     assert [(code, field) for code, field, _ in faults] == [("S16", "media:content")] * over
     assert [extra.name for extra in record.extras] == ["content", "content"] * over

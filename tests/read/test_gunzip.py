@@ -8,10 +8,11 @@ import zlib
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_reader.limits import Limits
+from sitemap_reader.problems import over_limit
 from sitemap_reader.read.gunzip import STEP_BYTES, Fault, Gunzip
 
 TEXT = b"".join(b"<url><loc>https://example.com/%d</loc></url>\n" % (n * 7919) for n in range(5000))
@@ -143,14 +144,15 @@ def test_exactly_max_decoded_bytes_come_out(length: int, over: bool) -> None:
         assert [fault.code for fault in faults] == (["S16"] if over else [])
         assert layer.stopped is over
     if over:
-        assert "max_decoded_bytes (1,000,000)" in faults[0].message
+        assert faults[0].message == over_limit("max_decoded_bytes", 1_000_000, "bytes decoded").message
 
 
 @pytest.mark.parametrize(("members", "over"), [(9, False), (10, False), (11, True)])
 def test_members_over_max_gzip_members_are_not_read(members: int, over: bool) -> None:
     out, faults, _ = unpack(member(b"x") * members, Limits(max_gzip_members=10))
     assert len(out) == min(members, 10)
-    assert [fault.message for fault in faults] == (["gzip members are over max_gzip_members (10)"] if over else [])
+    said = over_limit("max_gzip_members", 10, "members of gzip").message
+    assert [fault.message for fault in faults] == ([said] if over else [])
 
 
 def test_a_bomb_comes_out_in_small_pieces() -> None:
@@ -186,3 +188,98 @@ def test_result_is_the_same_however_the_input_is_cut(data: bytes, sizes: list[in
         at += size
     out += b"".join(layer.close())
     assert (out, faults) == unpack(data, limits)[:2]
+
+
+# --- against inflating byte by byte, the slowest and most thorough way ---
+
+
+def byte_by_byte(data: bytes) -> tuple[bytes, bool, bytes]:
+    """All that a deflate stream gives, whether it came to its end, and what stands behind that."""
+    stream = zlib.decompressobj(-15)
+    out = bytearray()
+    for at, byte in enumerate(data):
+        piece: bytes | None = None
+        rest = bytes((byte,))
+        try:
+            while piece != b"":
+                piece = stream.decompress(rest, 1)
+                out += piece
+                rest = stream.unconsumed_tail
+        except zlib.error:
+            break
+        if stream.eof:
+            return bytes(out), True, data[at + 1 :]
+    return bytes(out), False, b""
+
+
+def thorough(data: bytes) -> tuple[bytes, bool]:
+    """All that the members of `data` give, and whether it is certain that nothing is missing or wrong."""
+    text, certain = b"", True
+    while data.startswith(b"\x1f\x8b\x08"):
+        out, ended, data = byte_by_byte(data[10:])
+        text += out
+        trailer = zlib.crc32(out).to_bytes(4, "little") + len(out).to_bytes(4, "little")
+        certain = certain and ended and data[:8] == trailer
+        behind = data[8:].lstrip(b"\0")
+        if len(data) < 8:
+            return text, False
+        certain = certain and not (behind and b"\x1f\x8b\x08".startswith(behind))
+        data = behind
+    return text, certain
+
+
+DEFLATED = {
+    "repeated": b"<url/>" * 40,
+    "text": TEXT[:300],
+    "zeros": bytes(2000),
+    "random": random.Random(2).randbytes(90),  # noqa: S311  # a seeded sequence, no secret
+    "over one step": bytes(STEP_BYTES + 50),
+}
+
+
+@pytest.mark.parametrize("text", ["repeated", "text", "zeros", "random"])
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_a_cut_at_every_byte_gives_all_that_inflating_byte_by_byte_does(text: str, level: int) -> None:
+    data = gzip.compress(DEFLATED[text], level, mtime=0) + bytes(2) + gzip.compress(b"next", mtime=0)
+    for cut in range(10, len(data) + 1, 1 if len(data) < 1000 else 7):
+        out, faults, _ = unpack(data[:cut])
+        expected, certain = thorough(data[:cut])
+        assert out == expected, cut
+        assert any(fault.lossy for fault in faults) is not certain, cut
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    texts=st.lists(st.sampled_from(sorted(DEFLATED)), min_size=1, max_size=2),
+    level=st.sampled_from([0, 1, 6, 9]),
+    harm=st.sampled_from(["flip", "cut", "junk", "padding", "drop", "double", "none"]),
+    where=st.integers(0, 1 << 16),
+    bit=st.integers(0, 7),
+    size=st.integers(1, 20_000),
+)
+def test_damaged_data_gives_all_that_inflating_byte_by_byte_does(
+    texts: list[str], level: int, harm: str, where: int, bit: int, size: int
+) -> None:
+    members = [gzip.compress(DEFLATED[text], level, mtime=0) for text in texts]
+    last = bytearray(members[-1])
+    at = 10 + where % (len(last) - 10)  # behind the header: what harms that is told elsewhere
+    if harm == "flip":
+        last[at] ^= 1 << bit
+    elif harm == "cut":
+        del last[at:]
+    elif harm == "drop":
+        del last[at]
+    elif harm == "double":
+        last.insert(at, last[at])
+    elif harm == "junk":
+        last += b"junk"
+    elif harm == "padding":
+        last += bytes(where % 600)
+    data = b"".join(members[:-1]) + bytes(last)
+    expected, certain = thorough(data)
+    out, faults, _ = unpack(data)
+    assert out == expected
+    assert any(fault.lossy for fault in faults) is not certain
+    assert unpack(data, size=size)[:2] == (out, faults)
+    if harm in ("none", "padding"):
+        assert gzip.decompress(data) == expected

@@ -7,7 +7,7 @@ import pytest
 from sitemap_reader.problems import Problem, report
 from sitemap_reader.read.mending import CONTROLS_BACK, Mend, Mender
 
-NOTED = 10_000
+NOTED, SECTION = 10_000, 1_000
 
 AND = "a bare & was read as &amp;"
 CONTROL = "a control character was read as it stands"
@@ -112,7 +112,13 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"<t><![CDATA[[a]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[[a]]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + stand_in(1) + b"]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", b"<t><![CDATA[a]]></t><t><![CDATA[b]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # it may quote all that
+    (b"<t><![CDATA[a</t>]]></t>", None, []),
+    (b"<t><![CDATA[a</t>]]> b <![CDATA[</u>]]><!-- </u> --></t>", None, []),
+    (b"<t><![CDATA[a</t>]]><b/></t>", None, []),
+    (b"<t><![CDATA[a</t>]]>", None, []),
+    (b"<t><![CDATA[a</t><u><![CDATA[b]]></u>", b"<t><![CDATA[a]]></t><u><![CDATA[b]]></u>", [UNCLOSED]),
+    (b"<t><![CDATA[a</t>" + b"x" * 1_000 + b"]]></t>", b"<t><![CDATA[a]]></t>" + b"x" * 1_000 + b"]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[a]]></t><t><![CDATA[b</t>", b"<t><![CDATA[a]]></t><t><![CDATA[b]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[a</u>]]></t>", None, []),
     (b"x<![CDATA[a</t>", None, []),
@@ -136,7 +142,7 @@ every_row = pytest.mark.parametrize(("data", "mended", "said"), ROWS)
 
 
 def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
-    mender = Mender(line)
+    mender = Mender(line, NOTED, SECTION)
     pieces = [mender.feed(data[at : at + size]) for at in range(0, len(data), size)]
     return b"".join([*pieces, mender.feed(b"", final=True)]), mender.taken(None)
 
@@ -187,7 +193,7 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
     mended, _ = mend(data, size)
-    mender = Mender(1)
+    mender = Mender(1, NOTED, SECTION)
     for at in range(0, len(data), size):
         mender.feed(data[at : at + size])
     mender.feed(b"", final=True)
@@ -199,7 +205,7 @@ def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
 
 
 def test_other_problems_join_in_the_order_of_their_places() -> None:
-    mender = Mender(1)
+    mender = Mender(1, NOTED, SECTION)
     assert mender.feed(b"a&b&c ") == b"a&amp;b&amp;c "
     others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
     mender.add([Mend(end, report("S01", message)) for end, message in others])
@@ -207,7 +213,10 @@ def test_other_problems_join_in_the_order_of_their_places() -> None:
     assert [problem.message for problem in mender.taken(None)] == [AND, "behind both"]
 
 
-@pytest.mark.parametrize(("count", "more"), [(NOTED, []), (NOTED + 1, ["1 more places were mended"])])
+MORE = "1 more places were mended; raise max_entry_problems to be told of each"
+
+
+@pytest.mark.parametrize(("count", "more"), [(NOTED, []), (NOTED + 1, [MORE])])
 def test_so_many_mends_wait_for_their_entry_and_the_rest_are_counted(count: int, more: list[str]) -> None:
     mended, problems = mend(b"&\n" * count, 1 << 16)
     assert mended == b"&amp;\n" * count
@@ -216,7 +225,7 @@ def test_so_many_mends_wait_for_their_entry_and_the_rest_are_counted(count: int,
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
 def test_what_has_begun_waits_for_its_end_and_is_counted(data: bytes) -> None:
-    mender = Mender(1)
+    mender = Mender(1, NOTED, SECTION)
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
     assert mender.feed(data) == data[: -len(begun)]
     assert mender.held_bytes == len(begun)

@@ -27,6 +27,7 @@ def atom(inside: str) -> str:
 
 A = HOST + "a"
 B = HOST + "b"
+QUOTED = f"</description></item><item><link>{B}</link></item>"
 
 # name, document, what comes out of it behind the host, whether it is complete
 ROWS: list[tuple[str, str, str, bool]] = [
@@ -36,8 +37,27 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("section closed by ]]/>", urlset(f"<url><loc><![CDATA[{A}]]/></loc></url>"), "z", False),
     ("section closed by > only", urlset(f"<url><loc><![CDATA[{A}></loc></url>"), "z", False),
     ("section closed by ]]", urlset(f"<url><loc><![CDATA[{A}]]</loc></url>"), "a z", True),
-    ("section with a spaced end tag",
-     urlset(f"<url><loc><![CDATA[{A}</loc ></url><url><loc><![CDATA[{B}]]></loc></url>"), "a b z", True),
+    ("section with a spaced end tag", urlset(f"<url><loc><![CDATA[{A}</loc ></url>"), "a z", True),
+    ("section that may end with the next one",
+     urlset(f"<url><loc><![CDATA[{A}</loc></url><url><loc><![CDATA[{B}]]></loc></url>"), "z", False),
+    ("section that does not end with the next one",
+     urlset(f"<url><loc><![CDATA[{A}</loc></url><url><loc>{B}</loc><x><![CDATA[x]]></x></url>"), "a b z", True),
+    # CDATA sections that quote markup
+    ("an entry in a text", rss(f"<item><description><![CDATA[{QUOTED}]]></description><link>{A}</link></item>"),
+     "a z", True),
+    ("an entry in a text with more behind",
+     rss(f"<item><description><![CDATA[{QUOTED}]]>...<br/></description><link>{A}</link></item>"), "a z", True),
+    ("an entry and the end of a section in a text",
+     rss(f"<item><description><![CDATA[{QUOTED}]]]]><![CDATA[>]]></description><link>{A}</link></item>"), "a z", True),
+    ("an entry in a text, and an end tag that is lost",
+     rss(f"<item><x><description><![CDATA[{QUOTED}]]></description><link>{A}</link></item>"), "a z", False),
+    ("an entry with a section in a text",
+     rss(f"<item><description><![CDATA[{QUOTED}<![CDATA[]]></description><link>{A}</link></item>"), "a z", False),
+    ("the same where a & makes the entry pass the mender",
+     rss(f"<item><x>&</x><description><![CDATA[{QUOTED}]]></description><link>{A}</link></item>"), "a z", True),
+    ("an entry in a location", rss(f"<item><link><![CDATA[{QUOTED}]]></link></item>"), "z", False),
+    ("an entry in a location, with a section",
+     rss(f"<item><link><![CDATA[{A}</link></item><item><link><![CDATA[{B}]]></link></item>"), "z", False),
     # locations of other elements
     ("an image's start is lost", urlset(f"<url><loc>{A}</loc><loc>{B}</loc></image></url>"), "z", False),
     ("an image is misspelled", urlset(f'<url><loc>{A}</loc><immage xmlns="{IMAGES}"><loc>{B}</loc></image></url>'),

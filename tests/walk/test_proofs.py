@@ -7,7 +7,7 @@ from walks import INDEX, MAP, REFUSED, ROBOTS, SITE, TODAY, Pages, Reply, Walk, 
 
 from sitemap_reader.limits import Limits
 from sitemap_reader.records import Outcome, SitemapRef
-from sitemap_reader.walk import permission, proofs
+from sitemap_reader.walk import proofs
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
 from sitemap_reader.walk.visit import Finished, Head
@@ -214,14 +214,17 @@ def test_without_obedience_a_robots_txt_still_proves() -> None:
     assert walk(INDEX, pages, obey_robots=False).locs == [f"{SITE}/1"]
 
 
-@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("more", [0, 1, 2])
 def test_so_many_hosts_are_asked_for_proof_and_no_more(more: int) -> None:
-    count = permission.MAX_PROOF_HOSTS + more
+    limits = Limits(max_proof_hosts=3)
+    count = limits.max_proof_hosts + more
     hosts = [f"https://h{number}.example" for number in range(count)]
-    seen = walk(INDEX, {INDEX: index(*(f"{host}/s.xml" for host in hosts))})
-    assert len(seen.asked) == 2 + permission.MAX_PROOF_HOSTS
-    assert seen.outcomes[INDEX].problems == {"U04": count}
+    seen = walk(INDEX, {INDEX: index(*(f"{host}/s.xml" for host in hosts))}, limits=limits)
+    assert len(seen.asked) == 2 + limits.max_proof_hosts
+    assert seen.outcomes[INDEX].problems == {"U04": count} | ({"S16": 1} if more else {})
     assert seen.outcomes[INDEX].dropped == {"host": count}
+    assert seen.outcomes[INDEX].complete is not bool(more)
+    assert not more or "raise max_proof_hosts" in seen.problem("S16").message
 
 
 def test_no_more_children_wait_for_proof_than_documents_may_be_read() -> None:

@@ -14,6 +14,7 @@ from sitemap_reader.read.document import SitemapParser
 from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.robots import parse_rules
 from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def answer(seen: Walk, visit: Visit, reply: Reply, now: float) -> None:
             frontier.receive(visit, item, now, TODAY)
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
-    frontier.receive(visit, Finished(parser.outcome, parser.robots_text), now, TODAY)
+    rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if visit.is_robots else None
+    frontier.receive(visit, Finished(parser.outcome, rules), now, TODAY)
 
 
 def names(*sitemaps: str, rules: str = "") -> str:

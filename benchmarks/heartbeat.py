@@ -1,0 +1,68 @@
+"""How long a document keeps an event loop from everything else: `python -m benchmarks.heartbeat [NAME...]`.
+
+A timer on the same loop is to fire every 5 ms while the document is read; the longest it was late stands beside the
+most that it may be. A row that is over ends the program with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+
+from .tables import aligned
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "hostile"))
+
+from hogs import HOGS, MAP, SITE, entry, read, read_hog, urlset  # the documents that the tests have
+
+from sitemap_reader import Limits
+
+BEAT_SECONDS = 0.005
+BAR_SECONDS = 0.2
+
+
+async def longest_silence(name: str) -> tuple[int, float, float]:
+    """How many URLs came of it, in how many seconds, and how late the timer was at the worst."""
+    latest = 0.0
+
+    async def beat() -> None:
+        nonlocal latest
+        while True:
+            due = time.perf_counter() + BEAT_SECONDS
+            await asyncio.sleep(BEAT_SECONDS)
+            latest = max(latest, time.perf_counter() - due)
+
+    await read({MAP: urlset(entry(SITE))}, MAP, Limits())  # all that is loaded on the way
+    beating = asyncio.create_task(beat())
+    started = time.perf_counter()
+    urls = await read_hog(name)
+    seconds = time.perf_counter() - started
+    beating.cancel()
+    return urls, seconds, latest
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.heartbeat", description=__doc__)
+    options.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
+    names = options.parse_args().names or list(HOGS)
+    unknown = [name for name in names if name not in HOGS]
+    if unknown:
+        options.error(f"no such document: {unknown[0]}; there are: {', '.join(HOGS)}")
+    rows, worst = [["", "document", "URLs", "time", "longest silence", "bar"]], 0.0
+    for name in names:
+        urls, seconds, latest = asyncio.run(longest_silence(name))
+        worst = max(worst, latest)
+        verdict = "over" if latest > BAR_SECONDS else "ok"
+        bar = f"{BAR_SECONDS * 1000:.0f} ms"
+        rows.append([verdict, name, f"{urls:,}", f"{seconds:.2f} s", f"{latest * 1000:.0f} ms", bar])
+    print(aligned(rows), end="")
+    return int(worst > BAR_SECONDS)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
+    sys.exit(main())

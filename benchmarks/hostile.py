@@ -1,0 +1,101 @@
+"""What hostile documents cost: `python -m benchmarks.hostile [--short] [NAME...]`.
+
+Each is read in a process of its own. Time, and memory on top of what a small document takes, stand beside the most
+that they may be; a row that is over ends the program with 1. --short leaves out what takes long to build or to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+
+from .tables import aligned
+
+HOSTILE = Path(__file__).parent.parent / "tests" / "hostile"
+sys.path.insert(0, str(HOSTILE))
+
+from bombs import ALL  # noqa: E402  # the bombs that the tests have
+
+
+@attrs.frozen
+class Bar:
+    """The most seconds, and MB on top, that a document may take."""
+
+    seconds: float
+    megabytes: float = 40.0
+
+
+USUAL = Bar(2.0)
+BARS = {
+    "gzip: 160,000 empty members": Bar(0.5),
+    "over 50 MiB": Bar(5.0),
+    "50,001 URLs": Bar(5.0),
+    "index of 1,000,000": Bar(40.0),
+}
+LONG = frozenset({"index of 1,000,000", "over 50 MiB", "gzip: 1 GB of NUL"})
+
+
+@attrs.frozen
+class Cost:
+    """What reading one document took, how much of it was read, and what was said."""
+
+    seconds: float
+    megabytes: float
+    taken: int
+    size: int
+    entries: int
+    complete: bool
+    codes: list[str]
+
+
+def measured(name: str) -> Cost:
+    command = [sys.executable, HOSTILE / "bomb_child.py", name]
+    run = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603  # this Python, our own file
+    result = json.loads(run.stdout)
+    return Cost(megabytes=result.pop("extra_kib") / 1024, **result)
+
+
+def row(name: str, cost: Cost, bar: Bar) -> list[str]:
+    over = cost.seconds > bar.seconds or cost.megabytes > bar.megabytes
+    read = f"{cost.taken:,} of {cost.size:,}" if cost.taken < cost.size else f"all {cost.size:,}"
+    said = " ".join(cost.codes) or "nothing"
+    return [
+        "over" if over else "ok",
+        name,
+        f"{cost.seconds:.2f} s",
+        f"{bar.seconds:g} s",
+        f"+{cost.megabytes:.1f} MB",
+        f"{bar.megabytes:g} MB",
+        f"{cost.entries:,}",
+        "complete" if cost.complete else "partial",
+        said,
+        read,
+    ]
+
+
+HEADINGS = ["", "document", "time", "bar", "memory", "bar", "entries", "", "said", "bytes read"]
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.hostile", description=__doc__)
+    options.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
+    options.add_argument("--short", action="store_true", help="without what takes long")
+    chosen = options.parse_args()
+    unknown = [name for name in chosen.names if name not in ALL]
+    if unknown:
+        options.error(f"no such document: {unknown[0]}; there are: {', '.join(ALL)}")
+    names = chosen.names or [name for name in ALL if not (chosen.short and name in LONG)]
+    rows = [row(name, measured(name), BARS.get(name, USUAL)) for name in names]
+    print(aligned([HEADINGS, *rows]), end="")
+    return int(any(cells[0] == "over" for cells in rows))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What keeps a document from being read on: raised where it is noticed, caught and kept by markup.py."""
+
+from __future__ import annotations
+
+import attrs
+
+from ..problems import Problem, report
+
+
+class Misplaced(Exception):
+    """Raised where well-formed markup cannot mean what it says; `index` is in expat's count of bytes.
+
+    `is_entry`: an entry that begins right inside another; `loose_entry`: the entry that a field outside needs;
+    `section_end`: where the CDATA section ends that it is about, in the same count.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        index: int,
+        *,
+        is_entry: bool = False,
+        section_end: int = 0,
+        loose_entry: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.index = index
+        self.is_entry = is_entry
+        self.section_end = section_end
+        self.loose_entry = loose_entry
+
+
+class Stop(Exception):
+    """Raised in a handler: the document cannot go on, for this reason."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+@attrs.define
+class Fault:
+    """What stopped expat: an offset of the pending bytes, the line, and what to call it.
+
+    `code` is expat's, or None where `misplaced` says what is wrong with well-formed markup. `limit` is the one that
+    keeps it from being mended.
+    """
+
+    position: int
+    line: int
+    what: str
+    code: int | None = None
+    misplaced: Misplaced | None = None
+    limit: str | None = None
+
+    @property
+    def lost(self) -> Problem:
+        """What to say where it cannot be mended."""
+        advice = f"; raise {self.limit} to have more mended" if self.limit else ""
+        return report("S01", f"{self.what}: lost up to the next entry{advice}", line=self.line)
+
+    @property
+    def next_position(self) -> int:
+        """Where to look for the next entry: the token at fault would fail again, unless it is that entry."""
+        return self.position + (not (self.misplaced and self.misplaced.is_entry))

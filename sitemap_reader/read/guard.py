@@ -1,0 +1,43 @@
+"""expat with defusedxml's guard and our own: no DTD declares anything, no entity is resolved, nothing is fetched."""
+
+from __future__ import annotations
+
+from xml.parsers import expat
+
+from defusedxml.ElementTree import DefusedXMLParser
+
+from ..problems import report
+from .faults import Stop
+
+_HANDLERS = [name for name in dir(expat.ParserCreate()) if name.endswith("Handler")]
+
+
+class BareDoctype(Exception):
+    """A DOCTYPE that names an external subset: to be blanked before expat sees it."""
+
+
+def guarded_parser(head: bytes) -> expat.XMLParserType:
+    """A parser that stands behind `head`, which it has read with no handler but the guard's.
+
+    From a DTD it raises Stop or DefusedXmlException, from one that only names another BareDoctype.
+    """
+    parser: expat.XMLParserType = DefusedXMLParser(target=object(), encoding="utf-8").parser
+    parser.DefaultHandlerExpand = None
+    parser.StartDoctypeDeclHandler = _judge_doctype
+    if head:
+        parser.Parse(head, False)
+    return parser
+
+
+def forget(parser: expat.XMLParserType) -> None:
+    """Frees a parser that is done with: its handlers hold it, and it would wait for a garbage collection."""
+    for handler in _HANDLERS:
+        setattr(parser, handler, None)
+
+
+def _judge_doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
+    """A DOCTYPE may be there (RSS 0.91 has one), but it may not declare anything."""
+    if has_internal_subset:
+        raise Stop(report("S09", "the DTD has an internal subset: the document is refused"))
+    if system or public:
+        raise BareDoctype

@@ -1,0 +1,96 @@
+"""Name servers that keep silent about some hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.fetch import AiohttpFetcher
+from sitemap_reader.errors import FetchError
+from sitemap_reader.limits import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SILENT_HOSTS = [f"silent{number}.example" for number in range(40)]  # more than any event loop has threads for
+
+
+@pytest.fixture
+def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """No answer for those hosts until it is set; every other name is 127.0.0.1."""
+    over = threading.Event()
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *more: Any, **options: Any) -> Any:
+        if host in SILENT_HOSTS:
+            over.wait(60)
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+        return real("127.0.0.1", *more, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    yield over
+    over.set()
+
+
+def fetcher(**limits: float) -> AiohttpFetcher:
+    return AiohttpFetcher(user_agent="bot", allow_private=True, limits=Limits(**limits))  # type: ignore[arg-type]
+
+
+async def status(network: AiohttpFetcher, url: str) -> int | str:
+    try:
+        async with network.fetch(url, {}) as response:
+            return response.status
+    except FetchError as error:
+        return str(error)
+
+
+def test_silent_name_servers_hold_up_no_other_host(
+    silence: threading.Event, site_server: Callable[..., Any]
+) -> None:
+    port = site_server({"/": (200, {}, b"")}).url.rpartition(":")[2]
+
+    async def main() -> int | str:
+        async with fetcher(connect_seconds=60.0) as network:
+            waiting = [asyncio.create_task(status(network, f"http://{host}/")) for host in SILENT_HOSTS]
+            await asyncio.sleep(0.1)
+            answer = await status(network, f"http://quick.example:{port}/")
+            assert not any(task.done() for task in waiting)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            return answer
+
+    assert asyncio.run(asyncio.wait_for(main(), 30)) == 200
+
+
+def test_a_lookup_ends_with_the_time_to_connect(silence: threading.Event) -> None:
+    async def main() -> int | str:
+        async with fetcher(connect_seconds=0.2) as network:
+            return await status(network, f"http://{SILENT_HOSTS[0]}/")
+
+    assert "no connection within 0.2 s" in str(asyncio.run(asyncio.wait_for(main(), 30)))
+
+
+def test_who_leaves_does_not_wait_for_a_name(silence: threading.Event) -> None:
+    started = time.monotonic()
+    with sr.urls(f"http://{SILENT_HOSTS[0]}/sitemap.xml") as urls:
+        threading.Timer(0.3, urls.close).start()
+        assert list(urls) == []
+    assert time.monotonic() - started < 20
+    assert not silence.is_set()
+
+
+def test_answers_of_the_resolver_reach_the_message(silence: threading.Event) -> None:
+    silence.set()
+
+    async def main() -> int | str:
+        async with fetcher() as network:
+            return await status(network, f"http://{SILENT_HOSTS[0]}/")
+
+    assert asyncio.run(main()) == f"{SILENT_HOSTS[0]}: the name servers do not answer"

@@ -1,0 +1,71 @@
+"""What fuzzing found stays mended, and a short run of each target from its seeds finds nothing. Needs no atheris."""
+
+from __future__ import annotations
+
+import tomllib
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from broken import Broken
+from child import fault_of, minimised, signature
+from mutate import mutate
+from run import NAMES
+from targets import FOUND, HERE, TARGETS, Target
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KNOWN: dict[str, str] = tomllib.loads((HERE / "known_wrong.toml").read_text("utf-8"))
+FILES = sorted(path for path in FOUND.glob("*/*") if path.is_file())
+EXECUTIONS = 80  # of each target
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_was_found_is_mended(path: Path, request: pytest.FixtureRequest) -> None:
+    name = path.parent.name
+    fault = fault_of(TARGETS[name], path.read_bytes(), thorough=True)
+    if fault in KNOWN:
+        pytest.xfail(KNOWN[fault])
+    assert fault is None
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_short_run_finds_nothing_new(name: str) -> None:
+    target = TARGETS[name]
+    seeds = list(target.seeds)
+    assert seeds
+    for number in range(EXECUTIONS):
+        rng = Random(number)  # noqa: S311
+        body = mutate(rng.choice(seeds), target.tokens, rng, target.max_bytes)
+        fault = fault_of(target, body, thorough=False)
+        assert fault is None or fault in KNOWN, body
+
+
+def test_known_faults_are_still_there() -> None:
+    """Else their lines are to be taken out of known_wrong.toml."""
+    assert KNOWN.keys() <= {fault_of(TARGETS[path.parent.name], path.read_bytes(), thorough=True) for path in FILES}
+
+
+def test_run_knows_all_targets() -> None:
+    assert tuple(TARGETS) == NAMES
+
+
+def test_faults_are_told_apart_by_what_is_broken_or_where_it_was_raised() -> None:
+    assert signature(Broken("a rule", 1)) == "a rule"
+    assert signature(KeyError("x")) == "KeyError in outside"
+
+
+def test_finding_is_made_as_small_as_it_can_be() -> None:
+    def check(body: bytes, *, thorough: bool = False) -> None:
+        if b"<" in body and b">" in body:
+            raise Broken("both")
+
+    assert minimised(Target(check), b"some <b>text</b> with tags", "both") in (b"<>", b"><")
+
+
+def test_mutations_are_the_same_for_the_same_seed_and_stay_short() -> None:
+    for number in range(200):
+        one, other = (mutate(b"<a>b</a>", TARGETS["markup"].tokens, Random(number), 50) for _ in "12")  # noqa: S311
+        assert one == other
+        assert len(one) <= 50

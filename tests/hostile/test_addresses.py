@@ -1,0 +1,435 @@
+"""Nobody connects to a private address: however it is spelled, and wherever the spelling comes from.
+
+127.0.0.2 plays the Internet here, the one address of loopback that counts as public. On the same port of 127.0.0.1 and
+::1 somebody listens whom nobody may reach, and every address that is connected to is written down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import attrs
+import pytest
+from servers import is_untouched
+
+import sitemap_reader as sr
+from sitemap_reader.crawl import fetch
+from sitemap_reader.crawl.address import refusal
+from sitemap_reader.read.urls import clean_url, origin
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    Way = Callable[["Net", list[str]], list[str]]
+
+PUBLIC = "127.0.0.2"
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+PERMIT = "--allow-private (allow_private=True) permits it"
+ONCE = sr.Limits(tries=1)
+
+# {port} is where the secret listens, {n} tells the rows apart: every row is a document of its own.
+REFUSED = [
+    # loopback, and what reaches it
+    "http://127.0.0.1:{port}/{n}.xml",
+    "http://127.0.0.1.:{port}/{n}.xml",
+    "http://127.255.255.254:{port}/{n}.xml",
+    "HTTP://127.0.0.1:{port}/{n}.xml",
+    "http://0.0.0.0:{port}/{n}.xml",
+    "http://0:{port}/{n}.xml",
+    "http://localhost:{port}/{n}.xml",
+    "http://LocalHost.:{port}/{n}.xml",
+    "http://any.localhost:{port}/{n}.xml",
+    # as numbers: octal, hexadecimal, decimal, short, mixed
+    "http://0177.0.0.1:{port}/{n}.xml",
+    "http://017700000001:{port}/{n}.xml",
+    "http://0x7f.0x0.0x0.0x1:{port}/{n}.xml",
+    "http://0x7f000001:{port}/{n}.xml",
+    "http://0X7F000001.:{port}/{n}.xml",
+    "http://2130706433:{port}/{n}.xml",
+    "http://127.1:{port}/{n}.xml",
+    "http://127.0.1:{port}/{n}.xml",
+    "http://127.0x1:{port}/{n}.xml",
+    "http://00000177.1:{port}/{n}.xml",
+    "http://0xA9FEA9FE:{port}/{n}.xml",
+    # private, shared, link-local and metadata, multicast, broadcast
+    "http://10.0.0.1:{port}/{n}.xml",
+    "http://10.1:{port}/{n}.xml",
+    "http://172.16.0.1:{port}/{n}.xml",
+    "http://192.168.1.1:{port}/{n}.xml",
+    "http://100.64.0.1:{port}/{n}.xml",
+    "http://169.254.169.254:{port}/{n}.xml",
+    "http://224.0.0.1:{port}/{n}.xml",
+    "http://255.255.255.255:{port}/{n}.xml",
+    # IPv6, plain and with an IPv4 address inside
+    "http://[::1]:{port}/{n}.xml",
+    "http://[0:0:0:0:0:0:0:1]:{port}/{n}.xml",
+    "http://[::]:{port}/{n}.xml",
+    "http://[fe80::1]:{port}/{n}.xml",
+    "http://[fd00:ec2::254]:{port}/{n}.xml",
+    "http://[fec0::1]:{port}/{n}.xml",
+    "http://[ff02::1]:{port}/{n}.xml",
+    "http://[::ffff:127.0.0.1]:{port}/{n}.xml",
+    "http://[::ffff:7f00:1]:{port}/{n}.xml",
+    "http://[::FFFF:169.254.169.254]:{port}/{n}.xml",
+    "http://[::127.0.0.1]:{port}/{n}.xml",
+    "http://[64:ff9b::7f00:1]:{port}/{n}.xml",
+    "http://[64:ff9b:1::127.0.0.1]:{port}/{n}.xml",
+    "http://[2002:7f00:1::]:{port}/{n}.xml",
+    "http://[2002:c0a8:101::1]:{port}/{n}.xml",
+    "http://[2001:0:7f00:1::f7f7:f7f7]:{port}/{n}.xml",
+    "http://[2001:0:808:808::80ff:fffe]:{port}/{n}.xml",
+    # what looks like another host
+    "http://example.com@127.0.0.1:{port}/{n}.xml",
+    "http://example.com:80@127.0.0.1:{port}/{n}.xml",
+    "http://a@b@127.0.0.1:{port}/{n}.xml",
+    "http://example.com%2f@127.0.0.1:{port}/{n}.xml",
+    "http://@127.0.0.1:{port}/{n}.xml",
+    # other writings of digits and dots
+    "http://%31%32%37.0.0.1:{port}/{n}.xml",
+    "http://127%2e0%2e0%2e1:{port}/{n}.xml",
+    "http://%6cocalhost:{port}/{n}.xml",
+    "http://１２７.0.0.1:{port}/{n}.xml",
+    "http://①②⑦.⓪.⓪.①:{port}/{n}.xml",
+    "http://127。0。0。1:{port}/{n}.xml",
+    "http://127．0｡0.1:{port}/{n}.xml",
+    "http://ⓛocalhost:{port}/{n}.xml",
+    "http://127.0.0.1\u00ad:{port}/{n}.xml",
+]
+
+# What is no URL at all: a browser would read some of these as a private address, some as example.com.
+UNUSABLE = [
+    "http:\\\\127.0.0.1:{port}\\{n}.xml",
+    "http://127.0.0.1:{port}\\@example.com/{n}.xml",
+    "http://example.com\\@127.0.0.1:{port}/{n}.xml",
+    "http:////127.0.0.1:{port}/{n}.xml",
+    "http://[::1%25lo]:{port}/{n}.xml",
+    "http://[127.0.0.1]:{port}/{n}.xml",
+    "http://127.0.0.1:{port}:80/{n}.xml",
+    "http://127.0.0.1:0x50/{n}.xml",
+    "http://127.0.0.1:99999/{n}.xml",
+    "http://256.0.0.1\0.example:{port}/{n}.xml",
+]
+
+ELSEWHERE = [
+    "file:///etc/passwd#{n}",
+    "ftp://127.0.0.1:{port}/{n}.xml",
+    "gopher://127.0.0.1:{port}/_GET%20/{n}",
+    "javascript:alert({n})",
+    "data:text/plain,http://127.0.0.1:{port}/{n}",
+    "ws://127.0.0.1:{port}/{n}.xml",
+    "unix:///run/docker.sock#{n}",
+    "jar:http://127.0.0.1:{port}/{n}.jar!/x",
+]
+
+
+@attrs.define
+class Net:
+    """The names that resolve, and everything that was connected to or asked of a name server."""
+
+    port: int = 0
+    answers: dict[str, list[list[str]]] = attrs.field(factory=dict)  # name -> addresses, one answer a lookup
+    connected: list[str] = attrs.field(factory=list)
+    looked_up: list[str] = attrs.field(factory=list)
+    secrets: list[socket.socket] = attrs.field(factory=list)
+    pages: dict[str, Any] = attrs.field(factory=dict)  # path, or host/path -> (status, headers, body)
+    asked: list[str] = attrs.field(factory=list)
+
+    @property
+    def is_safe(self) -> bool:
+        """Nothing but the public address was ever connected to."""
+        return set(self.connected) <= {PUBLIC} and all(is_untouched(secret) for secret in self.secrets)
+
+    def getaddrinfo(self, host: str, port: int, *_more: Any, **_options: Any) -> list[Any]:
+        self.looked_up.append(host)
+        answers = self.answers.get(host)
+        if answers is None:
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [_addrinfo(address, port) for address in found]
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request a connection, so that every request has a connect of its own."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        path = head.split(" ", 2)[1]
+        host = head.lower().partition("\r\nhost: ")[2].partition("\r\n")[0].rpartition(":")[0]
+        self.asked.append(path)
+        status, headers, body = self.pages.get(host + path, self.pages.get(path, (404, {}, "")))
+        lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body.encode())}", "Connection: close"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", body]).encode())
+        await writer.drain()
+        writer.close()
+
+
+def _addrinfo(address: str, port: int) -> Any:
+    if ":" in address:
+        return socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, port, 0, 0)
+    return socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)
+
+
+@pytest.fixture
+def net(monkeypatch: pytest.MonkeyPatch) -> Iterator[Net]:
+    """A network of one public address, whose port is also that of the secrets."""
+    net, connect = Net(), socket.socket.connect
+
+    def noted(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            net.connected.append(str(address[0]))
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", noted)
+    monkeypatch.setattr(socket, "getaddrinfo", net.getaddrinfo)
+    monkeypatch.setattr(fetch, "refusal", lambda ip: None if ip == PUBLIC else refusal(ip))
+    with ExitStack() as listening:
+        secret = listening.enter_context(socket.create_server(("127.0.0.1", 0)))
+        net.port = secret.getsockname()[1]
+        net.secrets.append(secret)
+        if socket.has_dualstack_ipv6():
+            options: dict[str, Any] = {"family": socket.AF_INET6}
+            net.secrets.append(listening.enter_context(socket.create_server(("::1", net.port), **options)))
+        for each in net.secrets:
+            each.setblocking(False)
+        yield net
+
+
+@asynccontextmanager
+async def internet(net: Net) -> AsyncIterator[None]:
+    try:
+        server = await asyncio.start_server(net.answer, PUBLIC, net.port)
+    except OSError:
+        pytest.skip(f"{PUBLIC} is no address of this machine")
+    async with server:
+        yield
+
+
+Read = tuple[list[str], dict[str, set[str]], list[sr.Problem]]  # locs; codes of each URL; every problem
+
+
+def read(net: Net, *targets: str, caches_names: bool = True, **options: Any) -> Read:
+    """All targets at once, over the real network of `net`."""
+    told: list[sr.Item] = []
+
+    async def one(reader: sr.SitemapReader, target: str) -> list[str]:
+        locs = []
+        try:
+            async with reader.urls(target, on_item=told.append) as urls:
+                async for url in urls:
+                    locs.append(url.loc)
+        except (sr.NothingReadable, sr.UsageError, sr.NothingFound) as error:
+            if isinstance(error, sr.UsageError):
+                told.append(sr.Problem("U15", "error", str(error), target))
+        return locs
+
+    async def main() -> list[str]:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(internet(net))
+            if not caches_names:
+                connector = sr.guarded_connector(use_dns_cache=False, resolver=aiohttp.ThreadedResolver())
+                options["session"] = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
+            reader = await stack.enter_async_context(
+                sr.SitemapReader(scope="any", limits=ONCE, probe="never", **options)
+            )
+            async with asyncio.timeout(60):
+                found = await asyncio.gather(*(one(reader, target) for target in targets))
+        return [loc for locs in found for loc in locs]
+
+    locs = asyncio.run(main())
+    problems = [item for item in told if isinstance(item, sr.Problem)]
+    codes: dict[str, set[str]] = {}
+    for problem in problems:
+        codes.setdefault(problem.sitemap or "", set()).add(problem.code)
+    return locs, codes, problems
+
+
+def urlset(*locs: str) -> str:
+    return f'<urlset xmlns="{NAMESPACE}">' + "".join(f"<url><loc>{loc}</loc></url>" for loc in locs) + "</urlset>"
+
+
+def index(*locs: str) -> str:
+    entries = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
+    return f'<sitemapindex xmlns="{NAMESPACE}">{entries}</sitemapindex>'
+
+
+def spelled(net: Net, rows: list[str]) -> list[str]:
+    return [row.format(port=net.port, n=number) for number, row in enumerate(rows)]
+
+
+# --- five ways to a URL -----------------------------------------------------------------------------------------
+
+SITE = "http://public.example"
+GOOD = "http://public.example/good/1"
+
+
+def site(net: Net, robots: str = "", **pages: Any) -> str:
+    """public.example with a sitemap that is good; its origin."""
+    origin_ = f"{SITE}:{net.port}"
+    net.answers["public.example"] = [[PUBLIC]]
+    net.pages |= {
+        "/robots.txt": (200, {}, f"User-agent: *\nDisallow:\nSitemap: /good.xml\n{robots}"),
+        "/good.xml": (200, {}, urlset(GOOD)),
+    }
+    net.pages |= {f"/{name}.xml": page for name, page in pages.items()}
+    return origin_
+
+
+def given(net: Net, urls: list[str]) -> list[str]:
+    return [site(net), *urls]
+
+
+def redirected(net: Net, urls: list[str]) -> list[str]:
+    moved = {f"moved{number}": (302, {"Location": url}, "") for number, url in enumerate(urls)}
+    at = site(net, **moved)
+    return [at, *(f"{at}/{name}.xml" for name in moved)]
+
+
+def listed_in_an_index(net: Net, urls: list[str]) -> list[str]:
+    return [site(net, "Sitemap: /index.xml", index=(200, {}, index(*urls)))]
+
+
+def named_by_robots(net: Net, urls: list[str]) -> list[str]:
+    return [site(net, "".join(f"Sitemap: {url}\n" for url in urls))]
+
+
+WAYS: list[Way] = [given, redirected, listed_in_an_index, named_by_robots]
+
+
+@pytest.mark.parametrize("obey_robots", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, obey_robots: bool) -> None:
+    urls = spelled(net, REFUSED)
+    locs, codes, problems = read(net, *way(net, urls), obey_robots=obey_robots)
+    assert net.is_safe
+    assert set(net.looked_up) == {"public.example"}, "a spelled address needs no name server"
+    assert GOOD in locs, "siblings are read"
+    told = {problem.sitemap: problem.message for problem in problems if problem.code in ("F13", "F02")}
+    asked = {url: str(clean_url(url).url) for url in urls}
+    if way is redirected:
+        at = f"{SITE}:{net.port}"
+        asked = {url: f"{at}/moved{number}.xml" for number, url in enumerate(urls)}
+    # What robots.txt would have permitted cannot be known where it may not be asked: F13 for it, F02 for the document.
+    code = "F02" if obey_robots else "F13"
+    assert {url: code in codes.get(document, ()) for url, document in asked.items()} == dict.fromkeys(urls, True)
+    assert {url: PERMIT in told[document] for url, document in asked.items()} == dict.fromkeys(urls, True)
+    if obey_robots:
+        robots = {origin(str(clean_url(url).url)) + "/robots.txt" for url in urls}
+        assert {url: "F13" in codes[url] and PERMIT in told[url] for url in robots} == dict.fromkeys(robots, True)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_no_url_is_asked_of_nobody(net: Net, way: Way) -> None:
+    urls = spelled(net, UNUSABLE)
+    locs, _, problems = read(net, *way(net, urls))
+    assert net.is_safe
+    assert set(net.looked_up) == {"public.example"}
+    assert GOOD in locs
+    assert len([problem for problem in problems if problem.code in ("U15", "F04", "S01")]) >= len(urls)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_only_http_and_https_are_asked_for_wherever_a_url_comes_from(net: Net, way: Way) -> None:
+    urls = spelled(net, ELSEWHERE)
+    locs, _, problems = read(net, *way(net, urls))
+    assert net.is_safe
+    assert set(net.looked_up) == {"public.example"}
+    assert GOOD in locs
+    code = {given: "U15", redirected: "F04"}.get(way, "U02")
+    assert len([problem for problem in problems if problem.code == code]) == len(urls)
+
+
+# --- names ------------------------------------------------------------------------------------------------------
+
+PRIVATE_ANSWERS = [
+    *("127.0.0.1", "0.0.0.0", "10.0.0.1", "172.31.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"),
+    *("224.0.0.1", "::1", "::", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1"),
+    *("64:ff9b:1::127.0.0.1", "2002:7f00:1::", "2001:0:7f00:1::f7f7:f7f7", "fe80::1", "fd00::1", "ff02::1"),
+]
+
+
+def named(net: Net) -> list[str]:
+    """A name for each private address; URLs."""
+    net.answers |= {f"p{number}.example": [[address]] for number, address in enumerate(PRIVATE_ANSWERS)}
+    net.answers["mixed.example"] = [["127.0.0.1", "::1", "10.0.0.1"]]
+    names = [name for name in net.answers if name != "public.example"]
+    return [f"http://{name}:{net.port}/{name}.xml" for name in names]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_name_that_resolves_to_private_addresses_is_not_connected_to(net: Net, way: Way) -> None:
+    urls = named(net)
+    locs, codes, problems = read(net, *way(net, urls), obey_robots=False)
+    assert net.is_safe
+    assert GOOD in locs
+    documents = {url: url for url in urls}
+    if way is redirected:
+        documents = {url: f"{SITE}:{net.port}/moved{number}.xml" for number, url in enumerate(urls)}
+    assert {url: "F13" in codes.get(document, ()) for url, document in documents.items()} == dict.fromkeys(urls, True)
+    told = [problem.message for problem in problems if problem.code == "F13"]
+    assert all(PERMIT in message and "Errno" not in message for message in told)
+
+
+def test_a_name_with_public_and_private_addresses_is_connected_to_at_the_public_one_only(net: Net) -> None:
+    at = site(net)
+    for answer in (["127.0.0.1", PUBLIC], [PUBLIC, "127.0.0.1"], ["::1", "127.0.0.1", PUBLIC], [PUBLIC, "::1"]):
+        net.answers["public.example"] = [answer]
+        locs, _, _ = read(net, at)
+        assert (locs, net.is_safe) == ([GOOD], True), answer
+    assert net.connected == [PUBLIC] * 8
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize("lookups", [0, 1, 2])
+def test_a_name_that_turns_private_between_two_requests_is_left(net: Net, address: str, lookups: int) -> None:
+    at = site(net)
+    net.answers["public.example"] = [[PUBLIC]] * lookups + [[address]]
+    _, codes, problems = read(net, at + "/good.xml", at + "/index.xml", caches_names=False, obey_robots=False)
+    assert net.is_safe
+    assert len(net.looked_up) > lookups
+    assert net.connected == [PUBLIC] * lookups
+    assert any("F13" in found for found in codes.values())
+    assert any(problem.message.startswith("public.example: ") for problem in problems)
+
+
+@pytest.mark.parametrize("n", range(0, len(REFUSED), 4))
+def test_a_robots_txt_that_is_redirected_to_a_private_address_is_not_asked_for(net: Net, n: int) -> None:
+    url = REFUSED[n].format(port=net.port, n="robots")
+    at = site(net)
+    net.pages["/robots.txt"] = (301, {"Location": url}, "")
+    locs, codes, problems = read(net, at, at + "/good.xml")
+    assert net.is_safe
+    assert locs == []
+    assert codes[at + "/robots.txt"] == {"F03", "F13", "F14"}
+    assert codes[at + "/good.xml"] == {"F02"}
+    assert all(PERMIT in problem.message for problem in problems if problem.code in ("F13", "F02"))
+
+
+# --- a proxy, a feed --------------------------------------------------------------------------------------------
+
+
+def test_a_proxy_is_never_asked_for_a_private_address(net: Net) -> None:
+    """It may stand where private addresses lead somewhere; only names are left to it."""
+    urls = spelled(net, REFUSED)
+    proxy = f"http://{PUBLIC}:{net.port}"
+    _, codes, _ = read(net, *urls, proxy=proxy, obey_robots=False)
+    assert (net.connected, net.asked) == ([], [])
+    assert sum("F13" in found for found in codes.values()) >= len(urls)
+    net.pages["http://public.example/s.xml"] = (200, {}, urlset(GOOD))
+    locs, _, _ = read(net, "http://public.example/s.xml", proxy=proxy)
+    assert (locs, set(net.connected)) == ([GOOD], {PUBLIC})
+
+
+def test_what_pages_list_is_told_and_never_asked_for(net: Net) -> None:
+    """Listed URLs are records: whatever they spell, nobody is asked, no name is looked up."""
+    urls = spelled(net, [*REFUSED, *ELSEWHERE])
+    items = "".join(f"<item><link>{url}</link></item>" for url in urls)
+    feed = f'<rss version="2.0"><channel>{items}</channel></rss>'
+    at = site(net, "Sitemap: /feed.xml\nSitemap: /map.xml", feed=(200, {}, feed), map=(200, {}, urlset(*urls)))
+    locs, codes, _ = read(net, at)
+    assert net.is_safe
+    assert set(net.looked_up) == {"public.example"}
+    assert len(locs) == 2 * len(REFUSED) + 1
+    for name in ("feed", "map"):
+        assert {"U02", "U14"} <= codes.get(f"{at}/{name}.xml", set())

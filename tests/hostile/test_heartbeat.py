@@ -1,0 +1,62 @@
+"""The event loop is nobody's for long: whatever a document holds, no turn on the loop is a long one.
+
+A turn is measured by the processor time of the loop's own thread, which other processes do not add to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hogs import HOGS, MAP, SITE, entry, read, read_hog, urlset
+
+import sitemap_reader as sr
+from sitemap_reader.read.normalise import Normaliser, RawEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_reader.records import Item
+
+LONGEST_TURN_SECONDS = 0.2
+
+
+@pytest.mark.parametrize("name", HOGS)
+def test_no_document_keeps_the_loop(name: str, turns: list[float]) -> None:
+    """Nor does what its URLs lead to."""
+    asyncio.run(read_hog(name))
+    assert max(turns) < LONGEST_TURN_SECONDS
+
+
+def test_documents_are_parsed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed_in: set[int] = set()
+    clean = Normaliser.clean
+
+    def observed(self: Normaliser, raw: RawEntry) -> Iterator[Item]:
+        parsed_in.add(threading.get_ident())
+        return clean(self, raw)
+
+    monkeypatch.setattr(Normaliser, "clean", observed)
+    body = urlset(*(entry(f"{SITE}/{number}") for number in range(5_000)))
+    assert asyncio.run(read({MAP: body}, MAP, sr.Limits())) == 5_000
+    assert len(parsed_in) == 1
+    assert threading.get_ident() not in parsed_in
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The processor time of each turn on the loop so far, in seconds; what is loaded once has been."""
+    asyncio.run(read({MAP: urlset(entry(SITE))}, MAP, sr.Limits()))
+    seen: list[float] = []
+    run = asyncio.Handle._run
+
+    def measured(handle: asyncio.Handle) -> None:
+        started = time.thread_time()
+        run(handle)
+        seen.append(time.thread_time() - started)
+
+    monkeypatch.setattr(asyncio.Handle, "_run", measured)
+    return seen

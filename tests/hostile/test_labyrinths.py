@@ -1,0 +1,166 @@
+"""Indexes that lead in circles or never end: a walk ends, and asks for exactly so much."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.fetch import Response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+SITE = "https://shop.example"
+START = f"{SITE}/index.xml"
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+PAGES = f"<urlset {NAMESPACE}><url><loc>{SITE}/page</loc></url></urlset>"
+
+
+def index(*children: str) -> str:
+    listed = "".join(f"<sitemap><loc>{child}</loc></sitemap>" for child in children)
+    return f"<sitemapindex {NAMESPACE}>{listed}</sitemapindex>"
+
+
+@attrs.define
+class Labyrinth:
+    """A Fetcher whose documents are made when they are asked for; `asked` counts the requests for each."""
+
+    body: Callable[[str], str]
+    redirect: Callable[[str], str | None] = lambda url: None
+    asked: Counter[str] = attrs.field(factory=Counter)
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.asked[url] += 1
+        if url.endswith("/robots.txt"):
+            yield Response(404, {}, self._chunks(b""), url)
+        elif target := self.redirect(url):
+            yield Response(302, {"location": target}, self._chunks(b""), url)
+        else:
+            yield Response(200, {}, self._chunks(self.body(url).encode()), url)
+
+    async def _chunks(self, body: bytes) -> AsyncIterator[bytes]:
+        yield body
+
+    @property
+    def documents(self) -> int:
+        return sum(count for url, count in self.asked.items() if not url.endswith("/robots.txt"))
+
+
+@attrs.define
+class Told:
+    """What came of a walk."""
+
+    urls: int = 0
+    complete: bool = True
+    codes: Counter[str] = attrs.field(factory=Counter)
+    messages: list[str] = attrs.field(factory=list)
+
+    def hear(self, item: object) -> None:
+        if isinstance(item, sr.Problem):
+            self.codes[item.code] += 1
+            self.messages.append(item.message)
+
+
+def walk(labyrinth: Labyrinth, **limits: int) -> Told:
+    """Reads it from its START."""
+    told = Told()
+
+    async def main() -> None:
+        reader = sr.SitemapReader(fetcher=labyrinth, limits=sr.Limits(**limits))  # type: ignore[arg-type]
+        async with reader, reader.urls(START, on_item=told.hear) as urls:
+            try:
+                async for _ in urls:
+                    told.urls += 1
+            except sr.ReadError:
+                assert told.urls == 0
+            told.complete = urls.complete
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    return told
+
+
+def number(url: str) -> int:
+    """The last number of a URL; 0 for the START."""
+    return int(url.rpartition("/")[2].removesuffix(".xml").replace("index", "0"))
+
+
+def test_an_index_that_lists_itself_is_asked_for_once() -> None:
+    labyrinth = Labyrinth(lambda url: index(START, START, f"{SITE}/1.xml") if url == START else PAGES)
+    told = walk(labyrinth)
+    assert (labyrinth.documents, told.urls, told.complete, told.codes["S05"]) == (2, 1, True, 2)
+
+
+@pytest.mark.parametrize("ring", [2, 3, 5])
+def test_a_ring_of_indexes_is_gone_round_once(ring: int) -> None:
+    labyrinth = Labyrinth(
+        lambda url: index(START if number(url) == ring - 1 else f"{SITE}/{number(url) + 1}.xml", f"{SITE}/{ring}.xml")
+        if number(url) < ring
+        else PAGES
+    )
+    told = walk(labyrinth)
+    assert (labyrinth.documents, told.urls, told.complete, told.codes["S05"]) == (ring + 1, 1, True, 1)
+    assert set(labyrinth.asked.values()) == {1}
+
+
+def test_indexes_that_all_list_each_other_are_each_asked_for_once() -> None:
+    everybody = [START, *(f"{SITE}/{each}.xml" for each in range(1, 30))]
+    labyrinth = Labyrinth(lambda url: index(*everybody))
+    told = walk(labyrinth)
+    assert (labyrinth.documents, told.urls, told.complete) == (30, 0, True)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 5, 9])
+def test_a_chain_without_end_is_followed_as_deep_as_the_limit(depth: int) -> None:
+    labyrinth = Labyrinth(lambda url: index(f"{SITE}/{number(url) + 1}.xml"))
+    told = walk(labyrinth, max_index_depth=depth)
+    assert (labyrinth.documents, told.complete, told.codes["S14"]) == (depth + 1, False, 1)
+    assert any("raise max_index_depth (--max-depth)" in message for message in told.messages)
+
+
+@pytest.mark.parametrize("documents", [1, 7, 50])
+def test_a_tree_without_end_is_read_up_to_the_limit(documents: int) -> None:
+    labyrinth = Labyrinth(lambda url: index(*(f"{SITE}/{number(url) * 10 + each}.xml" for each in range(1, 10))))
+    told = walk(labyrinth, max_documents=documents)
+    assert (labyrinth.documents, told.complete) == (documents, False)
+    assert any("raise max_documents" in message for message in told.messages)
+
+
+def test_the_same_index_under_ever_new_names_ends_by_its_depth() -> None:
+    """As where a server puts a session into each URL."""
+    labyrinth = Labyrinth(lambda url: index(f"{SITE}/index.xml?session={labyrinth.documents}", f"{SITE}/1.xml"))
+    told = walk(labyrinth)
+    assert labyrinth.asked[f"{SITE}/1.xml"] == 1
+    assert (labyrinth.documents, told.complete) == (1 + 2 * sr.Limits().max_index_depth, False)
+
+
+@pytest.mark.parametrize("hops", [0, 3, 10])
+def test_redirects_without_end_are_followed_up_to_the_limit(hops: int) -> None:
+    labyrinth = Labyrinth(lambda url: PAGES, redirect=lambda url: f"{SITE}/{number(url) + 1}.xml")
+    told = walk(labyrinth, max_redirects=hops)
+    assert (labyrinth.documents, told.urls, told.complete) == (hops + 1, 0, False)
+    assert any("raise max_redirects" in message for message in told.messages)
+
+
+def test_children_that_all_redirect_to_their_index_read_it_once() -> None:
+    labyrinth = Labyrinth(
+        lambda url: index(*(f"{SITE}/{each}.xml" for each in range(1, 21))),
+        redirect=lambda url: None if url == START else START,
+    )
+    told = walk(labyrinth)
+    assert (labyrinth.asked[START], labyrinth.documents, told.urls) == (1, 21, 0)
+
+
+def test_children_on_ever_new_hosts_are_not_asked_for_but_so_many_for_proof() -> None:
+    children = [f"https://host{each}.example/1.xml" for each in range(200)]
+    labyrinth = Labyrinth(lambda url: index(*children))
+    told = walk(labyrinth, max_proof_hosts=20)
+    assert labyrinth.documents == 1
+    assert sum(labyrinth.asked.values()) == 1 + 1 + 20
+    assert told.codes["U04"] == 200

@@ -1,0 +1,416 @@
+"""However a stream is left, its connections are closed and its thread is over within seconds.
+
+The server counts the connections that are open; whatever it is asked for, it answers slowly, in part, or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import threading
+import time
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+PATIENCE_SECONDS = 10.0
+CHILDREN = 3
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n"
+
+
+class SlowServer:
+    """Answers from `pages`: path -> bytes to send, then whether to hold the connection open. Counts what is open."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, tuple[bytes, bool]] = {}
+        self.asked: list[str] = []
+        self.most_open = 0
+        self._open: set[socket.socket] = set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._threads = [threading.Thread(target=self._accept, name="slow-server", daemon=True)]
+        self._threads[0].start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed
+                return
+            self._open.add(connection)
+            self.most_open = max(self.most_open, len(self._open))
+            self._threads.append(threading.Thread(target=self._serve, args=(connection,), name="slow-server"))
+            self._threads[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        """Until the client hangs up; that is what is waited for."""
+        with suppress(OSError), connection:
+            head = b""
+            while chunk := connection.recv(65536):
+                head += chunk
+                while b"\r\n\r\n" in head:
+                    first, _, head = head.partition(b"\r\n\r\n")
+                    path = first.split(b" ")[1].decode()
+                    self.asked.append(path)
+                    answer, holds = self.pages.get(path, (b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", False))
+                    connection.sendall(answer)
+                    if not holds and not answer:
+                        return
+        self._open.discard(connection)
+
+    @property
+    def open(self) -> int:
+        return len([each for each in self._open if each.fileno() != -1])
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def server() -> Iterator[SlowServer]:
+    server = SlowServer()
+    yield server
+    server.close()
+
+
+def answer(body: bytes, *, more: int = 0) -> tuple[bytes, bool]:
+    """A whole answer, or one that promises more than it has."""
+    return HEAD % (len(body) + more) + body, True
+
+
+def urlset(at: str, count: int = 400) -> bytes:
+    entries = "".join(f"<url><loc>{at}/{'x' * 60}/{number}</loc></url>\n" for number in range(count))
+    return f'<urlset xmlns="{NAMESPACE}">\n{entries}</urlset>'.encode()
+
+
+def bodies(server: SlowServer) -> str:
+    """Several documents, of which each stops in its middle."""
+    children = "".join(f"<sitemap><loc>{server.url}/{n}.xml</loc></sitemap>" for n in range(CHILDREN))
+    server.pages["/index.xml"] = answer(f'<sitemapindex xmlns="{NAMESPACE}">{children}</sitemapindex>'.encode())
+    for number in range(CHILDREN):
+        server.pages[f"/{number}.xml"] = answer(urlset(server.url), more=10_000)
+    return f"{server.url}/index.xml"
+
+
+def silence_behind_one(server: SlowServer) -> str:
+    """A document, and two that never begin."""
+    target = bodies(server)
+    server.pages |= {"/0.xml": answer(urlset(server.url)), "/1.xml": (b"", True), "/2.xml": (b"HTTP/1.1 200", True)}
+    return target
+
+
+def retries_behind_one(server: SlowServer) -> str:
+    """A document, and two that ask for patience."""
+    busy = b"HTTP/1.1 503 X\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n", True
+    target = bodies(server)
+    server.pages |= {"/0.xml": answer(urlset(server.url)), "/1.xml": busy, "/2.xml": busy}
+    return target
+
+
+def a_large_body(server: SlowServer) -> str:
+    """More than anybody takes: the server waits too."""
+    server.pages["/large.xml"] = answer(urlset(server.url, 60_000), more=10_000)
+    return f"{server.url}/large.xml"
+
+
+SITES = [bodies, silence_behind_one, retries_behind_one, a_large_body]
+
+
+def silent_robots(server: SlowServer) -> str:
+    server.pages["/robots.txt"] = (b"", True)
+    return f"{server.url}/index.xml"
+
+
+def half_a_robots(server: SlowServer) -> str:
+    server.pages["/robots.txt"] = answer(b"User-agent: *\nDisallow:\n", more=100)
+    return f"{server.url}/index.xml"
+
+
+def busy_robots(server: SlowServer) -> str:
+    server.pages["/robots.txt"] = (b"HTTP/1.1 503 X\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n", True)
+    return f"{server.url}/index.xml"
+
+
+BEFORE = [silent_robots, half_a_robots, busy_robots]
+
+
+def all_is_over(server: SlowServer) -> bool:
+    """No connection is open, and no thread of ours is left, within some seconds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if server.open == 0 and not readers():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")]
+
+
+def was_asked(server: SlowServer, path: str) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while path not in server.asked:
+        assert time.monotonic() < deadline, f"{path} was not asked for"
+        time.sleep(0.01)
+
+
+# --- the sync stream --------------------------------------------------------------------------------------------
+
+
+def by_break(stream: sr.UrlStream) -> None:
+    with stream:
+        for _ in stream:
+            break
+
+
+def by_exception(stream: sr.UrlStream) -> None:
+    def read() -> None:
+        with stream:
+            for url in stream:
+                raise KeyError(url.loc)
+
+    with pytest.raises(KeyError):
+        read()
+
+
+def by_close_of_the_stream(stream: sr.UrlStream) -> None:
+    next(iter(stream))
+    stream.close()
+
+
+def by_close_of_the_iterator(stream: sr.UrlStream) -> None:
+    iterator = iter(stream)
+    next(iterator)
+    iterator.close()  # type: ignore[attr-defined]
+
+
+def by_return_from_a_generator(stream: sr.UrlStream) -> None:
+    def locs() -> Iterator[str]:
+        with stream:
+            for url in stream:
+                yield url.loc
+
+    generator = locs()
+    next(generator)
+    generator.close()
+
+
+WAYS_OUT = [by_break, by_exception, by_close_of_the_stream, by_close_of_the_iterator, by_return_from_a_generator]
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("leave", WAYS_OUT)
+def test_a_stream_that_is_left_is_over_at_once(
+    server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[[sr.UrlStream], None]
+) -> None:
+    stream = sr.urls(site(server), allow_private=True)
+    leave(stream)
+    assert [thread for thread in readers() if thread.name == "sitemap-reader"] == [], "it is joined"
+    assert all_is_over(server)
+    assert server.most_open >= 1
+    assert list(stream) == []
+    assert stream.progress.urls == 1
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_a_stream_that_nobody_closes_is_closed_when_it_is_dropped(
+    server: SlowServer, site: Callable[[SlowServer], str]
+) -> None:
+    def first() -> weakref.ref[sr.UrlStream]:
+        stream = sr.urls(site(server), allow_private=True)
+        next(iter(stream))
+        assert readers()
+        return weakref.ref(stream)
+
+    dropped = first()
+    gc.collect()
+    assert dropped() is None
+    assert all_is_over(server)
+
+
+def test_a_stream_in_a_circle_is_closed_by_the_collector(server: SlowServer) -> None:
+    class Holder:
+        pass
+
+    def first() -> None:
+        holder = Holder()
+        holder.itself, holder.stream = holder, sr.urls(bodies(server), allow_private=True)  # type: ignore[attr-defined]
+        next(iter(holder.stream))  # type: ignore[attr-defined]
+
+    first()
+    gc.collect()
+    assert all_is_over(server)
+
+
+@pytest.mark.parametrize("site", [*BEFORE, silence_behind_one, retries_behind_one])
+def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
+    """For robots.txt, for a document that never begins, for the time of another try."""
+    target = site(server)
+    stream, found = sr.urls(target, allow_private=True), list[str]()
+    reading = threading.Thread(target=lambda: found.extend(url.loc for url in stream))
+    reading.start()
+    was_asked(server, "/robots.txt" if site in BEFORE else "/2.xml")
+    time.sleep(0.3)
+    stream.close()
+    reading.join(PATIENCE_SECONDS)
+    assert not reading.is_alive()
+    assert len(found) == (0 if site in BEFORE else 400)
+    assert all_is_over(server)
+
+
+def test_what_the_caller_raises_while_waiting_ends_it(server: SlowServer) -> None:
+    """on_wait is where the command line hears of an interrupt."""
+    silent_robots(server)
+
+    def wait() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), sr.urls(server.url, allow_private=True, on_wait=wait) as stream:
+        list(stream)
+    assert all_is_over(server)
+
+
+def test_many_streams_leave_nothing_behind(server: SlowServer) -> None:
+    target, before = bodies(server), set(threading.enumerate())
+    for _ in range(20):
+        with sr.urls(target, allow_private=True) as stream:
+            next(iter(stream))
+    assert all_is_over(server)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert {thread.name for thread in set(threading.enumerate()) - before} == set()
+
+
+# --- the async stream -------------------------------------------------------------------------------------------
+
+
+async def async_break(reader: sr.SitemapReader, target: str) -> None:
+    async with reader.urls(target) as stream:
+        async for _ in stream:
+            break
+
+
+async def async_exception(reader: sr.SitemapReader, target: str) -> None:
+    with suppress(KeyError):
+        async with reader.urls(target) as stream:
+            async for url in stream:
+                raise KeyError(url.loc)
+
+
+async def async_cancelled(reader: sr.SitemapReader, target: str) -> None:
+    began = asyncio.Event()
+
+    async def read() -> None:
+        async with reader.urls(target) as stream:
+            async for _ in stream:
+                began.set()
+
+    task = asyncio.create_task(read())
+    await asyncio.wait_for(began.wait(), PATIENCE_SECONDS)
+    await asyncio.sleep(0.2)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def async_timed_out(reader: sr.SitemapReader, target: str) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1.0):
+            async with reader.urls(target) as stream:
+                async for _ in stream:
+                    await asyncio.sleep(0.5)
+
+
+async def async_close(reader: sr.SitemapReader, target: str) -> None:
+    stream = reader.urls(target)
+    await anext(aiter(stream))
+    await stream.close()
+
+
+async def async_generator(reader: sr.SitemapReader, target: str) -> None:
+    async def locs():
+        async with reader.urls(target) as stream:
+            async for url in stream:
+                yield url.loc
+
+    generator = locs()
+    await anext(generator)
+    await generator.aclose()
+
+
+ASYNC_WAYS_OUT = [async_break, async_exception, async_cancelled, async_timed_out, async_close, async_generator]
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("leave", ASYNC_WAYS_OUT)
+def test_an_async_stream_that_is_left_cancels_all_that_it_began(
+    server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[..., object]
+) -> None:
+    async def main() -> int:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            await leave(reader, site(server))  # type: ignore[misc]
+            return len(asyncio.all_tasks())
+
+    assert asyncio.run(main()) == 1
+    assert all_is_over(server)
+
+
+@pytest.mark.parametrize("site", BEFORE)
+def test_an_async_stream_that_waits_for_robots_txt_is_cancelled(
+    server: SlowServer, site: Callable[[SlowServer], str]
+) -> None:
+    async def main() -> int:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5), reader.urls(site(server)) as stream:
+                    await anext(aiter(stream))
+            return len(asyncio.all_tasks())
+
+    assert asyncio.run(main()) == 1
+    assert all_is_over(server)
+
+
+def test_connections_close_with_the_stream_and_not_only_with_the_reader(server: SlowServer) -> None:
+    """What was not read to its end cannot be used again: it is given up at once."""
+
+    def only_one_is_open() -> bool:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while server.open > 1 and time.monotonic() < deadline:  # that of robots.txt is kept for the next request
+            time.sleep(0.02)
+        return server.open <= 1
+
+    async def main() -> bool:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            await async_break(reader, a_large_body(server))
+            return await asyncio.to_thread(only_one_is_open)
+
+    assert asyncio.run(main())
+    assert all_is_over(server)
+
+
+def test_an_async_stream_that_nobody_closes_ends_with_its_loop(server: SlowServer) -> None:
+    async def main() -> None:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            await anext(aiter(reader.urls(bodies(server))))
+
+    asyncio.run(main())
+    gc.collect()
+    assert all_is_over(server)

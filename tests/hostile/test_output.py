@@ -1,0 +1,408 @@
+"""The command line where writing ends early: signals, pipes that close, disks that are full.
+
+Every line that is out is whole, what was read is out, and the exit code and the last line say what happened.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from servers import Page, SiteServer
+
+    Serve = Callable[[Mapping[str, Page]], SiteServer]
+
+PROGRAM = [sys.executable, "-X", "dev", "-W", "error", "-m", "sitemap_reader"]
+SHOP = str(Path(__file__).parents[2] / "corpus" / "sites" / "shop")
+NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
+PIPE_BYTES = 64 * 1024
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+DEADLINE = 60.0
+
+Process = subprocess.Popen[bytes]
+
+
+def urlset(count: int, host: str = "https://a.example", *, ends: bool = True) -> bytes:
+    entries = "".join(f"<url><loc>{host}/{'x' * 80}/{number}</loc></url>\n" for number in range(count))
+    return f'<urlset xmlns="{NS}">\n{entries}{"</urlset>" if ends else ""}'.encode()
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Process]]:
+    """`start(arguments, ...)` -> a process of the command line, behind the Python in `first`; killed at the end."""
+    running: list[Process] = []
+
+    def begin(*arguments: str | Path, first: str = "", **options: Any) -> Process:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        behind = f"{first}\nimport os, sys\nos.execv(sys.argv[1], sys.argv[1:])"
+        launcher = [sys.executable, "-c", behind] if first else []
+        running.append(subprocess.Popen([*launcher, *PROGRAM, *map(str, arguments)], bufsize=0, **pipes))
+        return running[-1]
+
+    yield begin
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def locs(output: bytes) -> list[str]:
+    """The loc of every line; fails where a line is no JSON, or half a one."""
+    assert output.endswith(b"\n") or not output
+    return [json.loads(line)["loc"] for line in output.splitlines()]
+
+
+def is_quiet(told: str) -> bool:
+    return not any(word in told for word in ("Traceback", "Warning", "Exception", "Fatal"))
+
+
+def first_lines(process: Process, count: int) -> bytes:
+    """So many lines of stdout, however long they take."""
+    assert process.stdout is not None
+    lines = b""
+    while lines.count(b"\n") < count:
+        ready, _, _ = select.select([process.stdout], [], [], DEADLINE)
+        assert ready, f"no more was written than {len(lines)} bytes"
+        lines += process.stdout.readline()
+    return lines
+
+
+def end(process: Process) -> tuple[bytes, list[str], int]:
+    """The rest of stdout, the lines of stderr, the exit code."""
+    output, told = process.communicate(timeout=DEADLINE)
+    assert is_quiet(told.decode()), told.decode()
+    return output, told.decode().splitlines(), process.returncode
+
+
+class Slow(dict[str, Any]):
+    """Pages of a server: an Event holds its answer back until it is set."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        page = super().get(path, default)
+        if isinstance(page[0], threading.Event):
+            page[0].wait(DEADLINE)
+            page = page[1]
+        return page
+
+
+# --- signals ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_interrupt_between_documents_keeps_those_that_came(
+    site_server: Serve, start: Callable[..., Process], number: signal.Signals
+) -> None:
+    site, release = site_server({}), threading.Event()
+    children = "".join(f"<sitemap><loc>{site.url}/{name}.xml</loc></sitemap>" for name in ("good", "slow"))
+    site.pages = Slow(
+        {
+            "/index.xml": (200, {}, f'<sitemapindex xmlns="{NS}">{children}</sitemapindex>'.encode()),
+            "/good.xml": (200, {}, urlset(200, site.url)),
+            "/slow.xml": (release, (404, {}, b"")),
+        }
+    )
+    process = start("dump", f"{site.url}/index.xml", "--allow-private")
+    try:
+        first = first_lines(process, 200)  # nothing is left but to wait
+        process.send_signal(number)
+        rest, told, code = end(process)
+    finally:
+        release.set()
+    assert locs(first + rest) == [f"{site.url}/{'x' * 80}/{number}" for number in range(200)]
+    assert code == 130
+    assert told[-2].startswith("200 URLs from ")
+    assert told[-1] == "partial: interrupted (exit 130)"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("path", ["/robots.txt", "/map.xml"])
+def test_an_interrupt_before_the_first_record_ends_it(
+    site_server: Serve, start: Callable[..., Process], number: signal.Signals, path: str
+) -> None:
+    site, release = site_server({}), threading.Event()
+    site.pages = Slow({path: (release, (404, {}, b""))})
+    process = start("dump", f"{site.url}/map.xml", "--allow-private")
+    try:
+        deadline = time.monotonic() + DEADLINE
+        while path not in site.requests() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        started = time.monotonic()
+        output, told, code = end(process)
+    finally:
+        release.set()
+    assert (output, code) == (b"", 130)
+    assert told[-1] == "partial: interrupted (exit 130)"
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("command", ["discover", "tree"])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_interrupt_ends_every_command(
+    site_server: Serve, start: Callable[..., Process], number: signal.Signals, command: str
+) -> None:
+    site, release = site_server({}), threading.Event()
+    site.pages = Slow({"/robots.txt": (release, (404, {}, b""))})
+    process = start(command, f"{site.url}/map.xml", "--allow-private")
+    try:
+        deadline = time.monotonic() + DEADLINE
+        while not site.requests() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        started = time.monotonic()
+        output, told, code = end(process)
+    finally:
+        release.set()
+    assert (output, code) == (b"", 130)
+    assert told[-1] == "partial: interrupted (exit 130)"
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_interrupt_while_a_pipe_is_full_waits_for_its_reader(
+    site_server: Serve, start: Callable[..., Process], number: signal.Signals
+) -> None:
+    """In mid-write: the block is written to its end when somebody reads, and nothing after it."""
+    site = site_server({})
+    site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
+    process = start("dump", f"{site.url}/map.xml", "--allow-private")
+    assert process.stdout is not None
+    _until_full(process.stdout.fileno())
+    process.send_signal(number)
+    time.sleep(0.3)
+    assert process.poll() is None
+    output, told, code = end(process)
+    found = locs(output)
+    assert found == [f"{site.url}/{'x' * 80}/{number}" for number in range(len(found))]
+    assert 0 < len(found) < 20_000
+    assert code == 130
+    assert told[-2].startswith(f"{len(found):,} URLs from ")
+    assert told[-1] == "partial: interrupted (exit 130)"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_second_interrupt_ends_it_though_nobody_reads(
+    site_server: Serve, start: Callable[..., Process], number: signal.Signals
+) -> None:
+    site = site_server({})
+    site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
+    process = start("dump", f"{site.url}/map.xml", "--allow-private")
+    assert process.stdout is not None
+    _until_full(process.stdout.fileno())
+    process.send_signal(number)
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(number)
+    assert process.wait(DEADLINE) == 130  # without a look at stdout
+    _, told, _ = end(process)
+    assert told[-1] == "partial: interrupted (exit 130)"
+
+
+def _until_full(pipe: int) -> None:
+    """Until what can be read of it stays the same."""
+    import fcntl
+    import termios
+
+    seen, quiet, deadline = 0, 0, time.monotonic() + DEADLINE
+    while quiet < 10 and time.monotonic() < deadline:
+        waiting = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        quiet = quiet + 1 if waiting == seen and seen >= PIPE_BYTES // 2 else 0
+        seen = waiting
+        time.sleep(0.05)
+    assert quiet == 10
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Process], number: signal.Signals) -> None:
+    process = start("parse", "-", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(urlset(200, ends=False))
+    process.stdin.flush()
+    first = first_lines(process, 199)  # of the last one nobody can know that it is over
+    process.send_signal(number)
+    assert process.stdout is not None
+    rest = process.stdout.read()
+    process.wait(DEADLINE)
+    process.stdin.close()
+    process.stdin = None
+    _, told, code = end(process)
+    found = locs(first + rest)
+    assert found == [f"https://a.example/{'x' * 80}/{number}" for number in range(len(found))]
+    assert len(found) >= 199
+    assert code == 130
+    assert told[-2].startswith(f"{len(found)} URLs in stdin")
+    assert told[-1] == "partial: interrupted (exit 130)"
+
+
+# --- pipes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lines", [0, 1, 400])
+def test_a_reader_that_leaves_ends_dump_quietly(start: Callable[..., Process], lines: int) -> None:
+    process = start("dump", SHOP)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    for _ in range(lines):
+        process.stdout.readline()
+    process.stdout.close()
+    told = process.stderr.read()
+    assert process.wait(DEADLINE) == 0
+    assert b"error" not in told.lower().replace(b"errors", b"")
+    assert is_quiet(told.decode())
+    process.stdout = None
+
+
+def test_a_pipe_that_does_not_block_gets_every_line(start: Callable[..., Process], tmp_path: Path) -> None:
+    """As some programs make it for all who share it."""
+    document = tmp_path / "map.xml"
+    document.write_bytes(urlset(5_000))
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    process = start("parse", document, stdout=write)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        _until_full(read)
+        assert len(locs(pipe.read())) == 5_000
+    assert process.wait(DEADLINE) == 0
+
+
+# --- disks ------------------------------------------------------------------------------------------------------
+
+FULL_BYTES = 100_000
+
+
+# A disk that takes so many bytes a file; Python ignores the signal that comes with it.
+SMALL_FILES = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({FULL_BYTES}, {FULL_BYTES}))"
+
+
+@pytest.mark.parametrize("way", ["-o", ">", ">>"])
+@pytest.mark.parametrize("command", ["parse", "dump"])
+def test_a_disk_that_fills_up_leaves_whole_lines(
+    start: Callable[..., Process], tmp_path: Path, way: str, command: str
+) -> None:
+    output, document = tmp_path / "urls.jsonl", tmp_path / "map.xml"
+    document.write_bytes(urlset(2_000))
+    before = b'{"loc":"https://a.example/before"}\n' if way == ">>" else b""
+    output.write_bytes(before)
+    if command == "dump":
+        _replay_of(tmp_path / "site", document.read_bytes())
+        document = tmp_path / "site"
+    if way == "-o":
+        process = start(command, document, "-o", output, first=SMALL_FILES)
+    else:
+        with output.open("ab" if way == ">>" else "wb") as file:
+            process = start(command, document, stdout=file, first=SMALL_FILES)
+    _, told, code = end(process)
+    name = str(output) if way == "-o" else "stdout"
+    assert code == 6
+    assert [line for line in told if line.startswith("error: ")] == [f"error: cannot write {name}: File too large"]
+    written = output.read_bytes()
+    assert written.startswith(before)
+    found = locs(written.removeprefix(before))
+    assert found == [f"https://a.example/{'x' * 80}/{number}" for number in range(len(found))]
+    assert FULL_BYTES - 1000 < len(written) <= FULL_BYTES
+
+
+def _replay_of(folder: Path, body: bytes) -> None:
+    host = folder / "https" / "a.example"
+    host.mkdir(parents=True)
+    (folder / "site.toml").write_text('seeds = ["https://a.example/map.xml"]')
+    (host / "map.xml").write_bytes(body)
+
+
+def test_a_report_that_fills_its_disk_is_told_and_ends_with_a_whole_line(
+    start: Callable[..., Process], tmp_path: Path
+) -> None:
+    bad = "".join(f"<url><loc>https://a.example/{number}</loc><lastmod>Mon</lastmod></url>" for number in range(3_000))
+    document, report = tmp_path / "map.xml", tmp_path / "report.jsonl"
+    document.write_text(f'<urlset xmlns="{NS}">{bad}</urlset>')
+    process = start("parse", document, "--report", report, first=SMALL_FILES)
+    output, told, code = end(process)
+    assert code == 6
+    assert f"error: cannot write {report}: File too large" in told
+    lines = report.read_bytes()
+    assert lines.endswith(b"\n")
+    assert {json.loads(line)["type"] for line in lines.splitlines()} == {"problem"}
+    locs(output)
+
+
+def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path) -> None:
+    """Only our own half line, and only where it is the end of the file."""
+    path = tmp_path / "shared"
+    program = (
+        "import os, resource, sys\n"
+        "from sitemap_reader.cli.output import _WholeLines\n"
+        "file = _WholeLines(sys.argv[1], 'w')\n"
+        "assert file.write(b'1\\n2\\nhalf') == 8\n"
+        "if sys.argv[2] == 'followed':\n"
+        "    open(sys.argv[1], 'ab').write(b'theirs')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
+        "try:\n"
+        "    file.write(b'more')\n"
+        "except OSError:\n"
+        "    sys.exit(6)\n"
+    )
+    for how, left in (("alone", b"1\n2\n"), ("followed", b"1\n2\nhalftheirs")):
+        done = subprocess.run([sys.executable, "-c", program, str(path), how], check=False, capture_output=True)
+        assert (done.returncode, done.stderr) == (6, b"")
+        assert path.read_bytes() == left
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [["dump", SHOP], ["dump", SHOP, "-v"], ["discover", SHOP], ["tree", SHOP]])
+def test_full_stdout_and_full_stderr_together_are_exit_6(start: Callable[..., Process], arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        process = start(*arguments, stdout=full, stderr=full)
+        assert process.wait(DEADLINE) == 6
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_a_folder_cannot_be_written(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
+    _, told, code = end(start("dump", SHOP, option, tmp_path))
+    assert code == 6
+    assert told == [f"error: cannot write {tmp_path}: Is a directory"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_a_folder_that_is_read_only_is_told(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
+    tmp_path.chmod(0o555)
+    try:
+        _, told, code = end(start("dump", SHOP, option, tmp_path / "urls.jsonl"))
+    finally:
+        tmp_path.chmod(0o755)
+    assert code == 6
+    assert told == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied"]
+
+
+# --- what is closed from the beginning --------------------------------------------------------------------------
+
+
+STREAMS = ("stdin", "stdout", "stderr")
+
+
+@pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+def test_files_are_written_whatever_is_closed(
+    start: Callable[..., Process], tmp_path: Path, numbers: tuple[int, ...]
+) -> None:
+    """The file of -o then takes the number of a standard stream, where nothing else may be written."""
+    output, report = tmp_path / "urls.jsonl", tmp_path / "report.jsonl"
+    closing = "import os\n" + "".join(f"os.close({number})\n" for number in numbers)
+    unpiped: dict[str, Any] = {STREAMS[number]: None for number in numbers}
+    process = start("dump", SHOP, "-v", "-o", output, "--report", report, first=closing, **unpiped)
+    assert process.wait(DEADLINE) == 0
+    assert len(locs(output.read_bytes())) == 640
+    assert all(json.loads(line)["type"] in ("outcome", "problem") for line in report.read_bytes().splitlines())

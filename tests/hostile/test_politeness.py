@@ -1,0 +1,250 @@
+"""How gently sites are asked, proven by the logs of the servers: how many at once, how far apart, and when again.
+
+What must not be too soon is measured from the server's own clock; nothing here asks for speed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from faultserver import FaultServer, Wire, overlap, page, status
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.fetch import AiohttpFetcher
+from sitemap_reader.crawl.run import Run
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from faultserver import Script
+
+MOST_SECONDS = 30.0
+# How long a server waits for one request more than there should be: long enough for it to have come.
+LINGER_SECONDS = 0.05
+
+
+def urlset(*locs: str) -> bytes:
+    return f"<urlset>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
+
+
+def index(children: Iterable[str]) -> bytes:
+    entries = "".join(f"<sitemap><loc>{child}</loc></sitemap>" for child in children)
+    return f"<sitemapindex>{entries}</sitemapindex>".encode()
+
+
+def children(count: int) -> list[str]:
+    return [f"/{number}.xml" for number in range(count)]
+
+
+def robots(*lines: str) -> Script:
+    return page("\n".join(("User-agent: *", "Allow: /", *lines, "")).encode(), "Content-Type: text/plain")
+
+
+def small(wire: Wire) -> object:
+    """A sitemap of one page, named like it."""
+    return page(urlset(f"{wire.server.url}{wire.exchange.path}.html"))(wire)
+
+
+def with_index(count: int, child: Script = small, **more: Script) -> Mapping[str, Script]:
+    return {"/index.xml": page(index(children(count))), **dict.fromkeys(children(count), child), **more}
+
+
+def read(target: str, **options: object) -> tuple[list[str], sr.AsyncUrlStream]:
+    async def run() -> tuple[list[str], sr.AsyncUrlStream]:
+        reader = sr.SitemapReader(allow_private=True, scope="any", **options)
+        async with asyncio.timeout(MOST_SECONDS), reader, reader.urls(target) as stream:
+            return [record.loc async for record in stream], stream
+
+    return asyncio.run(run())
+
+
+def starts(server: FaultServer) -> list[float]:
+    return [exchange.started for exchange in server.requests()]
+
+
+class Crowd:
+    """A script that answers when `size` requests are in flight, and waits a little for one too many.
+
+    It waits for them to come together once; there are too few of them at the end.
+    """
+
+    def __init__(self, size: int, *servers: FaultServer) -> None:
+        self.size = size
+        self.servers = servers
+        self.was_there = False
+
+    def __call__(self, wire: Wire) -> object:
+        deadline = time.monotonic() + MOST_SECONDS / 3
+        while not self.was_there and time.monotonic() < deadline:
+            self.was_there = sum(server.in_flight() for server in self.servers) >= self.size
+            wire.pause(0.005)
+        wire.pause(LINGER_SECONDS)
+        return small(wire)
+
+
+# --- how many at once -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"per_host": 2}, {"per_host": 1}], ids=str)
+def test_no_more_requests_are_in_flight_on_a_host_than_per_host(options: dict[str, int]) -> None:
+    most = options.get("per_host", 4)
+    with FaultServer() as server:
+        server.scripts.update({path: [script] for path, script in with_index(15, Crowd(most, server)).items()})
+        locs, stream = read(server.url + "/index.xml", **options)
+        assert overlap(server) == most
+        assert server.connections <= most
+    assert (len(locs), stream.complete) == (15, True)
+
+
+@pytest.mark.parametrize("concurrency", [3, 6])
+def test_no_more_requests_are_in_flight_in_all_than_concurrency(concurrency: int) -> None:
+    with ExitStack() as running:
+        servers = [running.enter_context(FaultServer()) for _ in range(3)]
+        crowd = Crowd(concurrency, *servers)
+        for server in servers:
+            server.scripts.update({path: [crowd] for path in children(4)})
+        first = servers[0]
+        first.play("/index.xml", page(index(server.url + path for server in servers for path in children(4))))
+        locs, stream = read(first.url + "/index.xml", concurrency=concurrency)
+        assert overlap(*servers) == concurrency
+        assert max(overlap(server) for server in servers) <= min(4, concurrency)
+    assert (len(locs), stream.complete) == (12, True)
+
+
+# --- how far apart --------------------------------------------------------------------------------------------
+
+
+def test_a_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
+    delay, count = 0.2, 5
+
+    def slow(wire: Wire) -> object:
+        wire.pause(1.5 * delay)  # by then a second one would be due
+        return small(wire)
+
+    with FaultServer(with_index(count)) as server:
+        server.play("/robots.txt", robots(f"Crawl-delay: {delay}"))
+        server.play("/0.xml", slow)
+        locs, _ = read(server.url + "/index.xml")
+        assert overlap(server) == 1
+        # robots.txt, the index and the children. One may be late in coming, and so too near to the next.
+        first, *_, last = starts(server)
+        assert last - first >= (count + 1) * delay * 0.8
+        assert min(later - earlier for earlier, later in pairwise(starts(server))) >= delay * 0.2
+    assert len(locs) == count
+
+
+def test_a_crawl_delay_of_one_host_is_not_another_hosts() -> None:
+    """The host with the delay is asked for its second child after 2 s; by then the other is through."""
+    with FaultServer({"/robots.txt": robots("Crawl-delay: 1")}) as calm, FaultServer(with_index(20)) as quick:
+        for path in children(2):
+            calm.play(path, small)
+        listed = [*(calm.url + path for path in children(2)), *(quick.url + path for path in children(20))]
+        quick.play("/index.xml", page(index(listed)))
+        locs, _ = read(quick.url + "/index.xml")
+        _, _, second, *_ = starts(calm)
+        assert max(starts(quick)) < second
+        assert overlap(calm) == 1
+    assert len(locs) == 22
+
+
+# --- slow hosts -----------------------------------------------------------------------------------------------
+
+
+def test_a_slow_host_slows_no_other() -> None:
+    """It answers nothing at all until every document of the other host has been given."""
+    released = threading.Event()
+    waited: list[bool] = []
+
+    def slow(wire: Wire) -> object:
+        waited.append(released.wait(MOST_SECONDS / 2))
+        return small(wire)
+
+    def counted(wire: Wire) -> object:
+        goes_on = small(wire)
+        if sum(each.ended is not None for each in wire.server.requests()) == 32:  # robots.txt and the index, too
+            released.set()
+        return goes_on
+
+    with FaultServer(dict.fromkeys(children(10), slow)) as slug, FaultServer(with_index(30, counted)) as quick:
+        listed = [*(slug.url + path for path in children(10)), *(quick.url + path for path in children(30))]
+        quick.play("/index.xml", page(index(listed)))
+        locs, stream = read(quick.url + "/index.xml")
+        assert overlap(slug) == 4
+        answered = [exchange.ended for exchange in slug.requests() if exchange.path != "/robots.txt"]
+        assert max(starts(quick)) < min(answered)
+    assert waited == [True] * 10
+    assert (len(locs), stream.complete) == (40, True)
+
+
+# --- when again -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ["429 Too Many Requests", "503 Service Unavailable"])
+def test_a_host_is_asked_for_nothing_before_its_retry_after_is_over(answer: str) -> None:
+    """Four are in flight when one of them is told to wait; the others are answered a while later, and all is still."""
+    crowd = threading.Barrier(4)
+    busy: list[float] = []
+
+    def one(wire: Wire) -> object:
+        crowd.wait(MOST_SECONDS / 2)
+        if wire.exchange.path != "/0.xml":
+            wire.pause(0.5)
+            return small(wire)
+        busy.append(time.monotonic())
+        return status(answer, "Retry-After: 1")(wire)
+
+    with FaultServer(with_index(12)) as server:
+        for path in children(4):
+            server.play(path, one, small)
+        locs, stream = read(server.url + "/index.xml")
+        told = busy[0]
+        later = [each for each in server.requests() if each.started > told]
+        assert min(each.started for each in later) >= told + 1
+        assert sorted(each.path for each in later) == sorted(["/0.xml", *children(12)[4:]])
+    assert (len(locs), stream.complete) == (12, True)
+
+
+def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
+    with FaultServer() as busy, FaultServer(with_index(8)) as server:
+        busy.play("/0.xml", status("429 Too Many Requests", "Retry-After: 1"), small)
+        server.play("/index.xml", page(index([busy.url + "/0.xml", *children(8)])))
+        locs, stream = read(server.url + "/index.xml", per_host=1)
+        again = busy.requests("/0.xml")[1].started
+        assert max(starts(server)) < again
+    assert (len(locs), stream.complete) == (9, True)
+
+
+def test_tries_of_several_documents_do_not_come_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four fail together; each waits for another time, as chance has it."""
+    monkeypatch.setattr("sitemap_reader.walk.pacing.BACKOFF_SECONDS", 1.0)
+    crowd = threading.Barrier(4)
+
+    def fail(wire: Wire) -> object:
+        crowd.wait(MOST_SECONDS / 2)
+        return status("503 Service Unavailable")(wire)
+
+    chances = iter([0.9, 0.0, 0.3, 0.6])
+
+    async def run(target: str) -> None:
+        frontier = Frontier([parse_target(target)], Plan(scope="any"), jitter=lambda: next(chances))
+        async with asyncio.timeout(MOST_SECONDS), AiohttpFetcher(user_agent="t", allow_private=True) as fetcher:
+            async for _ in Run(frontier, fetcher).batches():
+                pass
+
+    with FaultServer(with_index(4)) as server:
+        for path in children(4):
+            server.play(path, fail, small)
+        asyncio.run(run(server.url + "/index.xml"))
+        tries = [server.requests(path) for path in children(4)]
+        assert [len(each) for each in tries] == [2] * 4
+        again = sorted(second.started for _, second in tries)
+        assert again[0] - max(first.started for first, _ in tries) >= 0.4
+        assert min(later - earlier for earlier, later in pairwise(again)) >= 0.1

@@ -1,0 +1,422 @@
+"""robots.txt as RFC 9309 has it, and as nobody should: what each answer permits and says, and what a body may cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.crawl.fetch import Response
+from sitemap_reader.crawl.run import Run
+from sitemap_reader.errors import FetchError
+from sitemap_reader.ledger import Ledger
+from sitemap_reader.limits import KIB, Limits
+from sitemap_reader.problems import Problem
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.robots import parse_rules
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from sitemap_reader.records import Outcome
+
+SITE = "https://shop.example"
+ROBOTS = f"{SITE}/robots.txt"
+NAMED = f"{SITE}/named.xml"
+GUESS = f"{SITE}/sitemap.xml"
+SECRET = f"{SITE}/secret.xml"
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+OURS = "sitemap-reader/0.1.0"
+
+# What a URL answers: a body, a status, a status with headers, a body that breaks off, no answer at all. Of several in a
+# list the last one stays.
+Answer = bytes | int | tuple[int, dict[str, str]] | tuple[bytes, FetchError] | FetchError
+Pages = dict[str, Answer | list[Answer]]
+
+
+def urlset(*locs: str) -> bytes:
+    entries = "".join(f"<url><loc>{loc}</loc></url>" for loc in locs)
+    return f'<urlset xmlns="{NAMESPACE}">{entries}</urlset>'.encode()
+
+
+def index(*locs: str) -> bytes:
+    entries = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
+    return f'<sitemapindex xmlns="{NAMESPACE}">{entries}</sitemapindex>'.encode()
+
+
+@attrs.define
+class Played:
+    """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes that were."""
+
+    pages: Pages
+    asked: list[str] = attrs.field(factory=list)
+    taken: int = 0
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.asked.append(url)
+        reply = self.pages.get(url, 404)
+        if isinstance(reply, list):
+            reply = reply.pop(0) if len(reply) > 1 else reply[0]
+        if isinstance(reply, FetchError):
+            raise reply
+        status, given_headers, body, error = 200, dict[str, str](), b"", None
+        if isinstance(reply, bytes):
+            body = reply
+        elif isinstance(reply, int):
+            status = reply
+        elif isinstance(reply[0], int):
+            status, given_headers = reply  # type: ignore[assignment]
+        else:
+            body, error = reply  # type: ignore[assignment]
+        yield Response(status, given_headers, self.chunks(body, error), url)
+
+    async def chunks(self, body: bytes, error: FetchError | None) -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 64 * KIB):
+            chunk = body[start : start + 64 * KIB]
+            self.taken += len(chunk)
+            yield chunk
+        if error:
+            raise error
+
+
+@attrs.define
+class Seen:
+    """A walk that is over."""
+
+    fetcher: Played
+    ledger: Ledger
+    locs: list[str]
+    problems: list[Problem]
+
+    @property
+    def documents(self) -> list[str]:
+        return [url for url in self.fetcher.asked if not url.endswith("/robots.txt")]
+
+    @property
+    def codes(self) -> set[str]:
+        return {problem.code for problem in self.problems}
+
+    @property
+    def end(self) -> str:
+        """complete, partial, or what is raised."""
+        verdict = self.ledger.verdict(SITE)
+        return type(verdict).__name__ if verdict else "complete" if self.ledger.complete else "partial"
+
+    def outcome(self, url: str) -> Outcome:
+        (found,) = [outcome for outcome in self.ledger.outcomes if outcome.url == url]
+        return found
+
+    def told(self, code: str) -> str:
+        return "; ".join(problem.message for problem in self.problems if problem.code == code)
+
+
+def walk(target: str, pages: Pages, **plan: Any) -> Seen:
+    """A whole run, that waits for nothing."""
+    problems: list[Problem] = []
+    fetcher = Played(pages)
+    ledger = Ledger(on_item=lambda item: problems.append(item) if isinstance(item, Problem) else None)
+    frontier = Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.5)
+
+    async def read() -> list[str]:
+        run = Run(frontier, fetcher, patient=False, clock=lambda: 0.0)
+        async with asyncio.timeout(120):
+            return [record.loc async for batch in run.batches() for record in ledger.take(batch)]
+
+    locs = asyncio.run(read())
+    ledger.progress.urls = len(locs)
+    return Seen(fetcher, ledger, locs, problems)
+
+
+# --- what an answer means ---------------------------------------------------------------------------------------
+
+TEXT = f"User-agent: *\nDisallow: /secret\nSitemap: {NAMED}\nSitemap: {SECRET}\n".encode()
+RULES_ONLY = b"User-agent: *\nDisallow: /secret\n"
+# What is asked for after it: what it names and permits, or guesses, or nothing.
+NAMES, GUESSES, NOTHING = [NAMED], [GUESS], list[str]()
+
+
+def steps(count: int, last: Answer, host: str = SITE) -> Pages:
+    """A robots.txt that redirects so often."""
+    urls = [ROBOTS, *(f"{host}/r{number}" for number in range(1, count + 1))]
+    return {**{a: (301, {"location": b}) for a, b in pairwise(urls)}, urls[-1]: last}
+
+
+def failed(message: str, *, transient: bool = True) -> FetchError:
+    return FetchError(message, transient=transient)
+
+
+ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str]] = [
+    # name, answer, documents asked for, codes, end
+    ("200", TEXT, NAMES, {"F02"}, "partial"),
+    ("200 without a Sitemap line", RULES_ONLY, GUESSES, {"F09"}, "complete"),
+    ("200 empty", b"", GUESSES, {"F09"}, "complete"),
+    ("200 in pieces of two tries", [failed("reset"), TEXT], NAMES, {"F02"}, "partial"),
+    ("204", 204, GUESSES, {"F09"}, "complete"),
+    ("206", 206, GUESSES, {"F09"}, "complete"),
+    ("five redirects", steps(5, TEXT), NAMES, {"F02", "F03"}, "partial"),
+    ("six redirects", steps(6, TEXT), GUESSES, {"F03", "F14"}, "complete"),
+    ("redirect to another host", steps(1, TEXT, "https://www.shop.example"), NAMES, {"F02", "F03"}, "partial"),
+    ("redirect to itself", {ROBOTS: (301, {"location": ROBOTS})}, GUESSES, {"F14"}, "complete"),
+    ("redirect without a Location", 301, GUESSES, set(), "complete"),
+    ("redirect to ftp", (301, {"location": "ftp://shop.example/"}), GUESSES, {"F14"}, "complete"),
+    ("redirect to nothing", steps(1, 404), GUESSES, {"F03"}, "complete"),
+    ("redirect to an error", steps(1, 500), NOTHING, {"F01", "F03", "F14"}, "NothingReadable"),
+    *((str(status), status, GUESSES, set[str](), "complete") for status in (304, 400, 401, 403, 404, 410, 418, 451)),
+    ("429", 429, NOTHING, {"F01", "F14"}, "NothingReadable"),
+    ("429 for a while", [(429, {"retry-after": "30"}), TEXT], NAMES, {"F02"}, "partial"),
+    ("429 for too long", (429, {"retry-after": "3600"}), NOTHING, {"F04", "F14"}, "NothingReadable"),
+    *((str(s), s, NOTHING, {"F01", "F14"}, "NothingReadable") for s in (0, 100, 199, 500, 502, 503, 599, 600, 999)),
+    ("503, then 200", [503, TEXT], NAMES, {"F02"}, "partial"),
+    ("503 for a while", [(503, {"retry-after": "60"}), TEXT], NAMES, {"F02"}, "partial"),
+    ("503 for too long", (503, {"retry-after": "61"}), NOTHING, {"F04", "F14"}, "NothingReadable"),
+    ("refused", failed("connection refused"), NOTHING, {"F04", "F14"}, "NothingReadable"),
+    ("timeout", failed("no byte for 30 s"), NOTHING, {"F04", "F14"}, "NothingReadable"),
+    ("reset", failed("connection reset"), NOTHING, {"F04", "F14"}, "NothingReadable"),
+    ("TLS", failed("certificate has expired", transient=False), NOTHING, {"F04", "F14"}, "NothingReadable"),
+    ("cut in mid-body", (TEXT, failed("broke off")), NOTHING, {"F02", "F04", "F14"}, "NothingReadable"),
+    ("cut, then whole", [(TEXT[:40], failed("broke off")), TEXT], NAMES, {"F02"}, "partial"),
+]
+
+
+@pytest.mark.parametrize(("answer", "documents", "codes", "end"), [r[1:] for r in ANSWERS], ids=[r[0] for r in ANSWERS])
+def test_what_an_answer_for_robots_txt_permits(answer: Any, documents: list[str], codes: set[str], end: str) -> None:
+    """RFC 9309 2.3.1: success is read, redirects are followed five times, 4xx allows all, the rest forbids all."""
+    pages: Pages = {NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
+    pages |= answer if isinstance(answer, dict) else {ROBOTS: answer}
+    seen = walk(SITE, pages)
+    asked = [url for url in seen.documents if "/r" not in url]
+    assert (asked, seen.codes, seen.end) == (documents, codes, end)
+    assert seen.locs == ([f"{SITE}/1"] if documents else [])
+    assert seen.outcome(ROBOTS).complete is (documents != NOTHING)
+
+
+# --- what a body may be -----------------------------------------------------------------------------------------
+
+PLAIN = TEXT.decode()
+LIMIT = Limits().max_robots_bytes
+
+
+def cut_at_the_limit(line: str) -> bytes:
+    """A robots.txt over the limit, which falls into this line, behind its 12th character."""
+    head = f"{PLAIN}#"
+    return (head + "x" * (LIMIT - len(head) - 13) + "\n" + line + "\n" + "#\n" * 300_000).encode()
+
+
+BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
+    # name, body, documents asked for, codes: always but where the page is none, /secret.xml is forbidden
+    ("UTF-16 with BOM", PLAIN.encode("utf-16"), NAMES, {"F02", "S07"}),
+    ("UTF-16BE with BOM", b"\xfe\xff" + PLAIN.encode("utf-16-be"), NAMES, {"F02", "S07"}),
+    ("UTF-16 without BOM", PLAIN.encode("utf-16-le"), NAMES, {"F02", "S07"}),
+    ("UTF-16BE without BOM", PLAIN.encode("utf-16-be"), NAMES, {"F02", "S07"}),
+    ("UTF-32", PLAIN.encode("utf-32"), NAMES, {"F02", "S07"}),
+    ("UTF-8 with BOM", b"\xef\xbb\xbf" + TEXT, NAMES, {"F02"}),
+    ("BOM at every line", PLAIN.replace("\n", "\n\ufeff").encode(), NAMES, {"F02"}),
+    ("CR", TEXT.replace(b"\n", b"\r"), NAMES, {"F02"}),
+    ("CRLF", TEXT.replace(b"\n", b"\r\n"), NAMES, {"F02"}),
+    ("no newline at the end", TEXT.rstrip(), NAMES, {"F02"}),
+    ("blank lines within the group", TEXT.replace(b"\n", b"\n\n \n\t\n"), NAMES, {"F02"}),
+    ("NUL in a key", TEXT.replace(b"Disallow", b"Dis\0allow"), NAMES, {"F02"}),
+    ("NUL lines", TEXT.replace(b"\n", b"\n\0\n\0\0\n"), NAMES, {"F02"}),
+    ("U+2028 in a comment", b"# a\xe2\x80\xa8Allow: /secret.xml\n" + TEXT, NAMES, {"F02"}),
+    ("U+0085 in a rule", b"User-agent: *\nAllow: /x\xc2\x85Allow: /secret.xml\n" + TEXT, NAMES, {"F02"}),
+    ("Latin-1 bytes", b"# caf\xe9 \xff\xfe\nDisallow: /caf\xe9\n" + TEXT, NAMES, {"F02", "S07"}),
+    ("unknown lines", b":\n::\nallow\ndisallow\n=\n{}\nHost: x\nRequest-rate: 1/0\n" + TEXT, NAMES, {"F02"}),
+    ("a comment of 400 KB", b"#" * 400_000 + b"\n" + TEXT, NAMES, {"F02"}),
+    ("18,000 groups", b"".join(b"User-agent:%d\nDisallow:/\n" % n for n in range(18_000)) + TEXT, NAMES, {"F02"}),
+    ("a group of 25,000", b"".join(b"User-agent: %d\n" % n for n in range(25_000)) + TEXT, NAMES, {"F02"}),
+    ("relative Sitemap", TEXT.replace(f"{SITE}/named".encode(), b"named"), NAMES, {"F02", "F12"}),
+    ("Sitemap without a key", TEXT.replace(b"Sitemap: https:", b"Sitemaps https:"), NAMES, {"F02", "F12"}),
+    ("a page with rules in it", b"<!DOCTYPE html>\n<pre>\n" + TEXT, GUESSES, {"F05", "F09"}),
+    ("1 MB, a rule is cut", cut_at_the_limit("Disallow: /named-longer"), NAMES, {"F02", "S16"}),
+    ("1 MB, a Sitemap line is cut", cut_at_the_limit(f"Sitemap: {SITE}/other.xml"), NAMES, {"F02", "S16"}),
+    ("10 MB in a line", TEXT + b"Disallow: /" + b"a" * 10_000_000, NAMES, {"F02", "S16"}),
+    ("10 MB of newlines", TEXT + b"\n" * 10_000_000, NAMES, {"F02", "S16"}),
+    ("10 MB of NUL", TEXT + b"\0" * 10_000_000, NAMES, {"F02", "S16"}),
+]
+
+
+@pytest.mark.parametrize(("body", "documents", "codes"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
+def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
+    body: bytes, documents: list[str], codes: set[str]
+) -> None:
+    pages: Pages = {ROBOTS: body, NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
+    seen = walk(SITE, pages)
+    assert (seen.documents, seen.codes, seen.locs) == (documents, codes, [f"{SITE}/1"])
+    assert seen.fetcher.taken < LIMIT + 128 * KIB + 1000
+    if "S16" in codes:
+        assert "max_robots_bytes" in seen.told("S16")
+        assert seen.outcome(ROBOTS).complete is False
+
+
+def test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion() -> None:
+    maps = [f"{SITE}/{number}.xml" for number in range(5_000)]
+    body = "".join(f"Sitemap: {url}\n" for url in [*maps, *maps]).encode()
+    page = urlset(f"{SITE}/1")
+    started = time.process_time()
+    seen = walk(SITE, {ROBOTS: body, **dict.fromkeys(maps, page)})
+    assert len(body) < LIMIT
+    assert seen.documents == maps
+    assert len(seen.locs) == 5_000
+    assert seen.ledger.complete
+    assert time.process_time() - started < 60  # some 3 s; comparing each with each would be minutes
+
+
+# --- what our own requests obey ---------------------------------------------------------------------------------
+
+RULES = [
+    # rules, path, permitted
+    ("Disallow: /", "/x.xml", False),
+    ("Disallow:", "/x.xml", True),
+    ("Disallow: /x", "/x.xml", False),
+    ("Disallow: /X", "/x.xml", True),
+    ("Disallow: /\nAllow: /x.xml", "/x.xml", True),
+    ("Allow: /x\nDisallow: /x", "/x.xml", True),  # RFC 9309 2.2.2: of equal length, allow
+    ("Disallow: /x.xml$", "/x.xml", False),
+    ("Disallow: /x$", "/x.xml", True),
+    ("Disallow: /x.xml$", "/x.xml?a", True),
+    ("Disallow: /*.xml$", "/deep/x.xml", False),
+    ("Disallow: /*.xml$", "/x.xml.gz", True),
+    ("Disallow: *.xml", "/x.xml", False),
+    ("Disallow: /*?", "/x.xml?page=1", False),
+    ("Disallow: /*?", "/x.xml", True),
+    ("Disallow: /a%2Fb", "/a%2fb.xml", False),
+    ("Disallow: /a/b", "/a%2Fb.xml", True),  # an escaped slash is another path
+    ("Disallow: /%7Ejoe", "/~joe/x.xml", False),
+    ("Disallow: /~joe", "/%7ejoe/x.xml", False),
+    ("Disallow: /caf%C3%A9", "/café/x.xml", False),
+    ("Disallow: /café", "/caf%c3%a9/x.xml", False),
+    ("Disallow: /a%24", "/a$.xml", False),
+    ("Disallow: /%zz", "/%zz.xml", True),  # a bare % is %25 in what is asked for
+    ("disallow: /x # not this", "/x.xml", False),
+    ("DISALLOW : /x", "/x.xml", False),
+    ("Disallow: x.xml", "/x.xml", True),
+    ("Disallow: https://shop.example/x.xml", "/x.xml", True),
+    ("Disallow: /robots.txt", "/x.xml", True),
+]
+
+
+@pytest.mark.parametrize(("rules", "path", "permitted"), RULES)
+def test_a_named_document_is_asked_for_if_the_rules_permit_it(rules: str, path: str, permitted: bool) -> None:
+    target = SITE + path
+    seen = walk(target, {ROBOTS: f"User-agent: *\n{rules}\n".encode()}, limits=Limits(tries=1))
+    assert len(seen.documents) == permitted
+    assert seen.codes == {"F01" if permitted else "F02"}
+
+
+def test_a_redirect_into_a_forbidden_path_ends_there() -> None:
+    moved = (302, {"location": SECRET})
+    seen = walk(SITE, {ROBOTS: TEXT, NAMED: moved, SECRET: urlset(f"{SITE}/2")}, probe="never")
+    assert seen.documents == [NAMED]
+    assert (seen.locs, seen.outcome(NAMED).complete) == ([], False)
+    assert f"forbidden by {ROBOTS}" in seen.told("F02")
+
+
+@pytest.mark.parametrize("way", ["index", "redirect", "robots"])
+def test_the_rules_of_another_host_hold_for_what_is_there(way: str) -> None:
+    """They are asked for before it, and ours do not count over there."""
+    other = "https://cdn.example"
+    ways: dict[str, Pages] = {
+        "index": {ROBOTS: TEXT, NAMED: index(f"{other}/secret.xml", f"{other}/no/x.xml")},
+        "redirect": {
+            ROBOTS: names(NAMED, f"{SITE}/2.xml"),
+            NAMED: (302, {"location": f"{other}/secret.xml"}),
+            f"{SITE}/2.xml": (302, {"location": f"{other}/no/x.xml"}),
+        },
+        "robots": {ROBOTS: names(f"{other}/secret.xml", f"{other}/no/x.xml")},
+    }
+    pages = ways[way] | {
+        f"{other}/robots.txt": b"User-agent: *\nDisallow: /no/\n",
+        f"{other}/secret.xml": urlset(f"{other}/1"),
+        f"{other}/no/x.xml": urlset(f"{other}/2"),
+    }
+    seen = walk(SITE, pages, scope="any", probe="never")
+    assert seen.locs == [f"{other}/1"]
+    assert f"{other}/no/x.xml" not in seen.fetcher.asked
+    assert f"forbidden by {other}/robots.txt" in seen.told("F02")
+    assert seen.fetcher.asked.index(f"{other}/robots.txt") < seen.fetcher.asked.index(f"{other}/secret.xml")
+
+
+def names(*sitemaps: str) -> bytes:
+    return "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps).encode()
+
+
+@pytest.mark.parametrize("written", ["1e400", "0x10", "1_0e400", "٣" * 400, "9" * 5000, "-0.01", "1 000"])
+def test_a_crawl_delay_that_makes_no_sense_delays_nothing_for_ever(written: str) -> None:
+    body = f"User-agent: *\nCrawl-delay: {written}\nSitemap: {NAMED}\n".encode()
+    seen = walk(SITE, {ROBOTS: body, NAMED: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.codes <= {"F15"}
+
+
+# --- what a body may cost ---------------------------------------------------------------------------------------
+
+
+def filled(line: str) -> str:
+    """500 KiB of a line in which {n} counts."""
+    lines, size, number = ["User-agent: *\n"], 14, 0
+    while size < LIMIT:
+        lines.append(line.replace("{n}", f"{number:x}"))
+        size += len(lines[-1].encode())
+        number += 1
+    return "".join(lines)
+
+
+HOSTILE = {
+    "one pattern": "User-agent: *\nDisallow: /" + "*a" * 250_000 + "$",
+    "patterns": filled("Disallow:/*{n}\n"),
+    "patterns that nearly match": filled("Disallow:/*aaaaaaaab{n}$\n"),
+    "stars": filled("Disallow:/" + "*" * 500 + "{n}\n"),
+    "dollars": filled("Disallow:/{n}$$$$\n"),
+    "escapes": filled("Disallow:/%{n}%%%zz%C3%A9\n"),
+    "prefixes": filled("Disallow:/{n}\n"),
+    "agents, then rules": filled("User-agent:{n}\n")[: LIMIT // 2] + filled("\nAllow:/{n}")[: LIMIT // 2],
+    "hidden agents, then rules": filled("\u00a0User-agent:{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3],
+    "odd agents, then rules": filled("User-agent:/{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3],
+    "groups": filled("User-agent:{n}\nAllow:/\n"),
+    "newlines": "\n" * LIMIT,
+    "spaces": "user-agent" + " " * LIMIT,
+    "colons": filled(":\n"),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("length", [100, 2_000, 100_000])
+def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(text: str, length: int) -> None:
+    started = time.process_time()
+    rules = parse_rules(text, OURS)
+    assert time.process_time() - started < 10  # some 1 s; a rule for every agent of its group would be minutes
+    started = time.process_time()
+    for number in range(5):
+        rules.allows(f"{SITE}/{'a' * length}{number}")
+    assert time.process_time() - started < 10  # 0.1 s each
+
+
+@given(st.text(alphabet=st.sampled_from("USER user-agent:*\n\r\0\u00a0\u3000\x1f\t#;/,x\ufeff\u2028"), max_size=80))
+def test_no_writing_of_a_user_agent_line_makes_more_than_three_sets_of_rules(text: str) -> None:
+    """Ours, everybody's, somebody else's: rules times sets is what a file costs."""
+    rules = parse_rules(f"User-agent: a\n{text}\nUser-agent{text}\nDisallow: /", OURS)
+    assert len(rules._parsed._user_agents) <= 3  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("characters", "permitted"), [(32_000_000 // 1000, True), (32_000_000 // 1000 + 1, False)])
+def test_a_url_too_long_for_so_many_patterns_is_forbidden_and_told_why(characters: int, permitted: bool) -> None:
+    """In doubt for the site: its rules could not be looked at."""
+    body = "User-agent: *\n" + "".join(f"Disallow: /*x{number:04}$\n" for number in range(1000))
+    target = f"{SITE}/".ljust(characters, "a")
+    seen = walk(target, {ROBOTS: body.encode(), target: urlset(f"{SITE}/1")})
+    assert seen.locs == ([f"{SITE}/1"] if permitted else [])
+    assert seen.told("F02") == (
+        ""
+        if permitted
+        else f"forbidden by {ROBOTS} (1,000 rules with * or $ are too many to compare {characters:,} characters with)"
+    )
+    assert parse_rules(body, OURS).allows(f"{SITE}/" + "a" * 2_000)

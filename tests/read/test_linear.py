@@ -1,0 +1,230 @@
+"""No document takes more than linear time or unbounded memory: work is counted, in calls, not in seconds."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.read.urls import clean_url, comparable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = (
+    b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+    b' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
+)
+END = b"</urlset>"
+LOC = b"<loc>https://example.com/%d</loc>"
+ONE = b"<url>" + LOC + b"</url>\n"
+URL = ONE % 1
+MIB = 1 << 20
+
+
+def entries(inside: bytes) -> Callable[[int], bytes]:
+    """A document of so many entries, all damaged in the same way: `%d` is their number."""
+    return lambda count: ROOT + b"".join(inside.replace(b"%d", b"%d" % number) for number in range(count)) + END
+
+
+def entry(inside: bytes, *, last: bytes = b"</url>" + END) -> Callable[[int], bytes]:
+    """A document of one entry that holds ten times as many of the same."""
+    return lambda count: ROOT + b"<url><loc>https://example.com/a</loc>" + inside * (10 * count) + last
+
+
+def read(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits()) -> sr.SitemapParser:  # noqa: B008  frozen
+    parser = sr.SitemapParser(url="https://example.com/sitemap.xml", limits=limits)
+    for at in range(0, len(data), size):
+        parser.feed(data[at : at + size])
+    parser.close()
+    return parser
+
+
+def calls(data: bytes, size: int = 1 << 16, *, of: str = "") -> int:
+    """How many calls it takes, all or of one function, to read a document."""
+    profile = cProfile.Profile()
+    profile.runcall(read, data, size)
+    rows: dict[tuple[str, int, str], tuple[int, ...]] = vars(pstats.Stats(profile))["stats"]
+    return sum(row[1] for (_, _, name), row in rows.items() if of in name)
+
+
+DAMAGE = {
+    "nothing": entries(ONE),
+    "a bare &": entries(b"<url>" + LOC + b"<x>&</x></url>"),
+    "a bare <": entries(b"<url>" + LOC + b"<image:image><image:title>a < b</image:title></image:image></url>"),
+    "an attribute twice": entries(b"<url>" + LOC + b'<xhtml:link rel="a" rel="b"/></url>'),
+    "an unclosed link": entries(b"<url>" + LOC + b'<xhtml:link rel="alternate" hreflang="de" href="/de"></url>'),
+    "an unclosed field": entries(b"<url>" + LOC + b"<lastmod>2026-01-01</url>"),
+    "an unclosed entry": entries(b"<url>" + LOC),
+    "an unclosed comment": entries(b"<url>" + LOC + b"<!-- a </url>"),
+    "a malformed comment": entries(b"<url>" + LOC + b"<!-- a -- b --></url>"),
+    "a stray end tag": entries(b"<url>" + LOC + b"</b></url>"),
+    "an end tag between": entries(ONE + b"</b>"),
+    "a lost start tag": entries(LOC + b"</url>"),
+    "an unclosed section": entries(b"<url><loc><![CDATA[https://example.com/%d</loc></url>"),
+    "a section in a section": entries(b"<url>" + LOC + b"<x><![CDATA[a<![CDATA[b]]>]]></x></url>"),
+    "a section that quotes its end": entries(b"<url>" + LOC + b"<x>&<![CDATA[</x>]]><i/></x></url>"),
+    "nesting that does not match": entries(b"<url>" + LOC + b"<b>" * 55 + b"</c>" * 55 + b"</url>"),
+    "an unbound prefix": entries(b"<url>" + LOC + b"<p%d:a>x</p%d:a></url>"),
+    "a declaration": entries(b'<?xml version="1.0"?>' + ONE),
+    "a root that ends": entries(ONE + END),
+    "a location that cannot be read": entries(b"<url><loc>https://example.com/%d<b></loc></url>"),
+    "entries in entries": entries(b"<url><loc>https://example.com/a</loc>"),
+    "many bare &": entry(b"& "),
+    "many stray end tags": entry(b"</b>"),
+    "many stray <": entry(b"< "),
+    "many elements": entry(b"<a/>"),
+    "an entry without end": entry(b"<i>x</i>", last=b""),
+    "many sections that quote": entry(b"<![CDATA[</x>]]>", last=b""),
+    "many comments without end": entry(b"<!--", last=b""),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_twice_the_document_takes_twice_the_work(name: str) -> None:
+    one, two = (calls(DAMAGE[name](count)) for count in (300, 600))
+    assert two < 2.3 * one
+
+
+@pytest.mark.parametrize("name", ["an unclosed section", "an unclosed entry", "a bare &", "many comments without end"])
+def test_small_pieces_take_no_more_than_so_much_work_each(name: str) -> None:
+    one, two = (calls(DAMAGE[name](count), 256) for count in (300, 600))
+    assert two < 2.3 * one
+
+
+def test_sections_without_end_are_all_found_on_one_way() -> None:
+    data = DAMAGE["an unclosed section"](500)
+    parser = read(data)
+    assert parser.outcome.entries == 500
+    assert parser.outcome.complete
+    assert calls(data, of="_restart") <= 2
+
+
+@pytest.mark.parametrize("size", [1 << 12, 1 << 16])
+def test_section_without_end_costs_its_end_and_no_more(size: int) -> None:
+    """However far its document goes on."""
+    data = DAMAGE["an unclosed section"](1)
+    more = b"".join(ONE % number for number in range(110_000))
+    parser = read(data.removesuffix(END) + more + END, size)
+    assert parser.outcome.entries == 110_001
+    assert parser.outcome.complete
+    assert parser.outcome.problems == {"S01": 1, "S03": 1}
+
+
+def test_mends_of_many_entries_that_waited_for_one_thing_are_all_told() -> None:
+    parser = read(DAMAGE["an unclosed section"](30_000))
+    assert parser.outcome.problems == {"S01": 30_000}
+    assert parser.outcome.complete
+
+
+# --- tokens that never end -------------------------------------------------------------------------------------------
+
+BEGINNINGS = {"comment": b"<!--", "instruction": b"<?x ", "attribute": b"<a b='", "tag": b"<a ", "end tag": b"</a"}
+PLACES = {
+    "prolog": b"<?xml version='1.0'?>",
+    "root": ROOT + URL,
+    "entry": ROOT + URL + b"<url><loc>https://example.com/a</loc>",
+    "behind a fault": ROOT + URL + b"<url><loc>https://example.com/a</loc><x>&</x></url>",
+}
+
+
+@pytest.mark.parametrize("size", [1024, 1 << 16])
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("place", PLACES)
+def test_token_without_end_is_given_up_past_the_limit(place: str, beginning: str, size: int) -> None:
+    data = PLACES[place] + BEGINNINGS[beginning] + b"x" * (6 * MIB)
+    parser = read(data, size)
+    (problem,) = [sample for sample in parser.outcome.samples if sample.code == "S16"]
+    assert "raise max_" in problem.message
+    assert parser.stopped
+    assert not parser.outcome.complete
+    assert parser.outcome.entries == PLACES[place].count(b"</url>")
+    assert calls(data, size, of="Parse") < 100, "each call looks through all of it again"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1 << 16])
+@pytest.mark.parametrize("over", [0, 1])
+def test_limit_of_a_token_holds_exactly_however_it_is_cut(size: int, over: int) -> None:
+    data = ROOT + URL + b"<!--" + b"x" * (1000 - 7 + over) + b"-->" + URL + END
+    parser = read(data, size, sr.Limits(max_token_bytes=1000))
+    assert parser.outcome.entries == 2 - over
+    assert parser.outcome.problems == ({"S16": 1} if over else {})
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+def peak_mib(data: bytes) -> float:
+    tracemalloc.start()
+    try:
+        read(data)
+        return tracemalloc.get_traced_memory()[1] / MIB
+    finally:
+        tracemalloc.stop()
+
+
+def test_text_of_elements_inside_each_other_is_held_once() -> None:
+    nested = b"<a>" * 58 + b"x" * (MIB - 100) + b"</a>" * 58
+    assert peak_mib(entry(nested)(0).replace(b"</loc>", b"</loc>" + nested)) < 10
+
+
+def test_names_of_a_document_are_not_all_remembered() -> None:
+    many = [ONE % n + b"<url " + b" ".join(b'a%d=""' % (n * 50 + k) for k in range(50)) + b"/>" for n in range(9_000)]
+    half = peak_mib(ROOT + b"".join(many[:4_500]) + END)
+    assert peak_mib(ROOT + b"".join(many) + END) < 1.3 * half
+
+
+# --- limits of an entry ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_elements_of_an_entry_are_limited(over: int) -> None:
+    parser = read(ROOT + URL + b"<url><loc>https://example.com/a</loc>" + b"<x/>" * (8 + over) + b"</url>" + URL + END,
+                  limits=sr.Limits(max_entry_elements=9))  # fmt: skip
+    assert parser.outcome.entries == 3 - 2 * over
+    assert parser.outcome.complete is not bool(over)
+    assert ["raise max_entry_elements" in sample.message for sample in parser.outcome.samples[-1:]] == [bool(over)]
+
+
+@pytest.mark.parametrize("over", [0, 1, 7])
+def test_problems_of_an_entry_are_limited_but_all_are_counted(over: int) -> None:
+    data = ROOT + b"<url><loc>https://example.com/a</loc>" + b"<x/>" * (3 + over) + b"</url>" + URL + END
+    found = sr.parse(data, limits=sr.Limits(max_entry_problems=3))
+    assert len(found.urls) == 2
+    assert found.outcome.complete
+    assert found.outcome.problems == {"S10": 3 + over} | ({"S16": 1} if over else {})
+    told = [problem.message for problem in found.urls[0].problems]
+    assert told[:3] == ["<x> is unknown"] * 3
+    assert told[3:] == [f"{over} more problems of this entry; raise max_entry_problems to be told of each"] * bool(over)
+
+
+REPAIRS = [("max_entry_repairs", 2, 1), ("max_repairs", 3, 2), ("max_prefixes", 1, 1)]
+
+
+@pytest.mark.parametrize(("field", "limit", "found"), REPAIRS)
+def test_limit_of_repairs_names_its_field(field: str, limit: int, found: int) -> None:
+    ends = (b"</b>", b"</b></c>", b"</b></c></d>")
+    straight = b"".join(b"<url>" + LOC % number + end + b"</url>" for number, end in enumerate(ends))
+    prefixed = b"<url>" + LOC % 1 + b"<p:a/></url><url><q:loc>https://example.com/2</q:loc><q:a/></url>"
+    data = ROOT + (prefixed if field == "max_prefixes" else straight) + END
+    whole = sr.parse(data)
+    assert "raise" not in str(whole.problems)
+    capped = sr.parse(data, limits=sr.Limits(**{field: limit}))
+    assert any(f"raise {field}" in problem.message for problem in capped.problems)
+
+
+# --- URLs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("piece", ["%", "[", "\\", "a[", "%41", "/..", "/../a", "%e9a"])
+def test_url_of_a_million_characters_takes_few_calls(piece: str) -> None:
+    text = "https://example.com/" + piece * (MIB // len(piece)) + "a"
+    profile = cProfile.Profile()
+    loc = profile.runcall(clean_url, text)
+    assert loc.url is not None
+    profile.runcall(comparable, loc.url)
+    assert pstats.Stats(profile).total_calls < 1_000 + text.count("/") * 2 + text.count("..") * 2

@@ -1,0 +1,238 @@
+"""Every field of Limits: what just fits is read and not talked of, one more is, with the name of the field to raise."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.errors import FallbackFailed
+from sitemap_reader.limits import advice
+
+TESTS = Path(__file__).parent
+URL = "https://example.com/sitemap.xml"
+HEAD = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+FIRST = b"<url><loc>https://example.com/1</loc></url>\n"
+LAST = b"<url><loc>https://example.com/3</loc></url>\n"
+TAIL = b"</urlset>\n"
+RSS = b'<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>'
+RSS_TAIL = b"</channel></rss>"
+
+# What over_limit() ends with, what damage that is not mended ends with, and what is left out without an entry lost.
+STOPS = "reading stops here; raise {} to go on"
+LOSES = "lost up to the next entry; raise {} to have more mended"
+TELLS = "raise {} to be told of each"
+LEAVES_OUT = "the rest is left out; raise {} to have it"
+
+
+@attrs.frozen
+class Row:
+    """A document that just fits under `limit`: whole, with `entries`. One smaller, and `entries_over` come out.
+
+    `tells` is how the message begins, `says` how it ends.
+    """
+
+    field: str
+    limit: int
+    body: bytes
+    entries: int = 3
+    entries_over: int = 1
+    code: str = "S16"
+    says: str = STOPS
+    tells: str = "more than "
+    complete: bool = True  # what only feedparser can read never is
+    complete_over: bool = False
+    url: str = URL
+    options: dict[str, Any] = attrs.field(factory=dict)
+
+
+def urlset(*between: bytes) -> bytes:
+    return HEAD + FIRST + b"".join(between) + LAST + TAIL
+
+
+def second(inside: bytes) -> bytes:
+    return b"<url><loc>https://example.com/2</loc>" + inside + b"</url>\n"
+
+
+def item(*media: bytes) -> bytes:
+    return b"<item><link>https://example.com/2</link>" + b"".join(media) + b"</item>"
+
+
+class Found:
+    """What a feed fallback answers."""
+
+    links = (("https://example.com/found", None),)
+    dropped = ()
+    without_link = 0
+
+
+def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> Found:
+    return Found()
+
+
+def slow_fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> Found:
+    """As long in answering as a limit of 2 s permits."""
+    if limits.fallback_seconds < 2:
+        raise FallbackFailed("feedparser was stopped; fallback_seconds permits more")
+    return Found()
+
+
+UNKNOWN_FEED = b"<channel><item>https://example.com/found</item></channel>"
+TEXT = b"https://example.com/1\nhttps://example.com/22\n"
+LINE = "https://example.com/list.txt"
+ENTRY = second(b"<!-- %s -->" % (b"x" * 400))
+# In front of the location, so that without it the entry is no use.
+UNCLOSED = b"<url><lastmod>2026-01-01<loc>https://example.com/2</loc></url>\n"
+UNCLOSED_TWICE = b"<url><lastmod>2026-01-01<priority>0.5<loc>https://example.com/2</loc></url>\n"
+UNBOUND = b"<url><%s:b/><loc>https://example.com/%d</loc></url>\n"
+MEDIA = b'<media:content medium="image" url="https://example.com/%d.jpg"/>'
+TITLE = b"<media:title>%s</media:title>" % (b"t" * 50)
+PACKED = gzip.compress(urlset(second(b"")), mtime=0)
+
+ROWS = [
+    Row("max_decoded_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
+    Row("max_decoded_bytes", len(urlset(second(b""))), PACKED, entries_over=3),
+    Row("max_entries", 3, urlset(second(b"")), entries_over=2),
+    Row("max_entries", 2, TEXT, entries=2, url=LINE),
+    # From the end of the entry before to the beginning of its own end tag, and that.
+    Row("max_entry_bytes", len(ENTRY), urlset(ENTRY)),
+    Row("max_entry_elements", 3, urlset(second(b"<lastmod>2026</lastmod><priority>0.5</priority>"))),
+    Row(
+        "max_entry_problems", 2, urlset(second(b"<lastmod>x</lastmod><priority>7</priority>")),
+        entries_over=3, says=TELLS, tells="1 more ", complete_over=True,
+    ),
+    Row(
+        "max_entry_repairs", 2, urlset(UNCLOSED_TWICE),
+        entries_over=2, code="S01", says=LOSES, tells="mismatched",
+    ),
+    Row(
+        "max_repairs", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4,
+        entries_over=3, code="S01", says=LOSES, tells="mismatched",
+    ),
+    Row(
+        "max_prefixes", 2, urlset(UNBOUND % (b"p", 2), UNBOUND % (b"q", 4)), 4,
+        entries_over=3, code="S01", says=LOSES, tells="unbound prefix",
+    ),
+    # Each of the two images has the title of 50 characters, and 100 for being an element.
+    Row(
+        "max_shared_characters", 300, RSS + item(TITLE, MEDIA % 1, MEDIA % 2) + RSS_TAIL,
+        entries=1, says=LEAVES_OUT, complete_over=True,
+    ),
+    Row("max_token_bytes", 500, urlset(second(b"<!--" + b"x" * 493 + b"-->"))),
+    Row("max_token_bytes", 500, urlset(second(b"<?a " + b"x" * 494 + b"?>"))),
+    Row("max_token_bytes", 500, urlset(second(b"<x a='" + b"x" * 491 + b"'/>"))),
+    Row("max_token_bytes", 520, urlset(b"<url><loc>https://example.com/" + b"x" * 500 + b"</loc></url>")),
+    Row("max_token_bytes", 22, TEXT, entries=2, url=LINE),
+    Row("max_xml_depth", 6, urlset(second(b"<a><b><c><d/></c></b></a>"))),
+    Row("max_attributes", 3, urlset(second(b'<x a="1" b="2" c="3"/>'))),
+    Row("max_gzip_layers", 2, gzip.compress(PACKED, mtime=0), entries_over=0),
+    Row("max_gzip_layers", 1, PACKED, entries_over=0),
+    Row("max_gzip_members", 2, gzip.compress(HEAD + FIRST) + gzip.compress(second(b"") + LAST + TAIL)),
+    Row(
+        "max_fallback_bytes", len(UNKNOWN_FEED), UNKNOWN_FEED,
+        entries=1, entries_over=0, complete=False, options={"feed_fallback": fallback},
+    ),
+    Row(
+        "fallback_seconds", 2, UNKNOWN_FEED, entries=1, entries_over=0, complete=False, code="S01",
+        says="{} permits more", tells="feedparser cannot read it either", options={"feed_fallback": slow_fallback},
+    ),
+    Row(
+        "max_robots_bytes", 70, b"Sitemap: https://example.com/a.xml\nSitemap: https://example.com/b.xml\n",
+        entries=2, url="https://example.com/robots.txt",
+    ),
+]  # fmt: skip
+every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.field} {row.limit}")
+
+
+def read(row: Row, limit: int) -> sr.Document:
+    return sr.parse(row.body, url=row.url, limits=sr.Limits(**{row.field: limit}), **row.options)
+
+
+def listed(document: sr.Document) -> list[str]:
+    return [record.loc for record in [*document.urls, *document.children]]
+
+
+def about(field: str, document: sr.Document) -> list[sr.Problem]:
+    return [problem for problem in document.problems if field in problem.message]
+
+
+@every_row
+def test_what_just_fits_is_read_whole_and_not_talked_of(row: Row) -> None:
+    fits = read(row, row.limit)
+    assert (len(listed(fits)), fits.outcome.complete) == (row.entries, row.complete)
+    assert about(row.field, fits) == []
+    assert "S16" not in fits.outcome.problems
+
+
+@every_row
+def test_one_more_is_told_with_the_field_to_raise_and_what_came_before_is_out(row: Row) -> None:
+    fits, over = read(row, row.limit), read(row, row.limit - 1)
+    (problem,) = about(row.field, over)
+    assert (problem.code, problem.sitemap) == (row.code, row.url)
+    assert problem.message.startswith(row.tells)
+    assert problem.message.endswith(row.says.format(advice(row.field).removeprefix("raise ").removesuffix(" to go on")))
+    assert over.outcome.problems[row.code] >= 1
+    if row.code == "S16" and row.says == STOPS:
+        assert f"more than {row.limit - 1:,} " in problem.message
+    assert (len(listed(over)), over.outcome.complete) == (row.entries_over, row.complete_over)
+    assert listed(over)[:1] == listed(fits)[: min(1, row.entries_over)]
+    assert [loc for loc in listed(fits) if loc in listed(over)] == listed(over)
+
+
+@every_row
+def test_the_limit_holds_however_the_bytes_are_cut(row: Row) -> None:
+    for limit in (row.limit, row.limit - 1):
+        parser = sr.SitemapParser(url=row.url, limits=sr.Limits(**{row.field: limit}), **row.options)
+        items = [item for at in range(len(row.body)) for item in parser.feed(row.body[at : at + 1])]
+        items += parser.close()
+        whole = read(row, limit)
+        assert [item for item in items if isinstance(item, sr.Problem)] == whole.problems
+        assert [item for item in items if not isinstance(item, sr.Problem)] == [*whole.urls, *whole.children]
+
+
+def test_a_limit_of_one_is_told_in_the_singular() -> None:
+    one = sr.parse(urlset(), url=URL, limits=sr.Limits(max_entries=1))
+    assert [problem.message for problem in one.problems] == [
+        "more than 1 entry: reading stops here; raise max_entries (--max-urls) to go on"
+    ]
+    one = sr.parse(PACKED, url=URL, limits=sr.Limits(max_decoded_bytes=1))
+    assert "more than 1 byte decoded: reading stops here" in one.problems[-1].message
+
+
+# What a site and a request are allowed, and what feedparser's process is: tested where it is played.
+ELSEWHERE = {
+    "fallback_memory_bytes": "crawl/test_feedchild.py::test_child_that_needs_too_much_memory_fails_alone",
+    "max_index_depth": "walk/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
+    "max_documents": "walk/test_frontier.py::test_no_more_documents_are_read_than_the_limit",
+    "max_site_bytes": "walk/test_frontier.py::test_no_more_bytes_are_read_than_the_limit",
+    "max_proof_hosts": "walk/test_proofs.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
+    "max_robots_redirects": "walk/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
+    "max_redirects": "walk/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
+    "max_crawl_delay_seconds": "walk/test_frontier.py::test_the_longest_crawl_delay_is_a_limit",
+    "connect_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
+    "read_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
+    "document_seconds": "crawl/test_run.py::test_a_document_has_so_many_seconds_of_the_network",
+    "min_bytes_per_second": "crawl/test_run.py::test_a_network_below_the_minimum_rate_is_left",
+    "min_rate_after_seconds": "crawl/test_run.py::test_a_network_below_the_minimum_rate_is_left",
+    "max_wait_seconds": "walk/test_frontier.py::test_a_host_that_asks_for_too_much_patience_is_given_up_aloud",
+    "tries": "walk/test_frontier.py::test_a_document_is_tried_as_often_as_the_limit_says",
+}
+
+
+def test_every_field_has_a_row_here_or_a_test_elsewhere() -> None:
+    fields = {field.name for field in attrs.fields(sr.Limits)}
+    here = {row.field for row in ROWS}
+    assert here | ELSEWHERE.keys() == fields
+    assert not here & ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize("field", ELSEWHERE)
+def test_the_test_elsewhere_is_there(field: str) -> None:
+    path, name = ELSEWHERE[field].split("::")
+    tree = ast.parse((TESTS / path).read_text("utf-8"))
+    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
