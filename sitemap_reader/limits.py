@@ -5,7 +5,11 @@ Protocol limits are only reported (S03, F08); the limits in Limits are enforced.
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
+
+from .errors import UsageError
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -16,6 +20,13 @@ PROTOCOL_MAX_ENTRIES = 50_000
 PROTOCOL_MAX_BYTES = 50 * MIB
 # The schema's type of <loc> ends at 2,048 characters.
 PROTOCOL_MAX_LOC_CHARACTERS = 2_048
+
+
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+}
+_MOST_GZIP_LAYERS = 100  # each is a stage that bytes pass through
 
 
 @attrs.frozen
@@ -59,6 +70,17 @@ class Limits:
     min_rate_after_seconds: float = 30.0  # what a head has, too, beyond connect_seconds and read_seconds
     max_wait_seconds: float = 60.0  # the longest Retry-After that is waited for
     tries: int = 3
+
+    def __attrs_post_init__(self) -> None:
+        """UsageError for what is no number of its kind; a float may be infinite."""
+        for field in attrs.fields(Limits):
+            value: Any = getattr(self, field.name)
+            kinds, words = _KINDS[str(field.type)]
+            is_number = isinstance(value, kinds) and not isinstance(value, bool)
+            if not is_number or not value >= 0:
+                raise UsageError(f"Limits: {field.name} must be {words}, 0 or more, not {value!r}")
+        if self.max_gzip_layers > _MOST_GZIP_LAYERS:
+            raise UsageError(f"Limits: max_gzip_layers must be {_MOST_GZIP_LAYERS} at most")
 
 
 # The options of the command line that set a field.

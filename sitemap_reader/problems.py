@@ -15,6 +15,8 @@ from .limits import advice
 Severity = Literal["error", "warning", "info"]
 
 MAX_RAW_CHARACTERS = 500
+# Of a message, which may name a URL of any length. What to do about it stands at its end.
+MAX_MESSAGE_CHARACTERS = 2_000
 SAMPLES_PER_CODE = 5
 
 
@@ -81,7 +83,7 @@ CATALOGUE: dict[str, Rule] = {
 
 @attrs.frozen
 class Problem:
-    """One fault in one place; `raw` is the text at fault, cut at 500 characters.
+    """One fault in one place; `raw` is the text at fault, cut at 500 characters. A message has 2,000 at most.
 
     >>> print(report("D01", 'lastmod "Mon" is no date', sitemap="https://e.com/blog.xml", line=31))
     D01 https://e.com/blog.xml:31: lastmod "Mon" is no date
@@ -118,6 +120,9 @@ def report(
     """A Problem with the severity that the catalogue gives its code, unless another is given."""
     if raw is not None:
         raw = raw[:MAX_RAW_CHARACTERS]
+    if len(message) > MAX_MESSAGE_CHARACTERS:
+        half = MAX_MESSAGE_CHARACTERS // 2
+        message = f"{message[: half - 1]}…{message[-half:]}"
     return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw)
 
 

@@ -5,6 +5,7 @@ Nothing here configures logging or keeps global state.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
@@ -159,10 +160,11 @@ class SitemapReader:
         `on_item` hears of the problems and the outcomes.
         """
         run = self._run(find_target(target), peek=True, descend=False)
-        async for batch in run.batches():
-            if on_item:
-                for item in batch:
-                    on_item(item)
+        async with aclosing(run.batches()) as batches:
+            async for batch in batches:
+                if on_item:
+                    for item in batch:
+                        on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
     def _reading(

@@ -146,7 +146,7 @@ class AsyncUrlStream(_Told):
                     for record in self._counted(self._take(batch)):
                         yield record
         finally:
-            await batches.aclose()  # type: ignore[attr-defined]
+            await batches.aclose()
             self._end()
         self._raise_verdict()
 
@@ -207,7 +207,7 @@ async def _pump(run: Run, close: Callable[[], Awaitable[None]], put: Callable[[B
             async for batch in batches:
                 await put(batch)
     finally:
-        await batches.aclose()  # type: ignore[attr-defined]
+        await batches.aclose()
         await close()
 
 
@@ -288,19 +288,34 @@ class _Bridge:
 
 
 def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """What `ask` gives, from a loop in a thread of its own, so that a running loop does not matter."""
+    """What `ask` gives, from a loop in a thread of its own, so that a running loop does not matter.
+
+    Who is interrupted while he waits ends it.
+    """
     results: list[Result] = []
     failures: list[BaseException] = []
+    tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def main() -> Result:
+        tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await ask()
 
     def work() -> None:
         try:
-            results.append(asyncio.run(ask()))
+            results.append(asyncio.run(main()))
         except BaseException as error:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="sitemap-reader", daemon=True)
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:
+        for loop, task in tasks:
+            with suppress(RuntimeError):  # the loop has ended by itself
+                loop.call_soon_threadsafe(task.cancel if task else loop.stop)
+        thread.join()
+        raise
     if failures:
         raise failures[0]
     return results[0]

@@ -86,6 +86,7 @@ UNKNOWN_FEED = b"<channel><item>https://example.com/found</item></channel>"
 TEXT = b"https://example.com/1\nhttps://example.com/22\n"
 LINE = "https://example.com/list.txt"
 ENTRY = second(b"<!-- %s -->" % (b"x" * 400))
+COMMENT = b"<!--" + b"x" * 493 + b"-->"
 # In front of the location, so that without it the entry is no use.
 UNCLOSED = b"<url><lastmod>2026-01-01<loc>https://example.com/2</loc></url>\n"
 UNCLOSED_TWICE = b"<url><lastmod>2026-01-01<priority>0.5<loc>https://example.com/2</loc></url>\n"
@@ -123,7 +124,10 @@ ROWS = [
         "max_shared_characters", 300, RSS + item(TITLE, MEDIA % 1, MEDIA % 2) + RSS_TAIL,
         entries=1, says=LEAVES_OUT, complete_over=True,
     ),
-    Row("max_token_bytes", 500, urlset(second(b"<!--" + b"x" * 493 + b"-->"))),
+    Row("max_token_bytes", 500, urlset(second(COMMENT))),
+    Row("max_token_bytes", 500, COMMENT + urlset(second(b"")), entries_over=0),
+    Row("max_token_bytes", 500, urlset(COMMENT, second(b""))),
+    Row("max_token_bytes", 500, urlset(second(b"")) + COMMENT, entries_over=3),
     Row("max_token_bytes", 500, urlset(second(b"<?a " + b"x" * 494 + b"?>"))),
     Row("max_token_bytes", 500, urlset(second(b"<x a='" + b"x" * 491 + b"'/>"))),
     Row("max_token_bytes", 520, urlset(b"<url><loc>https://example.com/" + b"x" * 500 + b"</loc></url>")),
@@ -202,6 +206,23 @@ def test_a_limit_of_one_is_told_in_the_singular() -> None:
     ]
     one = sr.parse(PACKED, url=URL, limits=sr.Limits(max_decoded_bytes=1))
     assert "more than 1 byte decoded: reading stops here" in one.problems[-1].message
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_entries", -1), ("max_entries", 1.5), ("max_entries", float("inf")), ("max_entries", None),
+        ("max_token_bytes", "1M"), ("tries", True), ("read_seconds", float("nan")), ("read_seconds", -0.1),
+        ("max_gzip_layers", 101),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_a_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
+    with pytest.raises(sr.UsageError, match=f"Limits: {field} must be"):
+        sr.Limits(**{field: value})
+
+
+def test_a_time_without_end_is_a_limit() -> None:
+    assert sr.Limits(read_seconds=float("inf"), connect_seconds=5).connect_seconds == 5
 
 
 # What a site and a request are allowed, and what feedparser's process is: tested where it is played.

@@ -732,3 +732,27 @@ def test_one_recording_takes_in_several_targets(tmp_path, site_server) -> None:
             assert len(list(urls)) == 1
     with sr.urls(tmp_path / "both") as urls:
         assert {url.loc for url in urls} == {f"{one.url}/page", f"{two.url}/page"}
+
+
+def test_a_reader_on_a_second_loop_is_told_what_to_do(site_server: Callable[..., Any]) -> None:
+    site = site_server({"/s.xml": (200, {}, b"<urlset><url><loc>/a</loc></url></urlset>")})
+    reader = sr.SitemapReader(allow_private=True)
+
+    async def count() -> int:
+        return len([record async for record in reader.urls(f"{site.url}/s.xml")])
+
+    async def count_and_close() -> int:
+        try:
+            return await count()
+        finally:
+            await reader.close()
+
+    async def first() -> None:
+        assert await count() == 1
+        thread = asyncio.to_thread(asyncio.run, count())
+        with pytest.raises(sr.UsageError, match="make one for each loop"):
+            await thread
+        await reader.close()
+        assert await count_and_close() == 1
+
+    asyncio.run(first())

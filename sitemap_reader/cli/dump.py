@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,7 @@ class _Dump:
         with self.interrupts.held(), urls(target, on_item=hear, on_wait=self._wait, **self.reading) as stream:
             self.outputs.begin()
             try:
-                for record in islice(stream, left):
+                for record in islice(stream, left and min(left, sys.maxsize)):
                     write(json_line(record, site=site))
                     self.interrupts.check()
             finally:

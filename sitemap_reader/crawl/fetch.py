@@ -6,6 +6,8 @@ One request: never follows a redirect, tries again, unpacks a body, keeps a cook
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
 import socket
 from contextlib import asynccontextmanager
@@ -89,6 +91,7 @@ class AiohttpFetcher:
         self._proxy = proxy
         self._session = session
         self._owns_session = session is None
+        self._loop: asyncio.AbstractEventLoop | None = None  # of our own session
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,9 +128,11 @@ class AiohttpFetcher:
         from yarl import URL
 
         seconds = aiohttp.ClientTimeout(
-            total=None, connect=self._limits.connect_seconds, sock_read=self._limits.read_seconds
+            total=None, connect=_finite(self._limits.connect_seconds), sock_read=_finite(self._limits.read_seconds)
         )
         session = self._session or self._open_session()
+        if self._owns_session and self._loop is not asyncio.get_running_loop():
+            raise UsageError("a reader belongs to the event loop that it was first used on: make one for each loop")
         sent = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
         sent.update(self._headers)  # names in any case replace those above
         sent.update(headers)
@@ -148,6 +153,7 @@ class AiohttpFetcher:
 
         # Through a proxy every connect goes to the proxy itself, whose address the user chose.
         connector = guarded_connector(allow_private=self._allow_private or self._proxy is not None)
+        self._loop = asyncio.get_running_loop()
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -276,6 +282,10 @@ def _is_guarded(session: aiohttp.ClientSession) -> bool:
 def _is_localhost(host: str) -> bool:
     # RFC 6761 6.3: the name and all below it are loopback, whatever a resolver says.
     return f".{host.lower().rstrip('.')}".endswith(".localhost")
+
+
+def _finite(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None  # aiohttp's word for no limit
 
 
 def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:

@@ -22,7 +22,7 @@ from .patience import Patience
 from .reading import Batch, Reading
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from ..limits import Limits
     from ..read.fallback import FallbackLinks, FeedFallback
@@ -65,7 +65,7 @@ class Run:
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    async def batches(self) -> AsyncGenerator[Batch, None]:
         """What the walk gives, as it comes. Leaving early cancels every request."""
         driver = asyncio.create_task(self._drive())
         try:

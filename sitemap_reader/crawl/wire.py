@@ -31,10 +31,13 @@ class Handler(ResponseHandler):
     tells nobody who is reading the body already: they would wait for ever.
     """
 
+    _last = b""  # of what came before: the empty line that ends a head may have begun there
+
     def data_received(self, data: bytes) -> None:
         """What arrived from the socket, in pieces."""
         for piece in self._pieces(data):
             super().data_received(piece)
+        self._last = (self._last + data[-len(_HEAD_END) :])[1 - len(_HEAD_END) :]
         fault, body = self.exception(), self._payload
         if fault is not None and body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(BodyFault(str(getattr(fault, "message", fault))), fault)
@@ -42,12 +45,18 @@ class Handler(ResponseHandler):
     def _pieces(self, data: bytes) -> Iterator[bytes]:
         """Each head alone, and then the rest; decided as the pieces are taken in."""
         start = 0
-        while self._awaits_head and (end := data.find(_HEAD_END, start)) >= 0:
-            end += len(_HEAD_END)
+        while self._awaits_head and (end := self._head_end(data, start)) is not None:
             yield data[start:end]
             start = end
         if start < len(data) or not data:
             yield data[start:]
+
+    def _head_end(self, data: bytes, start: int) -> int | None:
+        """Behind the next empty line."""
+        last = b"" if start else self._last
+        begun = (last + data[: len(_HEAD_END) - 1]).find(_HEAD_END)
+        end = data.find(_HEAD_END, start) if begun < 0 else begun - len(last)
+        return None if begun < 0 and end < 0 else end + len(_HEAD_END)
 
     @property
     def _awaits_head(self) -> bool:

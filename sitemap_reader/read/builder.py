@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..problems import Problem, over_limit, report
-from .faults import Misplaced, Stop
-from .landmarks import end_tag, names_location, tag_name
-from .mending import CONTROLS_BACK
+from .controls import controls_back, put_controls_back
+from .faults import Misplaced, Stop, TooLong
+from .landmarks import declared_prefixes, end_tag, names_location, tag_name
 from .namespaces import clark
 from .tree import XML_BASE, Element, Entry, Vocabulary, attribute, is_core
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
 
     from ..limits import Limits
+    from .pending import Pending
 
 
 @attrs.define
@@ -48,8 +49,7 @@ class Builder:
         self,
         limits: Limits,
         open_root: Callable[[str, str], Vocabulary],
-        written_at: Callable[[int], bytes],
-        written_before: Callable[[int], bytes],
+        pending: Pending,
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
         self.out: list[Entry | Problem] = []
@@ -58,8 +58,7 @@ class Builder:
         self.root_seen = False
         self._limits = limits
         self._open_root = open_root
-        self._written_at = written_at
-        self._written_before = written_before
+        self._pending = pending
         self._mends_of = mends_of
         self._vocabulary = Vocabulary({}, "", frozenset(), "")
         self.lost_location = False  # an entry that was mended or cut lacks one, perhaps for that reason
@@ -100,6 +99,11 @@ class Builder:
         """
         return self._take_open(index, ends)
 
+    @property
+    def declared(self) -> set[str]:
+        """The prefixes that the open elements outside entries declare."""
+        return {prefix for ancestor in self._ancestors for prefix in declared_prefixes(ancestor.written)}
+
     def declare(self, declaration: bytes) -> None:
         """From the next head() on the root element has this attribute too."""
         if self._root:
@@ -115,8 +119,11 @@ class Builder:
             self._bases = _bases(self._ancestors)
         return b"".join(ancestor.written for ancestor in self._ancestors)
 
-    def attach(self, parser: XMLParserType, start_index: int, line_offset: int) -> None:
-        """Hears `parser`, which stands at `start_index` inside head(); `line_offset` is added to its lines."""
+    def attach(self, parser: XMLParserType, counted_from: int, line_offset: int) -> None:
+        """Hears `parser`, which stands inside head(): the bytes of what comes next count from there in its count.
+
+        `line_offset` is added to its lines.
+        """
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
@@ -129,7 +136,7 @@ class Builder:
         elements = 0  # how many have begun in it
         text: list[str] = []  # what was read since it began
         entry_text: list[str] = []  # the same, once it has ended: its elements share it
-        settled = start_index
+        settled = counted_from
         quoted: list[Problem] = []  # what is said of CDATA sections in it
         section = 0  # where the last CDATA section began in the text
         self.last_event = None
@@ -178,7 +185,7 @@ class Builder:
             element = stack.pop()
             element.end = len(text)
             # No text has more characters than bytes.
-            if parser.CurrentByteIndex - settled > max_text and sum(map(len, text[element.mark :])) > max_text:
+            if parser.CurrentByteIndex - settled > max_text and own_characters(element) > max_text:
                 raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
             if stack:
                 stack[-1].children.append(element)
@@ -186,7 +193,7 @@ class Builder:
                 entry_text.extend(text)
                 settle()
                 if not entry.children:
-                    self.last_event_is_tag = bool(entry.text) or self._written_before(settled) != b"/>"
+                    self.last_event_is_tag = bool(entry.text) or self._pending.written_before(settled) != b"/>"
                 self.behind_entry = True
                 entry.problems = self._mends_of(settled, entry.line)
                 if entry.problems:
@@ -194,6 +201,12 @@ class Builder:
                     self.lost_location = self.lost_location or not any(map(locates, entry.children))
                 take_quoted(entry)
                 out.append(entry)
+
+        def own_characters(element: Element) -> int:
+            """How long its text is, without that of its children, each of which has a limit of its own."""
+            starts = [element.mark, *(child.end for child in element.children)]
+            ends = [*(child.mark for child in element.children), element.end]
+            return sum(sum(map(len, text[start:end])) for start, end in zip(starts, ends, strict=True) if start < end)
 
         def locates(child: Element) -> bool:
             """RSS has items with nothing but a guid."""
@@ -203,12 +216,15 @@ class Builder:
             return child.tag == vocabulary.location and bool(child.text.strip() or child.get("href"))
 
         def take_open(index: int, ends: bool) -> Entry | None:
+            parser.CharacterDataHandler = text.append  # at an error, pyexpat holds text back until this is set
             if ends and len(stack) > 1:
                 last = stack.pop()
                 last.end = len(text)
                 stack[-1].children.append(last)
+            if not stack or entry is None:
+                return None
             entry_text[:] = text
-            if not stack or entry is None or not any(is_location(child) for child in entry.children):
+            if not any(is_location(child) for child in entry.children):
                 return None
             self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
             entry.end = len(text)
@@ -230,7 +246,7 @@ class Builder:
                 raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
             settle()
             room -= 1
-            ancestor = Ancestor(self._written_at(settled), attribute(attributes, XML_BASE))
+            ancestor = Ancestor(self._pending.written_at(settled), attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
             self._bases = _bases(ancestors)
             if vocabulary.loose_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
@@ -238,8 +254,8 @@ class Builder:
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
             if not self.root_seen:
                 namespace, _, local = name.rpartition("}")
-                self._root, self.root_seen = ancestor, True
                 vocabulary = self._vocabulary = self._open_root(namespace, local)
+                self._root, self.root_seen = ancestor, True
                 vocabulary.note = note
                 entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
 
@@ -247,7 +263,7 @@ class Builder:
             nonlocal settled
             index = parser.CurrentByteIndex
             if index - settled > max_entry:
-                raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in one entry", line()))
+                raise TooLong
             settled = self.last_event = index
             self.last_event_is_tag = True
             self.behind_entry = False
@@ -289,11 +305,11 @@ class Builder:
 
 def _put_controls_back(entry: Entry) -> None:
     """Gives a mended entry the control characters that expat was not shown."""
-    entry.pieces[:] = [piece.translate(CONTROLS_BACK) for piece in entry.pieces]
+    put_controls_back(entry.pieces)
     elements: list[Element] = [entry]
     while elements:
         element = elements.pop()
-        element.attributes = [part.translate(CONTROLS_BACK) for part in element.attributes]
+        element.attributes = [*map(controls_back, element.attributes)]
         elements += element.children
 
 

@@ -225,9 +225,10 @@ class SitemapParser:
             yield self._noted(report("S08", f"{counted(len(skipped), 'bytes')} {verb} before the document", line=1))
         if verdict.kind in _REFUSALS:
             self._format = Format.HTML if verdict.kind == "html" else None
+            # What broke off, or could not be decoded, is not empty: that fault says what it is.
+            is_told = verdict.kind != "empty" or (self._complete and self._decoder.complete)
             self._over, self._complete = True, False
-            # What nothing could be decoded of is not empty: the decoder's fault says what it is.
-            if verdict.kind != "empty" or self._decoder.complete:
+            if is_told:
                 yield self._noted(_REFUSALS[verdict.kind]())
             return
         reader: Reader

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..problems import Problem, Severity, report
-from .mending import CONTROLS_BACK
+from .controls import controls_back
 from .tokens import blank, shown
 
 if TYPE_CHECKING:
@@ -69,5 +69,5 @@ class Edits:
         """Anything else, with words of its own."""
         severity: Severity = "warning" if sure else "error"
         message = what if sure else f"{what}; more may be lost"
-        written = raw.decode("utf-8", "ignore").translate(CONTROLS_BACK) or None
+        written = controls_back(raw.decode("utf-8", "ignore")) or None
         self._edits.append(Edit(start, stop, text, report(code, message, severity=severity, raw=written)))

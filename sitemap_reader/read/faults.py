@@ -38,6 +38,10 @@ class Stop(Exception):
         self.problem = problem
 
 
+class TooLong(Exception):
+    """Raised in a handler: more bytes than max_entry_bytes have passed, and no entry has ended."""
+
+
 @attrs.define
 class Fault:
     """What stopped expat: an offset of the pending bytes, the line, and what to call it.

@@ -8,7 +8,7 @@ import attrs
 
 # A name as written, prefix and all; no tag has another.
 NAME = rb"[A-Za-z_\x80-\xff][\w.:\x80-\xff-]*+"
-_PREFIX = re.compile(rb"[<\s/](?P<prefix>[A-Za-z_][\w.-]*):[\w.-]+(?=[\s/>=])")
+_ATTRIBUTE = re.compile(rb"""\s(%s)\s*=\s*(?:"[^"]*"|'[^']*')""" % NAME)
 
 
 def local(name: bytes) -> bytes:
@@ -21,15 +21,22 @@ def names_location(name: bytes) -> bool:
     return local(name).endswith((b"loc", b"link", b"guid"))
 
 
-def unbound_prefixes(data: bytes | bytearray, position: int) -> list[str]:
-    """The prefixes of the tag at `position` that nothing before its end declares."""
-    end = tag_end(data, position)
-    used = dict.fromkeys(match.group("prefix") for match in _PREFIX.finditer(data, position, end))
-    return [
-        prefix.decode()
-        for prefix in used
-        if prefix not in (b"xml", b"xmlns") and data.find(b"xmlns:" + prefix, 0, end) < 0
-    ]
+def unbound_prefixes(data: bytes | bytearray, position: int) -> set[str]:
+    """The prefixes of the tag at `position`, which is well-formed by itself, that it does not declare."""
+    tag = data[position : tag_end(data, position)]
+    names = [tag_name(tag, 0), *_attribute_names(tag)]
+    used = {name.partition(b":")[0].decode() for name in names if b":" in name}
+    return used - declared_prefixes(tag) - {"xml", "xmlns"}
+
+
+def declared_prefixes(tag: bytes | bytearray) -> set[str]:
+    """The prefixes that a tag declares."""
+    parts = (name.partition(b":") for name in _attribute_names(tag))
+    return {own.decode() for prefix, _, own in parts if prefix == b"xmlns" and own}
+
+
+def _attribute_names(tag: bytes | bytearray) -> list[bytes]:
+    return [match.group(1) for match in _ATTRIBUTE.finditer(tag)]
 
 
 _LANDMARK = re.compile(
@@ -52,27 +59,35 @@ _TAG_START_BYTES = 64
 class Landmark:
     """Where reading can go on: at an entry, or at the end of an element around (`found`); None: not in sight.
 
-    Up to `searched` all was looked through, and on the way a location was passed or not.
+    Up to `searched` all was looked through, and on the way a location was passed or not. `is_aside`: there something
+    begins, a comment or the like, that has not ended, or is too long.
     """
 
     found: int | None
     searched: int
     passed_location: bool = False
+    is_aside: bool = False
 
 
 def next_landmark(
-    data: bytes | bytearray, start: int, stop: int | None = None, *, ends: bool, location: bytes = b""
+    data: bytes | bytearray,
+    start: int,
+    stop: int | None = None,
+    *,
+    ends: bool,
+    location: bytes = b"",
+    longest: int | None = None,
 ) -> Landmark:
     """The next entry from `start` up to `stop`, or with `ends` the end of what is around; comments, CDATA stepped over.
 
-    `location` is the name of the field whose passing matters.
+    `location` is the name of the field whose passing matters. What is longer than `longest` bytes is not stepped over.
     """
     passed, behind = False, start
     for match in _LANDMARK.finditer(data, start, len(data) if stop is None else stop):
         if match.lastgroup == "entry" or (ends and match.lastgroup == "end"):
             return Landmark(match.start(), match.start(), passed)
-        if match.lastgroup == "open":
-            return Landmark(None, match.start(), passed)
+        if match.lastgroup == "open" or (longest and match.end() - match.start() > longest):
+            return Landmark(None, match.start(), passed, is_aside=True)
         passed = passed or match.group("field") == location
         behind = match.end()
     return Landmark(None, max(behind, len(data) - _TAG_START_BYTES), passed)

@@ -14,12 +14,12 @@ from defusedxml.common import DefusedXmlException
 
 from ..problems import Problem, over_limit, report
 from .builder import Builder
-from .edits import Edit
-from .faults import Fault, Misplaced, Stop
+from .faults import Fault, Misplaced, Stop, TooLong
 from .guard import BareDoctype, forget, guarded_parser
-from .landmarks import end_tag, next_landmark, tag_end, tag_name, unbound_prefixes
+from .landmarks import end_tag, next_landmark, tag_end, tag_name
 from .mending import Mender
 from .pending import Pending
+from .prefixes import Prefixes
 from .repair import Straightener
 from .tokens import blank_doctype
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..limits import Limits
+    from .edits import Edit
     from .tree import Entry, Vocabulary
 
 _UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
@@ -46,8 +47,6 @@ _UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SEC
 _MAX_PARSER_BYTES = 2 * 1024 * 1024
 # A token that is shorter may be looked through again and again.
 _SHORT_TOKEN_BYTES = 4096
-# A chunk is mended as a whole: the mends of so many entries may wait for the end of theirs.
-_ENTRIES_AT_ONCE = 10
 # What may have begun and not ended when the bytes do.
 _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
 
@@ -66,16 +65,17 @@ class Markup:
         self._pending = Pending(line)
         self._withheld = bytearray()  # what expat has not been shown yet
         self._token = 0  # where, in its count, the token begins that has not ended
+        self._counted = 0  # how many bytes before the pending ones count for max_entry_bytes: the last tag's
         self._mender: Mender | None = None
         self._straightener: Straightener | None = None  # while it waits for the rest of its entry
         self._fault: Fault | None = None  # the one that it is there for
         self._wake_bytes = 0  # how much has to be pending before it pays to look again
         self._reached = -1  # up to where all bytes were set straight, in the mender's count
         self._edits_left = limits.max_repairs
-        self._prefixes: set[str] = set()  # those that were declared for the document
+        self._prefixes = Prefixes(limits.max_prefixes)
         self._skipping = False
         self._behind_root = False  # skipping what stands behind the end of the root element
-        self._builder = Builder(limits, open_root, self._written_at, self._written_before, self._mends_of)
+        self._builder = Builder(limits, open_root, self._pending, self._mends_of)
         self._expat = self._new_expat(b"")
 
     def feed(self, data: bytes) -> list[Entry | Problem]:
@@ -113,7 +113,8 @@ class Markup:
 
     def _look_again(self, *, final: bool) -> bytes | None:
         """For the end of what is waited for; only when there is a good part more, so that time stays linear."""
-        if len(self._pending) < min(self._wake_bytes, self._limits.max_entry_bytes) and not final:
+        longest = self._limits.max_entry_bytes + self._limits.max_token_bytes
+        if len(self._pending) < min(self._wake_bytes, longest) and not final:
             return None
         rest = self._skip(0, final=final) if self._skipping else self._straighten(final=final)
         self._wake_bytes = len(self._pending) * 5 // 4 if rest is None else 0
@@ -126,7 +127,7 @@ class Markup:
         parser = guarded_parser(head)
         self._pending.rebase(len(head))
         self._token = len(head)
-        self._builder.attach(parser, len(head), self._pending.line - 1)
+        self._builder.attach(parser, len(head) - self._counted, self._pending.line - 1)
         return parser
 
     def _parse(self, data: bytes, *, final: bool) -> None:
@@ -151,13 +152,17 @@ class Markup:
                 self._take_withheld()
                 blanked = blank_doctype(bytes(self._pending.data))
                 if blanked == self._pending.data:
-                    return self._stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
+                    problem = report("S09", "the DOCTYPE cannot be told from the rest: refused")
+                    return self._stop(problem, self._expat.CurrentByteIndex)
                 self._pending.data[:] = blanked
                 rest = self._restart()
+            except TooLong:
+                return self._stop_too_long()
             except Stop as stop:
-                return self._stop(stop.problem)
+                return self._stop(stop.problem, self._expat.CurrentByteIndex)
             except DefusedXmlException:
-                return self._stop(report("S09", "the DTD declares entities: the document is refused"))
+                problem = report("S09", "the DTD declares entities: the document is refused")
+                return self._stop(problem, self._expat.CurrentByteIndex)
 
     def _renewed(self) -> bytes:
         """A parser forgets no name and no prefix of the document: after some time another one takes its place."""
@@ -188,8 +193,7 @@ class Markup:
             if self._builder.in_section and self._mender is None and self._pending.end - section >= limit:
                 raise Misplaced("a CDATA section does not end", section)
             if self._pending.end - self._token >= limit:
-                line = self._pending.line_at(self._pending.offset(self._token))
-                raise Stop(over_limit("max_token_bytes", limit, "bytes in one comment, tag or other token", line))
+                return self._stop_token(self._token)
 
     def _take_withheld(self) -> None:
         """After a fault: recovery looks at all bytes."""
@@ -208,26 +212,34 @@ class Markup:
         if event is not None:
             end = self._pending.offset(event)
             self._pending.drop(tag_end(self._pending.data, end) if self._builder.last_event_is_tag else end)
+            self._counted = self._pending.base - event
             self._builder.last_event = None
 
     def _trim(self) -> None:
         self._settle()
+        if not (self._skipping or self._straightener or self.stopped) and self._is_too_long(self._token):
+            self._stop_too_long()
+
+    def _is_too_long(self, index: int) -> bool:
+        """Whether what has not ended by this index of expat's count has more bytes than an entry may have."""
+        return self._counted + self._pending.offset(index) > self._limits.max_entry_bytes
+
+    def _stop_too_long(self) -> None:
+        """Wherever that was noticed, all up to the limit is told, and no more."""
+        self._settle()
         limit = self._limits.max_entry_bytes
-        held = len(self._pending) + len(self._withheld) + (self._mender.held_bytes if self._mender else 0)
-        if held > limit and not self.stopped:
-            self._stop(over_limit("max_entry_bytes", limit, "bytes in one entry", self._pending.line))
+        problem = over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self._pending.line)
+        self._stop(problem, self._pending.base - self._counted + limit)
 
-    def _written_at(self, index: int) -> bytes:
-        """The tag that begins at `index` of expat's count, as written, on one line."""
-        data, start = self._pending.data, self._pending.offset(index)
-        return bytes(data[start : tag_end(data, start)]).replace(b"\n", b" ")
+    def _stop_token(self, index: int) -> None:
+        limit, line = self._limits.max_token_bytes, self._pending.line_at(self._pending.offset(index))
+        self._stop(over_limit("max_token_bytes", limit, "bytes in one comment, tag or other token", line), index)
 
-    def _written_before(self, index: int) -> bytes:
-        """The two bytes before `index` of expat's count."""
-        offset = self._pending.offset(index)
-        return bytes(self._pending.data[max(0, offset - 2) : offset])
-
-    def _stop(self, problem: Problem) -> None:
+    def _stop(self, problem: Problem, index: int) -> None:
+        """Reading ends at this index of expat's count: of no interest is what was mended behind it, or for nothing."""
+        if self._builder.root_seen:
+            self._release_mends(self._pending.offset(index))
+        self._mender = None
         self._builder.out.append(problem)
         self.complete = False
         self.stopped = True
@@ -244,6 +256,9 @@ class Markup:
 
     def _recover(self, fault: Fault, *, final: bool) -> bytes | None:
         """The bytes to go on with after a fault; None where there are none yet."""
+        if self._is_too_long(self._pending.base + fault.position):
+            self._stop_too_long()
+            return None
         if self._builder.is_over:
             what = "there is more behind the end of the root element"
             self._release_mends(fault.position)
@@ -258,8 +273,9 @@ class Markup:
         if ended_early:
             self._cut_short(fault)
             return None
-        if fault.code == _UNBOUND_PREFIX and (bound := self._bind(fault)) is not None:
-            return bound
+        is_unbound = fault.code == _UNBOUND_PREFIX
+        if is_unbound and (edits := self._prefixes.declare(self._pending.data, fault, self._builder)):
+            return self._carry_out(edits)
         if fault.position < self._pending.straight:  # it was set straight before, and that was not enough
             return self._lose(fault, 0, final=final)
         self._fault, self._straightener = fault, self._straightener_for(fault)
@@ -291,34 +307,10 @@ class Markup:
     def _mend(self, *, final: bool) -> bytes:
         """The first fault: from the last complete entry on, every byte goes through the mender."""
         self._pending.begin_mending()
-        self._mender = self._new_mender()
+        limits = self._limits
+        self._mender = Mender(self._pending.line, limits.max_entry_problems, limits.max_token_bytes)
         self._pending.data[:] = self._mender.feed(bytes(self._pending.data), final=final)
         return self._restart()
-
-    def _new_mender(self) -> Mender:
-        limits = self._limits
-        return Mender(self._pending.line, _ENTRIES_AT_ONCE * limits.max_entry_problems, limits.max_token_bytes)
-
-    def _bind(self, fault: Fault) -> bytes | None:
-        """Declares the prefixes of the tag at fault, for all that follows; None where that is no help."""
-        prefixes = set(unbound_prefixes(self._pending.data, fault.position)) - self._prefixes
-        if not prefixes:
-            return None
-        if len(self._prefixes) + len(prefixes) > self._limits.max_prefixes:
-            fault.limit = "max_prefixes"
-            return None
-        self._prefixes |= prefixes
-        edits = []
-        for prefix in sorted(prefixes):
-            namespace = self._builder.prefixes.get(prefix) or f"urn:unbound:{prefix}"
-            attribute = f' xmlns:{prefix}="{namespace}"'.encode()
-            message = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
-            problem = report("S01", message, severity="warning")
-            place = fault.position + 1 + len(tag_name(self._pending.data, fault.position))
-            edits.append(Edit(place, place, b"" if self._builder.root_seen else attribute, problem))
-            if self._builder.root_seen:
-                self._builder.declare(attribute)
-        return self._carry_out(edits)
 
     def _straightener_for(self, fault: Fault) -> Straightener:
         names, room = self._builder.names, min(self._limits.max_entry_repairs, self._edits_left)
@@ -337,7 +329,15 @@ class Markup:
         straightener, fault = self._straightener, self._fault
         if straightener is None or fault is None:
             return None
-        if not straightener.go_on(self._pending.data):
+        is_ready, base = straightener.go_on(self._pending.data), self._pending.base
+        reached = base + (straightener.end or 0 if is_ready else straightener.at)
+        if not is_ready:  # what has not ended has no more bytes than a token may have
+            reached = max(reached, self._pending.end - self._limits.max_token_bytes)
+        if self._is_too_long(reached):
+            self._straightener = None
+            self._stop_too_long()
+            return None
+        if not is_ready:
             if final:
                 self._cut_short(fault)
             return None
@@ -347,7 +347,7 @@ class Markup:
             few = self._edits_left < self._limits.max_entry_repairs
             fault.limit = "max_repairs" if few else "max_entry_repairs"
         # Where nothing behind the fault is settled, the same fault would come again.
-        reached = self._pending.mended(self._pending.base + end)
+        reached = self._pending.mended(reached)
         # Each time it has to get further than before, or it might go on for ever.
         if straightener.hopeless or not straightener.edits or reached <= self._reached:
             return self._lose(fault, end, is_void=straightener.is_void, final=final)
@@ -359,13 +359,14 @@ class Markup:
         mends = self._pending.carry_out(edits, end)
         self._edits_left -= len(edits)
         if self._mender:
-            self._mender.add(mends)
+            self._mender.mends.join(mends)
         return self._restart()
 
     def _lose(self, fault: Fault, end: int, *, is_void: bool = False, final: bool) -> bytes | None:
         """Gives up what is left of the entry at fault, up to `end` at least; if `is_void` all of it."""
         if not self._builder.root_seen:
-            self._stop(report("S01", f"{fault.what}, before the root element", line=fault.line))
+            problem = report("S01", f"{fault.what}, before the root element", line=fault.line)
+            self._stop(problem, self._pending.base + fault.position)
             return None
         problem = fault.lost
         if is_void:
@@ -384,16 +385,20 @@ class Markup:
         location = self._builder.location
         if self._behind_root and location.endswith(b"link"):  # HTML's
             location = b""
-        landmark = next_landmark(self._pending.data, start, ends=not self._behind_root, location=location)
+        longest, ends = self._limits.max_token_bytes, not self._behind_root
+        landmark = next_landmark(self._pending.data, start, ends=ends, location=location, longest=longest)
         if landmark.passed_location:
             self.complete = False
         self._skipping = landmark.found is None
         if landmark.found is None:
             self._pending.drop(min(landmark.searched, len(self._pending)))
+            if landmark.is_aside and len(self._pending) > longest:
+                self._stop_token(self._pending.base)
+                return None
             self.stopped = final
             self.complete = self.complete and (self._behind_root or not final)
             return None
-        self._behind_root = False
+        self._behind_root, self._counted = False, 0
         self._pending.drop(landmark.found)
         return self._restart()
 
@@ -411,6 +416,6 @@ class Markup:
             self._builder.out += self._taken(self._mender, until)
 
     def _taken(self, mender: Mender, until: int | None) -> list[Problem]:
-        mends = mender.taken(until)
+        mends = mender.mends.taken(until)
         self.complete = self.complete and all(mend.severity != "error" for mend in mends)
         return mends

@@ -7,15 +7,15 @@ its Problem. Nothing that is text is ever dropped: what has no sure reading stay
 from __future__ import annotations
 
 import re
-from collections import deque
 from html.entities import html5
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 
 from ..problems import Problem, Severity, report
+from .controls import CONTROL, needs_stand_in, stand_in
 from .landmarks import names_location
+from .mends import Mend, Mends
 from .tokens import character_number
 
 if TYPE_CHECKING:
@@ -30,22 +30,19 @@ _FAULT = rb"""
           | (?P<name> [A-Za-z][A-Za-z0-9]{0,31} ) ;
           )?                                                        # neither: a bare ampersand
     """
-# XML 1.0 2.2: no document may hold these, not even as `&#1;`. They are rare, and looking for them takes time.
-_CONTROLS = rb"[\x00-\x08\x0b\x0c\x0e-\x1f] | \xef\xbf[\xbe\xbf]"
+# They are rare, and looking for them takes time. Where there is one, there often are very many.
+_CONTROLS = b"(?: " + CONTROL + b" )+"
 _CONTROL = re.compile(_CONTROLS, re.VERBOSE)
 _REFERENCE = re.compile(_FAULT, re.VERBOSE)
 _REFERENCE_OR_CONTROL = re.compile(_FAULT + rb"| (?P<control> " + _CONTROLS + rb" )", re.VERBOSE)
 _ASIDES = {"comment": b"-->", "section": b"]]>", "instruction": b"?>"}
 
-# What stands for them while expat reads: code points that Unicode keeps free of text (23.7).
-_STAND_INS = {number: 0xFDD0 + number for number in range(0x20) if number not in (0x9, 0xA, 0xD)}
-_STAND_INS |= {number: 0x10000 + number for number in (0xFFFE, 0xFFFF)}
-CONTROLS_BACK = {stand_in: number for number, stand_in in _STAND_INS.items()}
-
 # What a chunk may end in without it being clear yet what it is.
-_UNCLEAR_END = re.compile(rb"(?:&[#A-Za-z0-9]{0,33}|<!?[-\[A-Za-z\s]{0,10}|\xef\xbf?)\Z")
+_UNCLEAR_END = re.compile(rb"(?:&[#A-Za-z0-9]{0,33}|<!?[-\[A-Za-z\s]{0,10}|\xef[\xb7\xbf]?)\Z")
 _UNCLEAR_BYTES = 40
 _SNIPPET_BYTES = 80
+# How many mends are made at once: only of one entry may more be waiting to be told.
+_MENDS_AT_ONCE = 4_000
 # How much is mended at once, so that not too many mends wait: where a section ends may become clear for many.
 _WINDOW_BYTES = 65_536
 # What a section does not hold: in a location markup, in a text the tags of entries.
@@ -60,27 +57,21 @@ _NOTHING = re.compile(rb"(?!)")
 _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 
 
-@attrs.frozen
-class Mend:
-    """One mended place: where it ends in the mended bytes, and what to report."""
-
-    end: int
-    problem: Problem
-
-
 class Mender:
-    """Filters a stream that begins on `line`: feed() gives the mended bytes, taken() what was mended.
+    """Filters a stream that begins on `line`: feed() gives the mended bytes, `mends` what was mended.
 
-    `max_noted` mends may wait for their entry to end, each with its Problem; the rest is counted. No CDATA section has
-    more than `max_section_bytes`.
+    Of these no more than `max_told` are told at once. No CDATA section has more than `max_aside_bytes`, and for no end
+    of a comment or an instruction is waited any longer.
     """
 
-    def __init__(self, line: int, max_noted: int, max_section_bytes: int) -> None:
-        self._max_noted = max_noted
-        self._max_section_bytes = max_section_bytes
-        self._mends: deque[Mend] = deque()
-        self._unnoted = 0
-        self._unnoted_severity: Severity = "warning"
+    def __init__(self, line: int, max_told: int, max_aside_bytes: int) -> None:
+        self._max_aside_bytes = max_aside_bytes
+        self.mends = Mends(max_told)
+        self._room = 0  # for mends of one call of feed()
+        self._only_counts = False  # this call
+        self._last: Mend | None = None
+        self._controls = 0  # how many control characters there are in the run that ends at
+        self._controls_end = -1  # this offset of the mended bytes
         self._offset = 0
         self._line = line
         self._held = bytearray()
@@ -96,32 +87,15 @@ class Mender:
         """How much waits for the end of a comment or a CDATA section."""
         return 0 if self.is_behind else len(self._held)
 
-    def add(self, mends: list[Mend]) -> None:
-        """Joins repairs of the structure, at offsets of the mended bytes. Most of what waits stands behind them."""
-        last = max(mend.end for mend in mends)
-        before: list[Mend] = []
-        while self._mends and self._mends[0].end <= last:
-            before.append(self._mends.popleft())
-        self._mends.extendleft(reversed(sorted((*before, *mends), key=attrgetter("end"))))
-
-    def taken(self, until: int | None) -> list[Problem]:
-        """Takes out what was mended up to the offset `until` of the mended bytes; None: all."""
-        taken = []
-        while self._mends and (until is None or self._mends[0].end <= until):
-            taken.append(self._mends.popleft().problem)
-        if self._unnoted and not self._mends:
-            what = f"{self._unnoted:,} more places were mended; raise max_entry_problems to be told of each"
-            taken.append(report("S01", what, severity=self._unnoted_severity, line=self._line))
-            self._unnoted, self._unnoted_severity = 0, "warning"
-        return taken
-
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
         """The mended bytes, as far as it is clear by now what they are: `is_behind` where there are more at once."""
         self._held += data
         self.is_behind = False
         if len(self._held) < self._wake_bytes and not final:
             return b""
-        data, self._wake_bytes = bytes(self._held), 0
+        data, self._wake_bytes, self._room = bytes(self._held), 0, _MENDS_AT_ONCE
+        self.mends.condense()
+        self._only_counts = self.mends.is_full and not _ENTRY_TAG.search(data, 0, _WINDOW_BYTES)
         end = len(data)
         if not final and (unclear := _UNCLEAR_END.search(data, max(0, end - _UNCLEAR_BYTES))):
             end = unclear.start()
@@ -135,7 +109,7 @@ class Mender:
         fault = _REFERENCE_OR_CONTROL if _CONTROL.search(data) else _REFERENCE
         given = at = 0  # what is out already, and where to look on
         while match := fault.search(data, at):
-            if at > _WINDOW_BYTES:
+            if at > _WINDOW_BYTES or not self._room or (self._only_counts and match.end() > _WINDOW_BYTES):
                 yield self._pass(data[given:at])
                 self._waiting, self.is_behind = at, True
                 return
@@ -143,7 +117,7 @@ class Mender:
             if match.lastgroup in _ASIDES:
                 yield self._pass(data[given:start])
                 given, end = start, self._aside_end(data, match, final=final)
-                if end is None and not final:
+                if end is None and not final and len(data) - start <= self._max_aside_bytes:
                     # The rest waits until the comment, CDATA section or instruction has ended.
                     self._waiting = start
                     self._wake_bytes = (len(self._held) - start) * 5 // 4 + 1
@@ -153,7 +127,8 @@ class Mender:
             else:
                 change = _character_mend(match)
             if change is not None:
-                yield self._pass(data[given:start])
+                if given < start:
+                    yield self._pass(data[given:start])
                 yield self._changed(data[start:at], change)
                 given = at
         yield self._pass(data[given:])
@@ -174,7 +149,7 @@ class Mender:
         """
         end = self._next_section_end(data, opening.end())
         behind = None if end < 0 else end + len(b"]]>")
-        latest = opening.start() + self._max_section_bytes
+        latest = opening.start() + self._max_aside_bytes
         if end < 0 and len(data) <= latest and not final:
             return None
         tag = _TAG_BEFORE.search(self._passed)
@@ -187,7 +162,7 @@ class Mender:
             return match.start()
         following = _next_tag(data, behind)
         if following is None:  # it is still to come
-            return behind if final else None
+            return behind if final or len(data) - behind > self._max_aside_bytes else None
         is_others = following.startswith(b"</") and not own.match(following)
         return match.start() if is_others else behind
 
@@ -204,20 +179,31 @@ class Mender:
         return data
 
     def _changed(self, written: bytes, change: _Change) -> bytes:
+        is_run = change.controls and self._last and self._controls and self._last.end == self._offset
         self._offset += len(change.text)
-        if len(self._mends) < self._max_noted:
-            # Up to the fault only: what is behind it may not have come yet.
-            raw = (self._passed + written[:_SNIPPET_BYTES]).rpartition(b"\n")[2] or written[:_SNIPPET_BYTES]
-            text = raw.decode("utf-8", "ignore").strip()
-            problem = report("S01", change.message, severity=change.severity, line=self._line, raw=text)
-            self._mends.append(Mend(self._offset, problem))
+        self._controls = change.controls + (self._controls if is_run else 0)
+        if is_run and self._last:
+            self._last.end = self._offset
+            message = _CONTROLS_READ.format(self._controls)
+            self._last.problem = attrs.evolve(self._last.problem, message=message)
+        elif self._only_counts:
+            self._last = None
+            self.mends.count(self._offset, self._line, change.severity)
         else:
-            self._unnoted += 1
-            if change.severity == "error":
-                self._unnoted_severity = "error"
-        self._passed = written[-_SNIPPET_BYTES:]
+            self._last = Mend(self._offset, self._problem(written, change))
+            self.mends.add(self._last)
+            self._room -= 1
+        self._passed = ((self._passed if is_run else b"") + written)[-_SNIPPET_BYTES:]
         self._line += written.count(b"\n")
         return change.text
+
+    def _problem(self, written: bytes, change: _Change) -> Problem:
+        # Up to the fault only: what is behind it may not have come yet.
+        shown = written.decode()[:1].encode() if change.controls else written[:_SNIPPET_BYTES]
+        raw = (self._passed + shown).rpartition(b"\n")[2] or shown
+        text = raw.decode("utf-8", "ignore").strip()
+        message = _CONTROLS_READ.format(change.controls) if change.controls > 1 else change.message
+        return report("S01", message, severity=change.severity, line=self._line, raw=text)
 
 
 class _Change(NamedTuple):
@@ -226,9 +212,11 @@ class _Change(NamedTuple):
     text: bytes
     message: str
     severity: Severity = "warning"
+    controls: int = 0  # how many such characters it is a run of
 
 
 _CONTROL_READ = "a control character was read as it stands"
+_CONTROLS_READ = "{:,} control characters were read as they stand"
 _SECTION = b"<![CDATA["
 
 
@@ -249,7 +237,7 @@ def _next_tag(data: bytes, start: int) -> bytes | None:
 def _aside_mend(opening: re.Match[bytes], written: bytes) -> _Change | None:
     if opening.lastgroup == "comment":
         return _comment_mend(written)
-    mended = _CONTROL.sub(lambda match: _stand_in(match.group()), written)
+    mended = _CONTROL.sub(lambda match: stand_in(match.group().decode()), written)
     if opening.lastgroup == "section":
         inner = mended[len(opening.group()) :]
         if not inner.endswith(b"]]>"):
@@ -286,7 +274,8 @@ def _character_mend(match: re.Match[bytes]) -> _Change | None:
     if match.group("number"):
         return _number_mend(written)
     if not written.startswith(b"&"):
-        return _Change(_stand_in(written), _CONTROL_READ)
+        text = written.decode()
+        return _Change(stand_in(text), _CONTROL_READ, controls=len(text))
     characters = html5.get(name.decode() + ";") if name else None
     if characters is None:
         # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.
@@ -298,11 +287,7 @@ def _character_mend(match: re.Match[bytes]) -> _Change | None:
 def _number_mend(written: bytes) -> _Change | None:
     """`&#1;`, which XML allows no more than the character itself. Other numbers are as they are, right or wrong."""
     number = character_number(written)
-    if number not in _STAND_INS:
+    if number is None or not needs_stand_in(number):
         return None
     message = f"{written.decode()}, a control character, was read as it stands"
-    return _Change(chr(_STAND_INS[number]).encode(), message)
-
-
-def _stand_in(control: bytes) -> bytes:
-    return chr(_STAND_INS[ord(control.decode())]).encode()
+    return _Change(stand_in(chr(number)), message)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from .mending import Mend
+from .landmarks import tag_end
+from .mends import Mend
 
 if TYPE_CHECKING:
     from .edits import Edit
@@ -45,6 +46,16 @@ class Pending:
     def mended(self, index: int) -> int:
         """An index of the parser's count in that of the mended bytes."""
         return index + self._to_mended
+
+    def written_at(self, index: int) -> bytes:
+        """The tag that begins at an index of the parser's count, as written, on one line."""
+        start = self.offset(index)
+        return bytes(self.data[start : tag_end(self.data, start)]).replace(b"\n", b" ")
+
+    def written_before(self, index: int) -> bytes:
+        """The two bytes before it."""
+        offset = self.offset(index)
+        return bytes(self.data[max(0, offset - 2) : offset])
 
     def drop(self, count: int) -> None:
         """Forgets the first bytes."""

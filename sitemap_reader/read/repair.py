@@ -102,7 +102,7 @@ class Straightener:
         self.has_too_many = False
         self.is_void = False  # what was read of the entry may belong elsewhere
         self.edits = Edits()
-        self._at = start
+        self.at = start  # up to where it has read
         self._before = b""  # what stands between the last token and this one
         self._fault = fault
         self._outer = list(outer)
@@ -119,15 +119,15 @@ class Straightener:
     def go_on(self, data: bytes | bytearray) -> bool:
         """Reads on; False where more bytes are needed to tell."""
         while not self._is_settled:
-            token = next_token(data, self._at)
+            token = next_token(data, self.at)
             if token is None:
                 return False
-            self._before = bytes(data[self._at : token.start])
+            self._before = bytes(data[self.at : token.start])
             if self._open and self._before.strip():
                 self._open[-1].has_text = True
             _RULES[token.kind](self, token)
             self._behind_entry = False
-            self._at = token.end
+            self.at = token.end
             if len(self.edits) > self._max_edits:
                 self.hopeless = self.has_too_many = True
                 self.end = token.end

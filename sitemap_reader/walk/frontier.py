@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Frontier", "Plan"]
 
+# What is done in one call, as robots.Rules count it: whoever drives the walk has other things to do in between. Of
+# a hundred thousand documents that robots.txt forbids, none is in flight, and nothing else would end the call.
+_EFFORT_A_TURN = 20_000_000
+_EFFORT_OF_A_VISIT = 10_000
+_HELD_A_TURN = 1_000
+
 
 class Frontier:
     """`next_requests(now)` and `receive(visit, answer, now, today)`, until `done`.
@@ -103,6 +109,8 @@ class Frontier:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
         if self.in_flight >= self.plan.concurrency:
             return None
+        if self._is_idle and self._held:
+            return 0.0
         return self._hosts.wait(now, robots_only=self._gathers_proofs)
 
     def receive(self, visit: Visit, answer: Answer, now: float, today: datetime) -> bool:
@@ -150,9 +158,15 @@ class Frontier:
 
     def _start(self, now: float) -> list[Visit]:
         started: list[Visit] = []
+        effort = 0
         startable = self._hosts.startable(now, robots_only=self._gathers_proofs)
-        while self.in_flight < self.plan.concurrency and (found := next(startable, None)):
+        while (
+            self.in_flight < self.plan.concurrency
+            and effort < _EFFORT_A_TURN
+            and (found := next(startable, None))
+        ):
             host, visit = found
+            effort += _EFFORT_OF_A_VISIT + (host.rules.effort(visit.url) if host.rules else 0)
             if self._permitted(host, visit):
                 host.pace.started(now)
                 self.in_flight += 1
@@ -229,7 +243,7 @@ class Frontier:
             if step.message:
                 self._telling.note(visit, "F14", step.message)
             self._permission.set_rules(visit, step.rules)
-            self._finish(visit, Outcome(format=Format.ROBOTS))
+            self._finish(visit, Outcome(format=Format.ROBOTS.value))
         else:
             self._refused(visit, step, now)
         return False
@@ -282,15 +296,13 @@ class Frontier:
             known.add_parent(visit.asked)
             self._listings.widen(known, self._proofs.of(visit))
             if known.outcome:
-                self._finish_alias(visit, known.outcome)
+                self._finish(visit, _of_alias(known.outcome))
             elif known.waits_for(visit):
+                visit.url = visit.redirects.pop()  # it leads nowhere, and is an alias of nothing
                 self._fail(visit, "F04", f"redirect loop: {visit.asked} and {known.asked} redirect to each other")
             else:
+                visit.alias_of = known
                 known.aliases.append(visit)
-
-    def _finish_alias(self, visit: Visit, outcome: Outcome) -> None:
-        """A document that is another one, which has come to its end: nothing of it is read twice."""
-        self._finish(visit, Outcome(format=outcome.format, complete=outcome.complete))
 
     # --- ends ---
 
@@ -310,7 +322,7 @@ class Frontier:
             self._permission.lose_rules(visit, message)
         if outcome is None and visit.reached:
             outcome = visit.reached.outcome
-        outcome = outcome or Outcome(format=Format.ROBOTS if visit.is_robots else None)
+        outcome = outcome or Outcome(format=Format.ROBOTS.value if visit.is_robots else None)
         outcome.complete = False
         self._finish(visit, outcome)
 
@@ -320,23 +332,29 @@ class Frontier:
             self._read_again.remove(visit)
             self._telling.tell_both(visit, visit.again, outcome)
             return
+        self._end(visit, outcome)
+        due = [*visit.aliases]
+        while due:  # a list, as aliases may have aliases to any depth
+            alias = due.pop()
+            self._end(alias, _of_alias(outcome))
+            due += alias.aliases
+
+    def _end(self, visit: Visit, outcome: Outcome) -> None:
         self._telling.settle(visit, outcome)
         if self.plan.descend and (visit.unproven or has_drops(outcome)):
             self._held.append(visit)
         else:
             self._telling.tell(visit)
         self.documents_done += not visit.is_robots
-        for alias in visit.aliases:
-            self._finish_alias(alias, outcome)
         for site in visit.sites:
             self._go_on(visit, site, outcome)
 
     def _end_held(self) -> None:
-        """All has been read, so no more proof will come: the last word on what was dropped.
+        """All has been read, so no more proof will come: the last word on what was dropped, some documents a turn.
 
         A document is read again once at most, however often it gained authorities: by now it has gained them all.
         """
-        held, self._held = self._held, []
+        held, self._held = self._held[:_HELD_A_TURN], self._held[_HELD_A_TURN:]
         for visit in held:
             self._listings.give_up_unproven(visit)
             former = Scope(self.plan.scope, (*visit.holds, directory(visit.url)))
@@ -361,3 +379,8 @@ class Frontier:
             if guess not in self._register:
                 self._add_candidate(guess, "well-known", site)
                 return
+
+
+def _of_alias(outcome: Outcome) -> Outcome:
+    """That of a document which turned out to be another one: nothing of it is read twice."""
+    return Outcome(format=outcome.format, complete=outcome.complete)

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from .telling import Telling
 
 
+# Children that are remembered by the indexes that list them, all together: to say that one is listed twice, and to hand
+# down what an index gains. Indexes may list a thousand times as many as are ever read.
+_MOST_REMEMBERED = 1_000_000
+
+
 class Listings:
     """The listings of a walk. `queue` takes each document that is new; `pruned` counts those not asked for."""
 
@@ -46,6 +51,7 @@ class Listings:
         self._permission = permission
         self._telling = telling
         self._queue = queue
+        self._remembered = 0
         self._rules = ChildRules(proofs, plan.window, plan.follow, plan.limits)
 
     def enter(self, visit: Visit, ref: SitemapRef) -> None:
@@ -106,7 +112,9 @@ class Listings:
             self._listed_again(visit, ref, known)
         elif self._plan.descend:
             self._judge(visit, ref)
-        visit.children.add(key)
+        if self._remembered < _MOST_REMEMBERED and key not in visit.children:
+            self._remembered += 1
+            visit.children.add(key)
 
     def _listed_again(self, visit: Visit, ref: SitemapRef, known: Visit) -> None:
         """By another index than the first one: what may lie elsewhere only with proof gains nothing without."""

@@ -74,7 +74,7 @@ class Permission:
 
     def ask_elsewhere(self, robots: Visit, failed: Failed) -> None:
         """A bare host is https, then http: this one did not answer at all."""
-        failure = Outcome(format=Format.ROBOTS, complete=False)
+        failure = Outcome(format=Format.ROBOTS.value, complete=False)
         robots.tally.add(report(failed.code, failed.message, sitemap=robots.asked))
         self._telling.settle(robots, failure)
         # Documents that somebody names over there have it asked anew.

@@ -75,8 +75,11 @@ class Proofs:
 
     def name(self, robots: Visit, url: str) -> list[Visit]:
         """A Sitemap line: proof for the whole host whose robots.txt it stands in. The indexes that gained by it."""
-        proven = self.named(url) + proof_authorities(robots.asked, robots.url)
-        self._named[without_userinfo(url)] = tuple(dict.fromkeys(proven))
+        before = self.named(url)
+        proven = tuple(dict.fromkeys(before + proof_authorities(robots.asked, robots.url)))
+        if proven == before:  # thousands of lines may name the same index, and each may concern all below it
+            return []
+        self._named[without_userinfo(url)] = proven
         self._inheritances.clear()
         known = self._register.get(url)
         return self._hand_down(known) if known and known.children else []

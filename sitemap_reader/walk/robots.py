@@ -12,6 +12,8 @@ from typing import Literal
 import attrs
 from protego import Protego
 
+from ..read.urls import comparable
+
 # Protego splits at all that str.splitlines knows; RFC 9309 2.2 at CR and LF alone. NUL and BOM would hide a key.
 _NO_LINE_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")
 _LINE_END = re.compile("\r\n?")
@@ -28,6 +30,8 @@ _SOMEBODY_ELSE = "(other)"
 # Rules with * or $ times characters of a URL: some 0.1 s of comparing. 500 KiB hold 30,000 such rules, and no limit
 # of ours keeps the URL of a sitemap shorter than 1 MiB: without a bound each question could take half a minute.
 _MAX_COMPARED = 32_000_000
+# What a rule costs beside that, measured as characters.
+_OF_A_PATTERN, _OF_A_LINE = 400, 100
 
 
 @attrs.frozen
@@ -41,6 +45,7 @@ class Rules:
     _agent: str = ""
     _parsed: Protego | None = None
     _patterns: int = 0
+    _lines: int = 0
 
     def allows(self, url: str) -> bool:
         """True if the URL may be fetched; robots.txt itself always may (RFC 9309 2.2.2)."""
@@ -52,7 +57,15 @@ class Rules:
             return self.why
         if self._patterns * len(url) > _MAX_COMPARED:
             return f"{self._patterns:,} rules with * or $ are too many to compare {len(url):,} characters with"
-        return None if self._parsed.can_fetch(url, self._agent) else ""
+        # A server reads `/a/%2e%2e/b` as `/b` (RFC 3986 6.2.2.2), so what is forbidden there is forbidden by that name.
+        ways = {url, comparable(url)}
+        return None if all(self._parsed.can_fetch(way, self._agent) for way in ways) else ""
+
+    def effort(self, url: str) -> int:
+        """What refusal() costs, in characters compared: a thousand million of them take some seconds."""
+        if self._patterns * len(url) > _MAX_COMPARED:
+            return 0
+        return self._patterns * (len(url) + _OF_A_PATTERN) + self._lines * _OF_A_LINE
 
     @property
     def delay_seconds(self) -> float | None:
@@ -80,7 +93,7 @@ def parse_rules(text: str, user_agent: str) -> Rules:
     for pattern, instead in ((_INVISIBLE, ""), (_NO_LINE_ENDS, " "), (_LINE_END, "\n")):
         text = pattern.sub(instead, text)
     text = _AGENT_LINE.sub(lambda line: _addressee(line[1], agent), text)
-    return Rules(None, agent, Protego.parse(text), len(_PATTERN_LINE.findall(text)))
+    return Rules(None, agent, Protego.parse(text), len(_PATTERN_LINE.findall(text)), text.count("\n"))
 
 
 def product_token(user_agent: str) -> str:

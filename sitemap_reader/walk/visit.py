@@ -74,6 +74,7 @@ class Visit:
     aloud: bool = False  # its failure is news, even if it was only a guess or might have been a proof
     reached: Reached | None = None
     aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it
+    alias_of: Visit | None = None  # the one that it redirects to
     outcome: Outcome | None = None
     is_at_work: bool = False  # its request is over, its document not
     _known_parents: set[str] = attrs.field(factory=set)
@@ -85,8 +86,11 @@ class Visit:
             self.parents.append(url)
 
     def waits_for(self, other: Visit) -> bool:
-        """Whether it is an alias of the other, or of one of its aliases."""
-        return any(alias is self or self.waits_for(alias) for alias in other.aliases)
+        """Whether it is an alias of the other, at any distance."""
+        known = self.alias_of
+        while known is not None and known is not other:
+            known = known.alias_of
+        return known is not None
 
     @property
     def is_guess(self) -> bool:

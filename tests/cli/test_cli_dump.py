@@ -337,3 +337,18 @@ def test_what_a_site_wrote_reaches_stderr_without_control_characters(tmp_path: P
     assert "D01" in told
     assert "\\x9b31mred\\u202e" in told
     assert "\x9b" not in told
+
+
+def test_report_takes_the_outcome_of_a_robots_txt_that_is_not_there(tmp_path: Path) -> None:
+    """Its head alone says so: no document has been read for it."""
+    folder = replay(tmp_path, {"sitemap.xml": urlset("https://a.example/1")})
+    told = lines(run("dump", folder, "--report", "-").stdout)
+    assert [(line["url"], line["format"]) for line in told if line.get("type") == "outcome"] == [
+        ("https://a.example/robots.txt", "robots"),
+        ("https://a.example/sitemap.xml", "urlset"),
+    ]
+
+
+def test_a_limit_beyond_all_numbers_is_no_limit(tmp_path: Path) -> None:
+    folder = replay(tmp_path, {"sitemap.xml": urlset("https://a.example/1")})
+    assert locs(run("dump", folder, "--limit", "9" * 30).stdout) == ["https://a.example/1"]

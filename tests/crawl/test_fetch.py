@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import math
 import socket
 import subprocess
 import sys
@@ -119,6 +120,11 @@ def ok(body: bytes, *headers: str) -> bytes:
 def test_body_status_and_url_arrive():
     response, body, server = answered(ok(b"<urlset/>"))
     assert (response.status, response.url, body) == (200, server.url, b"<urlset/>")
+
+
+@pytest.mark.parametrize("field", ["connect_seconds", "read_seconds"])
+def test_patience_may_be_without_end(field):
+    assert answered(ok(b"body"), limits=Limits(**{field: math.inf}))[1] == b"body"
 
 
 def test_gzip_body_arrives_undecoded():

@@ -36,6 +36,12 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     yield over
     over.set()
+    for thread in lookups():
+        thread.join(30)
+
+
+def lookups() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "sitemap-reader-name"]
 
 
 def fetcher(**limits: float) -> AiohttpFetcher:
@@ -84,6 +90,22 @@ def test_who_leaves_does_not_wait_for_a_name(silence: threading.Event) -> None:
         assert list(urls) == []
     assert time.monotonic() - started < 20
     assert not silence.is_set()
+    assert [thread.daemon for thread in lookups()] == [True], "nor does the end of the program"
+
+
+def test_an_answer_that_nobody_waits_for_any_more_troubles_nobody(silence: threading.Event) -> None:
+    async def main() -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+        async with fetcher(connect_seconds=0.2) as network:
+            await status(network, f"http://{SILENT_HOSTS[0]}/")
+        (lookup,) = lookups()
+        silence.set()
+        await asyncio.to_thread(lookup.join, 30)
+        await asyncio.sleep(0.01)
+        return told
+
+    assert asyncio.run(asyncio.wait_for(main(), 60)) == []
 
 
 def test_answers_of_the_resolver_reach_the_message(silence: threading.Event) -> None:

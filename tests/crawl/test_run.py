@@ -416,6 +416,12 @@ def test_a_document_has_so_many_seconds_of_the_network(seconds: float, complete:
     assert [("document_seconds" in message) for message in messages] == ([] if complete else [True])
 
 
+def test_what_breaks_off_before_its_first_byte_is_not_called_empty() -> None:
+    items, _ = read(MAP, {MAP: page(error=FetchError("reset"))}, limits=Limits(tries=1))
+    assert [problem.code for problem in of(Problem, items)] == ["F04"]
+    assert not outcome_of(MAP, items).complete
+
+
 @pytest.mark.parametrize(("seconds", "asked"), [(9.0, 3), (16.0, 2)])
 def test_all_tries_together_have_these_seconds(seconds: float, asked: int) -> None:
     cut = page(many(100)[:3000], seconds=seconds, error=FetchError("reset"))

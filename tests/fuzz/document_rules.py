@@ -243,4 +243,5 @@ def check_nothing_is_invented(body: bytes, items: Items) -> None:
 
 
 def _plain(text: str) -> str:
-    return _BLANK.sub(" ", unquote(text))
+    """Blanks alike, escapes read, and the dots of other scripts as UTS 46 has them in a host."""
+    return _BLANK.sub(" ", unquote(text)).translate(dict.fromkeys(map(ord, "。．｡"), "."))

@@ -163,7 +163,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 def check_robots_text(body: bytes, *, thorough: bool = False) -> None:
     text = body.decode("utf-8", "replace")[: Limits().max_robots_bytes]
-    written = _LINE_END.split(text.replace("\0", ""))
+    written = [line.replace("\0", "") for line in _LINE_END.split(text)]
     found = sitemap_lines(text)
     for line in found:
         hold(line.loc and line.raw, "a Sitemap line names something", line)

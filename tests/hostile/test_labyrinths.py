@@ -164,3 +164,26 @@ def test_children_on_ever_new_hosts_are_not_asked_for_but_so_many_for_proof() ->
     assert labyrinth.documents == 1
     assert sum(labyrinth.asked.values()) == 1 + 1 + 20
     assert told.codes["U04"] == 200
+
+
+def test_a_child_with_a_url_of_a_megabyte_is_named_in_part() -> None:
+    """Nobody needs all of it in a log; what to do stands at the end of the message."""
+    long = f"{SITE}/{'a' * 900_000}.xml"
+    labyrinth = Labyrinth(lambda url: index(f"{SITE}/1.xml", long, long) if url == START else PAGES)
+    told = walk(labyrinth, max_documents=2)
+    assert told.codes["S16"] == told.codes["S12"] == 1
+    assert max(map(len, told.messages)) <= 2_000
+    (capped,) = [message for message in told.messages if "max_documents" in message]
+    assert capped.startswith(f"{SITE}/aaa")
+    assert capped.endswith("there are more than 2 documents; raise max_documents to go on")
+
+
+def test_no_more_children_are_remembered_than_so_many_and_none_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would take 200 bytes for the rest of the walk, and a site of 10 GiB can list a hundred million."""
+    monkeypatch.setattr("sitemap_reader.walk.listings._MOST_REMEMBERED", 5)
+    listed = [f"{SITE}/{each}.xml" for each in range(1, 30)]
+    labyrinth = Labyrinth(lambda url: index(*listed, *listed) if url in (START, listed[0]) else PAGES)
+    told = walk(labyrinth)
+    assert (labyrinth.documents, told.urls, told.complete) == (30, 28, True)
+    assert set(labyrinth.asked.values()) == {1}
+    assert told.codes["S12"] == 5  # the first five of START, and not all 29

@@ -414,3 +414,42 @@ def test_an_async_stream_that_nobody_closes_ends_with_its_loop(server: SlowServe
     asyncio.run(main())
     gc.collect()
     assert all_is_over(server)
+
+
+# --- discovery --------------------------------------------------------------------------------------------------
+
+
+def test_what_the_caller_of_discover_raises_leaves_no_request_behind(server: SlowServer) -> None:
+    server.pages["/robots.txt"] = answer(f"Sitemap: {server.url}/a.xml\nSitemap: {server.url}/b.xml\n".encode())
+    server.pages |= {"/a.xml": answer(urlset(server.url)), "/b.xml": (b"", True)}
+
+    def hear(item: object) -> None:
+        raise KeyError(item)
+
+    async def main() -> int:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            with pytest.raises(KeyError) as raised:
+                await reader.discover(server.url, on_item=hear)
+            assert raised.traceback  # whose frames would keep the walk alive
+            return len(asyncio.all_tasks())
+
+    assert asyncio.run(main()) == 1
+    assert all_is_over(server)
+
+
+def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent_robots(server)
+    join = threading.Thread.join
+
+    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
+        """As the first wait for the reading thread is when somebody presses Ctrl-C."""
+        if thread.name == "sitemap-reader" and "/robots.txt" not in server.asked:
+            was_asked(server, "/robots.txt")
+            raise KeyboardInterrupt
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sr.discover(server.url, allow_private=True)
+    assert readers() == []
+    assert all_is_over(server)

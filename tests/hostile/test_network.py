@@ -176,6 +176,12 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
+def parted(answer: bytes) -> tuple[bytes, bytes]:
+    """Cut inside the empty line behind the head."""
+    middle = answer.index(b"\r\n\r\n") + 2
+    return answer[:middle], answer[middle:]
+
+
 def lengths(*values: object) -> bytes:
     return head("200 OK", *(f"Content-Length: {value}" for value in values)) + BODY
 
@@ -311,6 +317,13 @@ ROWS = [
         "Content-Length too short, in pieces",
         raw(head("200 OK", f"Content-Length: {len(HALF)}"), BODY, then=keep),
         "reading ends before the root element does",
+        "S01",
+        records=IN_HALF,
+    ),
+    fails(
+        "Content-Length too short, the end of the head in two pieces",
+        raw(*parted(lengths(len(HALF))), then=keep),
+        "before the root",
         "S01",
         records=IN_HALF,
     ),

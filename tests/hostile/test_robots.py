@@ -276,6 +276,9 @@ RULES = [
     # rules, path, permitted
     ("Disallow: /", "/x.xml", False),
     ("Disallow:", "/x.xml", True),
+    ("Disallow: /no/", "/yes/%2e%2e/no/x.xml", False),  # RFC 3986 6.2.2: as a server may read it
+    ("Disallow: /no/", "/yes/%2E%2E/x.xml", True),
+    ("Disallow: /yes/%2e", "/yes/%2e%2e/x.xml", False),  # and as it is written
     ("Disallow: /x", "/x.xml", False),
     ("Disallow: /X", "/x.xml", True),
     ("Disallow: /\nAllow: /x.xml", "/x.xml", True),

@@ -149,62 +149,6 @@ def test_more_bytes_than_the_protocol_allows_are_read_and_reported(size: int, co
     assert [problem.code for problem in document.problems] == codes
 
 
-# --- safety limits are enforced ---
-
-LINES = b"https://example.com/1\nhttps://example.com/22\n"
-ROBOTS = b"Sitemap: https://example.com/a.xml\nSitemap: https://example.com/b.xml\n"
-DEEP = urlset(entry(1, b"<a><b><c/></b></a>"))
-WIDE = urlset(entry(1, b'<x a="1" b="2" c="3"/>'))
-LONG = entry(1, b"<!-- a long one -->")
-PACKED = gzip.compress(BODY, mtime=0)
-
-# A document that just fits under limits, and the limit's field, to be made one smaller.
-JUST_FITS = [
-    ("max_entries", 2, BODY, URL),
-    ("max_decoded_bytes", len(BODY), BODY, URL),
-    ("max_decoded_bytes", len(BODY), PACKED, URL),
-    ("max_token_bytes", 120, urlset(b"<url><loc>https://example.com/" + b"x" * 100 + b"</loc></url>"), URL),
-    ("max_token_bytes", 120, b"<!--" + b"x" * 113 + b"-->" + urlset(entry(1)), URL),
-    ("max_token_bytes", 120, urlset(b"<!--" + b"x" * 113 + b"-->" + entry(1)), URL),
-    ("max_token_bytes", 120, urlset(entry(1, b"<!--" + b"x" * 113 + b"-->")), URL),
-    ("max_token_bytes", 120, urlset(entry(1, b"<?x " + b"x" * 114 + b"?>")), URL),
-    ("max_token_bytes", 120, urlset(entry(1, b"<x a='" + b"x" * 111 + b"'/>")), URL),
-    ("max_token_bytes", 120, urlset(entry(1)) + b"<!--" + b"x" * 113 + b"-->", URL),
-    ("max_token_bytes", len("https://example.com/22"), LINES, "https://example.com/list.txt"),
-    ("max_xml_depth", 5, DEEP, URL),
-    ("max_attributes", 3, WIDE, URL),
-    ("max_gzip_layers", 2, gzip.compress(PACKED, mtime=0), URL),
-    ("max_gzip_members", 2, gzip.compress(BODY[:90], mtime=0) + gzip.compress(BODY[90:], mtime=0), URL),
-    ("max_robots_bytes", len(ROBOTS), ROBOTS, "https://example.com/robots.txt"),
-]
-
-
-@pytest.mark.parametrize(("field", "limit", "body", "url"), JUST_FITS)
-def test_limit_lets_through_what_just_fits_and_stops_one_more(field: str, limit: int, body: bytes, url: str) -> None:
-    fits = sr.parse(body, url=url, limits=sr.Limits(**{field: limit}))
-    assert (fits.outcome.complete, fits.problems) in [(True, []), (True, _unknown_tags(fits))]
-    over = sr.parse(body, url=url, limits=sr.Limits(**{field: limit - 1}))
-    assert not over.outcome.complete
-    stops = [problem for problem in over.problems if problem.code == "S16"]
-    assert [field in problem.message for problem in stops] == [True]
-    kept = fits.urls + fits.children
-    assert over.urls + over.children == kept[: len(over.urls + over.children)]
-
-
-def _unknown_tags(document: sr.Document) -> list[sr.Problem]:
-    return [problem for problem in document.problems if problem.code == "S10"]
-
-
-def test_entry_bytes_are_limited() -> None:
-    # In the root without a namespace, so that its tag is shorter than the entry.
-    body = b"<urlset>" + entry(1) + LONG + entry(2) + b"</urlset>"
-    fits = sr.parse(body, limits=sr.Limits(max_entry_bytes=len(LONG)))
-    assert (len(fits.urls), fits.outcome.complete) == (3, True)
-    over = sr.parse(body, limits=sr.Limits(max_entry_bytes=len(LONG) - 1))
-    assert [(problem.code, "max_entry_bytes" in problem.message) for problem in over.problems[1:]] == [("S16", True)]
-    assert ([url.loc for url in over.urls], over.outcome.complete) == (["https://example.com/1"], False)
-
-
 # --- usage ---
 
 

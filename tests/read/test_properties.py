@@ -66,13 +66,20 @@ documents = st.one_of(
 )
 
 
+# What is told of the bytes that were taken in.
+OF_BYTES = frozenset({"S07", "F07", "F08"})
+
+
 def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]:
     """The items; where reading stopped early, without the counts of what had been taken in by then."""
     *items, outcome = sr.iter_parse(chunks, url="https://example.com/sitemap.xml")
     assert isinstance(outcome, sr.Outcome)
     outcome.bytes_wire = 0
     if not outcome.complete:
-        outcome = attrs.evolve(outcome, bytes_decoded=0, sha256=None)
+        told = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+        samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
+        outcome = attrs.evolve(outcome, bytes_decoded=0, sha256=None, problems=told, samples=samples)
+        items = [item for item in items if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)]
     return [*items, outcome]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import attrs
 import pytest
 from walks import (
     INDEX,
@@ -15,6 +17,8 @@ from walks import (
     TODAY,
     Pages,
     Reply,
+    Walk,
+    answer,
     index,
     names,
     problems,
@@ -22,6 +26,8 @@ from walks import (
     walk,
 )
 
+from sitemap_reader.jsonl import from_json, json_line
+from sitemap_reader.ledger import Ledger
 from sitemap_reader.limits import Limits
 from sitemap_reader.problems import Problem
 from sitemap_reader.records import Outcome, SitemapRef
@@ -875,3 +881,90 @@ def test_a_document_that_waits_on_the_scheme_that_failed_is_not_forgotten() -> N
     pages: Pages = {ROBOTS: REFUSED, "http://shop.example/robots.txt": "", document: urlset(f"{SITE}/1")}
     seen = walk(["shop.example", document], pages)
     assert not seen.outcomes[document].complete, "its host's robots.txt is unreachable"
+
+
+def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_read() -> None:
+    """Were both of them an alias, nobody would be the one that is missing."""
+    a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
+    pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
+    seen = walk(INDEX, pages)
+    ledger = Ledger()
+    ledger.take([*seen.told])
+    assert (ledger.complete, ledger.summary().complete) == (False, False)
+    assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
+    assert (seen.outcomes[b].final_url, seen.outcomes[a].final_url) == (b, b)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_chain_of_documents_that_redirect_to_each_other_may_be_of_any_length(backwards: bool) -> None:
+    chain = [f"{SITE}/{number}.xml" for number in range(900)]  # walk() asks a thousand times at most
+    pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(chain)}
+    pages |= {INDEX: index(*(reversed(chain) if backwards else chain)), chain[-1]: [503, urlset(f"{SITE}/page")]}
+    low = sys.getrecursionlimit()
+    sys.setrecursionlimit(250)
+    try:
+        seen = walk(INDEX, pages)
+    finally:
+        sys.setrecursionlimit(low)
+    assert seen.locs == [f"{SITE}/page"]
+    assert len(seen.outcomes) == 902  # robots.txt and the index, too
+    assert all(outcome.complete for outcome in seen.outcomes.values())
+
+
+@pytest.mark.parametrize("robots", [404, 500, REFUSED, (302, {"location": "ftp://x/"}), names()], ids=str)
+def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
+    alias = f"{SITE}/alias.xml"
+    seen = walk("shop.example", {ROBOTS: robots, MAP: index(alias, INDEX), alias: (302, {"location": MAP})})
+    for outcome in seen.outcomes.values():
+        assert from_json(json_line(outcome)) == attrs.evolve(outcome, samples=())
+
+
+# --- what one call costs --------------------------------------------------------------------------------------
+
+
+def test_of_many_forbidden_documents_some_are_told_of_in_one_call() -> None:
+    """None of them is ever in flight, so nothing else would end the call."""
+    children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
+    seen = walk(INDEX, {ROBOTS: names(rules="Disallow: /no/"), INDEX: index(*children)})
+    assert len(problems(seen, "F02")) == len(children)
+    frontier, told = Frontier([parse_target(INDEX)], Plan()), []
+    for page in (names(rules="Disallow: /no/"), index(*children)):
+        (visit,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), visit, page, 0.0)
+    while not frontier.done:
+        assert frontier.wait(0.0) == 0.0
+        assert frontier.next_requests(0.0) == []
+        told.append(sum(isinstance(each, Problem) for each in frontier.take()))
+    assert sum(told) == len(children)
+    assert max(told) <= 2_000
+
+
+@pytest.mark.parametrize("length", [10, 300, 1500])
+def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> None:
+    rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
+    children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(60)]
+    frontier = Frontier([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
+    for page in (names(rules=rules), index(*children)):
+        (visit,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), visit, page, 0.0)
+    calls = []
+    while len(calls) < 100 and sum(calls) < 60:
+        calls.append(len(frontier.next_requests(0.0)))
+    assert sum(calls) == 60
+    assert 1 <= max(calls) <= 3
+
+
+def test_documents_that_were_held_back_end_some_in_one_call() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(2_500)]
+    frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
+    for page in (names(), index(*children)):
+        (visit,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), visit, page, 0.0)
+    for visit in [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]:
+        answer(Walk(frontier), visit, urlset("https://other.example/"), 0.0)
+    while not frontier.done:
+        assert frontier.wait(0.0) == 0.0
+        assert frontier.next_requests(0.0) == []
+        seen.append(sum(isinstance(each, Outcome) for each in frontier.take()))
+    assert sum(seen) == 2_502
+    assert max(seen[1:]) <= 1_000

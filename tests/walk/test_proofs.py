@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import pytest
-from walks import INDEX, MAP, REFUSED, ROBOTS, SITE, TODAY, Pages, Reply, Walk, index, names, problems, urlset, walk
+from walks import (
+    INDEX,
+    MAP,
+    REFUSED,
+    ROBOTS,
+    SITE,
+    TODAY,
+    Pages,
+    Reply,
+    Walk,
+    answer,
+    index,
+    names,
+    problems,
+    urlset,
+    walk,
+)
 
 from sitemap_reader.limits import Limits
 from sitemap_reader.records import Outcome, SitemapRef
 from sitemap_reader.walk import proofs
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.visit import Finished, Head
+from sitemap_reader.walk.proofs import Proofs
+from sitemap_reader.walk.visit import Finished, Head, Visit
 
 HOST = "https://host.example"
 NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
@@ -84,6 +101,20 @@ def test_a_second_reading_has_its_own_tries() -> None:
     assert len(seen.locs) == 4
     assert seen.documents[-3:] == [SHARED] * 3
     assert seen.outcomes[SHARED].complete
+
+
+def test_a_second_reading_has_its_own_time_of_the_network() -> None:
+    frontier = Frontier([parse_target(SITE)], Plan())
+    pages: dict[str, Reply] = {**LATE, f"{HOST}/robots.txt": names(PROVEN)}
+    spent: list[float] = []
+    seen = Walk(frontier)
+    while not frontier.done:
+        for visit in frontier.next_requests(0.0):
+            if visit.url == SHARED:
+                spent.append(visit.network_seconds)
+                visit.network_seconds += 200.0
+            answer(seen, visit, pages.get(visit.url, 404), 0.0)
+    assert spent == [0.0, 0.0]
 
 
 def test_a_second_reading_goes_to_where_the_first_one_was_led() -> None:
@@ -289,3 +320,21 @@ def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_wit
     assert frontier.next_requests(0.0) == [], "the site may be named by the other robots.txt yet"
     frontier.receive(https_robots, REFUSED, 1.0, TODAY)
     assert {visit.url for visit in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}
+
+
+def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each line might concern all that the index lists."""
+    handed, real = [], Proofs._hand_down
+
+    def counted(self: Proofs, index: Visit) -> list[Visit]:
+        handed.append(index.asked)
+        return real(self, index)
+
+    monkeypatch.setattr(Proofs, "_hand_down", counted)
+    child = "https://cdn.example/x.xml"
+    pages: Pages = {INDEX: index(child, MAP), MAP: urlset(), "https://cdn.example/robots.txt": names(*[INDEX] * 500)}
+    seen = walk(INDEX, pages)
+    assert handed == [INDEX]
+    assert child in seen.asked  # the robots.txt of its host names the index, so it may speak for that host

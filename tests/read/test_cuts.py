@@ -1,0 +1,92 @@
+"""What was found to depend on how the bytes are cut, or to be altered on the way: each as small as it was found."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+
+# Documents shorter than what the charset is looked for in are read in one piece.
+PAD = b" " * 1_100
+A = b"<url><loc>https://example.com/a</loc>"
+LIMIT = 1_500
+
+
+def read(body: bytes, size: int, limits: sr.Limits) -> list[object]:
+    """The items; where reading stopped early, without the counts of what had been taken in by then."""
+    *items, outcome = sr.iter_parse([body[at : at + size] for at in range(0, len(body), size)], limits=limits)
+    assert isinstance(outcome, sr.Outcome)
+    outcome = attrs.evolve(outcome, bytes_wire=0)
+    return [*items, outcome if outcome.complete else attrs.evolve(outcome, bytes_decoded=0, sha256=None)]
+
+
+def entry_of(count: int, opening: bytes, ending: bytes = b"") -> bytes:
+    """An entry of so many bytes from its beginning to the beginning of its end tag, and one more."""
+    begun = A + b"<x>" + opening
+    filled = begun + b"x" * (count - len(begun) - len(ending + b"</x>")) + ending + b"</x>"
+    return b"<urlset>" + PAD + b"<url></url>" + filled + b"</url>" + A + b"</url></urlset>"
+
+
+ROWS = {
+    "a location outside of any entry": (b"<urlset>" + PAD + b"<loc>https://example.com/a</loc></url>", {}),
+    "a cut inside an end tag, behind a fault": (b"<urlset>" + PAD + b"</url>" + A.removesuffix(b"loc>"), {}),
+    "a mend before a stop": (b"<urlset>" + PAD + b"<b a=c><url><p b='c' d='e'>", {"max_attributes": 1}),
+    "a stray <": (b"<urlset>" + PAD + A + b"<title>Width < 5 cm</title></url></urlset>", {}),
+    "more mends than are told": (b"<urlset>" + PAD + (A + b"<x>&\n&\n&\n&</x></url>") * 5, {"max_entry_problems": 2}),
+    "a run of control characters": (b"<urlset>" + PAD + (A + b"\0" * 100 + b"</url>") * 5, {}),
+    **{
+        f"{over:+} bytes, {opening!r}": (entry_of(LIMIT + over, opening, ending), {"max_entry_bytes": LIMIT})
+        for over in range(-7, 8)
+        for opening, ending in ((b"", b""), (b"<!--", b"-->"), (b"&", b""), (b"</b>", b""), (b"&<![CDATA[", b"]]>"))
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_same_items_come_out_however_the_bytes_are_cut(name: str) -> None:
+    body, fields = ROWS[name]
+    limits = sr.Limits(**fields)
+    whole = read(body, len(body), limits)
+    for size in (1, 2, 7, 64, 300, 1_150):
+        assert read(body, size, limits) == whole, size
+
+
+def test_prefix_that_an_ancestor_declares_is_not_declared_again() -> None:
+    document = sr.parse(b'<urlset xmlns:a="urn:a"><url><b:c a:d=""/><loc>https://example.com/a</loc></url></urlset>')
+    assert [url.loc for url in document.urls] == ["https://example.com/a"]
+    assert document.urls[0].problems[0].message.startswith('the prefix "b" is not declared')
+
+
+def test_declaration_of_a_longer_prefix_is_none_of_this_one() -> None:
+    body = A + b'<a:c xmlns:abc="urn:b"/><lastmod>2026-01-01</lastmod></url></urlset>'
+    (url,) = sr.parse(b'<urlset xmlns:abc="urn:a">' + body).urls
+    assert url.lastmod is not None
+
+
+MEDIA = b'<rss xmlns:media="http://search.yahoo.com/mrss/">'
+IMAGE = b'<media:content url="https://example.com/%d" medium="image"><media:title>%s</media:title></media:content>'
+ITEM = MEDIA + b"<channel><item><link>https://example.com/a</link>%s</item></channel></rss>"
+SITEMAP = b'<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">' + A + b"%s</url></urlset>"
+
+
+@pytest.mark.parametrize(
+    ("document", "image"),
+    [
+        (SITEMAP, b"<image:image><image:loc>https://example.com/%d/%s</image:loc></image:image>"),
+        (ITEM, IMAGE),
+    ],
+)
+def test_limit_of_a_text_is_for_each_element_by_itself(document: bytes, image: bytes) -> None:
+    images = b"".join(image % (number, b"x" * 1_000) for number in range(1_100))
+    (url,) = sr.parse(document % images).urls
+    assert len(url.images) == 1_100
+
+
+@pytest.mark.parametrize("text", ["\ufdd0", "\ufdd1", "\ufdd0\ufdd1", "\x01\ufdd0\ufdef\x02", "&#xFDD0;\ufdd1"])
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_what_stands_for_control_characters_stays_what_it_is(text: str, size: int) -> None:
+    body = f"<urlset>{PAD.decode()}<url><loc>https://example.com/&{text}</loc></url></urlset>".encode()
+    (url,) = [item for item in read(body, size, sr.Limits()) if isinstance(item, sr.UrlRecord)]
+    plain = text.replace("&#xFDD0;", "\ufdd0").encode()
+    assert url.loc == "https://example.com/&" + "".join(f"%{byte:02X}" for byte in plain)

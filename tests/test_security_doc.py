@@ -1,0 +1,31 @@
+"""SECURITY.md names every limit, with the default that it has, and tests that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import attrs
+import pytest
+
+from sitemap_reader.limits import GIB, KIB, MIB, Limits
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "SECURITY.md").read_text("utf-8")
+_UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
+_STATED = re.compile(r"`(\w+)` \(([\d,]+) ?([KMG]iB)?\)")
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:tests|corpus)/[\w./-]+)`", PAGE))))
+def test_what_is_said_to_prove_it_is_there(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_limits_are_said_to_be_what_they_are() -> None:
+    stated = {name: int(number.replace(",", "")) * _UNITS[unit] for name, number, unit in _STATED.findall(PAGE)}
+    limits = attrs.asdict(Limits())
+    unsaid = limits.keys() - stated.keys()
+    assert unsaid == {"max_shared_characters"}, "a limit of what is told, not of what a site can do"
+    assert {name: limits.get(name) for name in stated if name not in ("per_host", "concurrency")} == {
+        name: number for name, number in stated.items() if name not in ("per_host", "concurrency")
+    }
