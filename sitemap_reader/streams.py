@@ -230,8 +230,9 @@ class _Bridge:
         self.was_cancelled = False
 
     def __iter__(self) -> Iterator[Batch]:
-        self._thread = threading.Thread(target=self._work, name="sitemap-reader", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._work, name="sitemap-reader", daemon=True)
+        thread.start()
+        self._thread = thread  # only now: who closes this from another thread joins it
         while (batch := self._next()) is not None:
             if isinstance(batch, BaseException):
                 raise batch

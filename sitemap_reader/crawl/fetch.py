@@ -10,6 +10,7 @@ import asyncio
 import math
 import re
 import socket
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,7 +23,7 @@ from .failures import REFUSED_ERRNO, Asked, cut, describe, refused, translated
 from .names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Iterable
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
     from typing import Self
@@ -82,8 +83,8 @@ class AiohttpFetcher:
                 "ClientSession(connector=guarded_connector()), or pass allow_private=True"
             )
         self._user_agent = user_agent
-        self._headers = dict(headers)
-        for name, value in {**self._headers, "User-Agent": user_agent}.items():
+        self._headers = tuple(headers.items() if isinstance(headers, Mapping) else headers)
+        for name, value in (*self._headers, ("User-Agent", user_agent)):
             if not _TOKEN.fullmatch(name) or _UNSENDABLE_VALUE.search(value):
                 raise UsageError(f"header {name!r}: {value[:80]!r} cannot be sent; it holds a control character")
         self._limits = limits
@@ -134,7 +135,7 @@ class AiohttpFetcher:
         if self._owns_session and self._loop is not asyncio.get_running_loop():
             raise UsageError("a reader belongs to the event loop that it was first used on: make one for each loop")
         sent = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
-        sent.update(self._headers)  # names in any case replace those above
+        sent.update(CIMultiDict(self._headers))  # names in any case replace those above; one may come twice
         sent.update(headers)
         try:
             return await session.get(

@@ -377,7 +377,7 @@ class Straightener:
 
     def _in_location(self) -> bool:
         """A location in which markup breaks cannot be read: nobody knows where it ends."""
-        if self._open and self._open[-1].is_location:
+        if any(element.is_location for element in self._open):
             self.hopeless = True
         return self.hopeless
 

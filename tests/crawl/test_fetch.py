@@ -200,6 +200,16 @@ def test_headers_of_the_fetcher_are_sent_and_those_of_the_request_win():
     assert (sent["from"], sent["accept"]) == ("a@example.com", "text/xml")
 
 
+def test_a_header_given_twice_is_sent_twice():
+    async def run():
+        async with serving(ok(b"")) as server:
+            fetcher = AiohttpFetcher(user_agent="bot", headers=[("X-A", "1"), ("X-A", "2")], allow_private=True)
+            async with fetcher, fetcher.fetch(server.url, {}):
+                return server.heads[0].decode().lower().splitlines()
+
+    assert [line for line in asyncio.run(run()) if line.startswith("x-a")] == ["x-a: 1", "x-a: 2"]
+
+
 def test_userinfo_and_fragment_are_never_sent():
     async def run():
         async with serving(ok(b"")) as server:

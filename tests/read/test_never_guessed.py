@@ -42,6 +42,9 @@ ROWS: list[tuple[str, str, str, bool]] = [
      urlset(f"<url><loc><![CDATA[{A}</loc></url><url><loc><![CDATA[{B}]]></loc></url>"), "z", False),
     ("section that does not end with the next one",
      urlset(f"<url><loc><![CDATA[{A}</loc></url><url><loc>{B}</loc><x><![CDATA[x]]></x></url>"), "a b z", True),
+    # markup that breaks inside of an element of a location
+    ("the root's name and a broken end in a location",
+     urlset(f"<url><loc>{A}\n<urlset xmlns=</lo\nc>\n b<urlset xmlns=</lo\nc></url>"), "z", False),
     # CDATA sections that quote markup
     ("an entry in a text", rss(f"<item><description><![CDATA[{QUOTED}]]></description><link>{A}</link></item>"),
      "a z", True),
