@@ -6,6 +6,7 @@ A turn is measured by the processor time of the loop's own thread, which other p
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -47,8 +48,13 @@ def test_documents_are_parsed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def turns(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The processor time of each turn on the loop so far, in seconds; what is loaded once has been."""
+def turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """The processor time of each turn on the loop so far, in seconds; what is loaded once has been.
+
+    What other tests have left behind is nobody's to collect in one of them.
+    """
+    gc.collect()
+    gc.freeze()
     asyncio.run(read({MAP: urlset(entry(SITE))}, MAP, sr.Limits()))
     seen: list[float] = []
     run = asyncio.Handle._run
@@ -59,4 +65,5 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         seen.append(time.thread_time() - started)
 
     monkeypatch.setattr(asyncio.Handle, "_run", measured)
-    return seen
+    yield seen
+    gc.unfreeze()
