@@ -83,8 +83,8 @@ class Limits:
             raise UsageError(f"Limits: max_gzip_layers must be {_MOST_GZIP_LAYERS} at most")
 
 
-# The options of the command line that set a field.
-_OPTIONS = {
+# field -> the option of the command line that sets it
+OPTIONS = {
     "max_decoded_bytes": "--max-decoded-bytes",
     "max_entries": "--max-urls",
     "max_index_depth": "--max-depth",
@@ -98,5 +98,5 @@ def advice(field: str, to: str = "go on") -> str:
     >>> advice("max_entries"), advice("max_redirects", "follow more")
     ('raise max_entries (--max-urls) to go on', 'raise max_redirects to follow more')
     """
-    option = f" ({_OPTIONS[field]})" if field in _OPTIONS else ""
+    option = f" ({OPTIONS[field]})" if field in OPTIONS else ""
     return f"raise {field}{option} to {to}"

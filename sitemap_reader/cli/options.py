@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..limits import GIB, KIB, MIB, Limits
+from ..limits import GIB, KIB, MIB, OPTIONS, Limits
 from ..read.scope import MODES
 from .command import GroupedOption
 
@@ -167,12 +167,7 @@ _DOCUMENT_LIMITS = (
     ),
 )
 # keyword -> field of Limits
-_LIMITS = {
-    "max_depth": "max_index_depth",
-    "max_decoded_bytes": "max_decoded_bytes",
-    "max_urls": "max_entries",
-    "max_wait": "max_wait_seconds",
-}
+_LIMITS = {option.removeprefix("--").replace("-", "_"): field for field, option in OPTIONS.items()}
 
 _NETWORK = (
     option(
