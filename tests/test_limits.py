@@ -90,6 +90,8 @@ COMMENT = b"<!--" + b"x" * 493 + b"-->"
 # In front of the location, so that without it the entry is no use.
 UNCLOSED = b"<url><lastmod>2026-01-01<loc>https://example.com/2</loc></url>\n"
 UNCLOSED_TWICE = b"<url><lastmod>2026-01-01<priority>0.5<loc>https://example.com/2</loc></url>\n"
+BARE = b"<url><loc>https://example.com/%d?a&b</loc></url>\n"
+LOST = b"<url><loc>https://example.com/<b></loc></url>\n"
 UNBOUND = b"<url><%s:b/><loc>https://example.com/%d</loc></url>\n"
 MEDIA = b'<media:content medium="image" url="https://example.com/%d.jpg"/>'
 TITLE = b"<media:title>%s</media:title>" % (b"t" * 50)
@@ -113,8 +115,14 @@ ROWS = [
     ),
     Row(
         "max_repairs", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4,
-        entries_over=3, code="S01", says=LOSES, tells="mismatched",
+        entries_over=2,
     ),
+    Row("max_repairs", 3, urlset(second(b"<!-- & --><x>& &</x>"), BARE % 4), 4, entries_over=2),
+    Row("max_repairs", 3, urlset(b"& & ", b"<x/>& ", second(b"")), entries_over=1),
+    Row("max_repairs", 1, HEAD + FIRST + b"<url><loc>https://example.com/2</loc><x>&</x>", 2, complete=False),
+    Row("max_faults", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4, entries_over=2),
+    Row("max_faults", 2, urlset(LOST, LOST), 2, complete=False),
+    Row("max_faults", 2, HEAD + FIRST + TAIL + second(b"") + TAIL + LAST + TAIL, entries_over=2),
     Row(
         "max_prefixes", 2, urlset(UNBOUND % (b"p", 2), UNBOUND % (b"q", 4)), 4,
         entries_over=3, code="S01", says=LOSES, tells="unbound prefix",

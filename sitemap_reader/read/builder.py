@@ -181,6 +181,7 @@ class Builder:
                 empty = self._close_ancestor().is_empty
                 settle()
                 self.last_event_is_tag = not empty
+                release_mends()
                 return
             element = stack.pop()
             element.end = len(text)
@@ -258,6 +259,7 @@ class Builder:
                 self._root, self.root_seen = ancestor, True
                 vocabulary.note = note
                 entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
+            release_mends()
 
         def settle() -> None:
             nonlocal settled
@@ -268,6 +270,9 @@ class Builder:
             self.last_event_is_tag = True
             self.behind_entry = False
             text.clear()
+
+        def release_mends() -> None:
+            out.extend(self._mends_of(settled, line()))
 
         def start_section() -> None:
             nonlocal section

@@ -31,11 +31,12 @@ class Misplaced(Exception):
 
 
 class Stop(Exception):
-    """Raised in a handler: the document cannot go on, for this reason."""
+    """The document cannot go on, for this reason, from this index of expat's count; None: from its last event."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, index: int | None = None) -> None:
         super().__init__(str(problem))
         self.problem = problem
+        self.index = index
 
 
 class TooLong(Exception):

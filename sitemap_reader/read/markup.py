@@ -1,6 +1,6 @@
-"""The guarded expat driver: UTF-8 chunks in, entries (builder.py) and Problems out, in document order.
+"""XML that may be damaged: UTF-8 chunks in, entries (builder.py) and Problems out, in document order.
 
-At a fault it restarts behind the last complete entry: first with the characters mended (mending.py), then with the
+At a fault expat (driver.py) restarts behind the last complete entry: first with the characters mended (mending.py), then with the
 entry set straight (repair.py); where that does not help it goes on at the next entry and says what was lost. It never
 gives a part of a field, and never resolves an entity of the document's own.
 """
@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from defusedxml.common import DefusedXmlException
-
 from ..problems import Problem, over_limit, report
 from .builder import Builder
+from .driver import Driver
 from .faults import Fault, Misplaced, Stop, TooLong
-from .guard import BareDoctype, forget, guarded_parser
+from .guard import BareDoctype
 from .landmarks import end_tag, next_landmark, tag_end, tag_name
 from .mending import Mender
 from .pending import Pending
@@ -43,10 +42,8 @@ _ENDED_EARLY = frozenset(
 )
 _UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
 
-# What one parser is given, at least: a bound on the names that it has to remember.
-_MAX_PARSER_BYTES = 2 * 1024 * 1024
-# A token that is shorter may be looked through again and again.
-_SHORT_TOKEN_BYTES = 4096
+# A fault in tags of so many bytes around counts twice, of twice as many three times.
+_HEAD_BYTES = 4096
 # What may have begun and not ended when the bytes do.
 _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
 
@@ -63,20 +60,17 @@ class Markup:
         self.cut = False  # the bytes ended before the root element did
         self._limits = limits
         self._pending = Pending(line)
-        self._withheld = bytearray()  # what expat has not been shown yet
-        self._token = 0  # where, in its count, the token begins that has not ended
-        self._counted = 0  # how many bytes before the pending ones count for max_entry_bytes: the last tag's
         self._mender: Mender | None = None
         self._straightener: Straightener | None = None  # while it waits for the rest of its entry
         self._fault: Fault | None = None  # the one that it is there for
         self._wake_bytes = 0  # how much has to be pending before it pays to look again
         self._reached = -1  # up to where all bytes were set straight, in the mender's count
-        self._edits_left = limits.max_repairs
+        self._faults = 0  # where the structure broke, and the bytes that had to be read again for it
         self._prefixes = Prefixes(limits.max_prefixes)
         self._skipping = False
         self._behind_root = False  # skipping what stands behind the end of the root element
         self._builder = Builder(limits, open_root, self._pending, self._mends_of)
-        self._expat = self._new_expat(b"")
+        self._driver = Driver(self._pending, self._builder, limits.max_token_bytes)
 
     def feed(self, data: bytes) -> list[Entry | Problem]:
         return self._take(data, final=False)
@@ -85,9 +79,12 @@ class Markup:
         return self._take(b"", final=True)
 
     def _take(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
-        self._go_on(self._mender.feed(data, final=final) if self._mender else data, final=final)
-        while self._mender and self._mender.is_behind and not self.stopped:
-            self._go_on(self._mender.feed(b"", final=final), final=final)
+        try:
+            self._go_on(self._mender.feed(data, final=final) if self._mender else data, final=final)
+            while self._mender and self._mender.is_behind and not self.stopped:
+                self._go_on(self._mender.feed(b"", final=final), final=final)
+        except Stop as stop:
+            self._stop(stop.problem, self._driver.index if stop.index is None else stop.index)
         self.complete = self.complete and not self._builder.lost_location
         out = self._builder.out[:]
         self._builder.out.clear()
@@ -102,7 +99,7 @@ class Markup:
             self._pending.data += data
             rest = self._look_again(final=self._is_last(final))
         if rest is not None:
-            self._parse(self._renewed() + rest, final=final)
+            self._parse(self._driver.renewed() + rest, final=final)
         self._trim()
         if self._is_last(final):
             self._release_mends(None)
@@ -122,89 +119,30 @@ class Markup:
 
     # --- expat ---
 
-    def _new_expat(self, head: bytes) -> expat.XMLParserType:
-        """A parser that stands behind `head`."""
-        parser = guarded_parser(head)
-        self._pending.rebase(len(head))
-        self._token = len(head)
-        self._builder.attach(parser, len(head) - self._counted, self._pending.line - 1)
-        return parser
-
     def _parse(self, data: bytes, *, final: bool) -> None:
         """Feeds expat, and after each fault what recovery gives, until nothing is left."""
         rest: bytes | None = data
         while rest is not None:
+            is_last = self._is_last(final)
             try:
-                self._withheld += rest
-                return self._feed_expat(final=self._is_last(final))
+                return self._driver.feed(rest, final=is_last, sections_end=self._mender is not None)
             except expat.ExpatError as error:
-                self._take_withheld()
-                # expat finds an unclosed section where the bytes end.
-                is_section = error.code == _UNCLOSED_SECTION
-                index = self._builder.section_index if is_section else self._expat.ErrorByteIndex
-                fault = self._fault_at(index, expat.ErrorString(error.code), error.code)
-                rest = self._recover(fault, final=self._is_last(final))
+                rest = self._recover(self._fault_of(error), final=is_last)
             except Misplaced as misplaced:
-                self._take_withheld()
                 fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
-                rest = self._recover(fault, final=self._is_last(final))
+                rest = self._recover(fault, final=is_last)
             except BareDoctype:
-                self._take_withheld()
-                blanked = blank_doctype(bytes(self._pending.data))
-                if blanked == self._pending.data:
-                    problem = report("S09", "the DOCTYPE cannot be told from the rest: refused")
-                    return self._stop(problem, self._expat.CurrentByteIndex)
-                self._pending.data[:] = blanked
-                rest = self._restart()
+                rest = self._blank_doctype()
             except TooLong:
                 return self._stop_too_long()
-            except Stop as stop:
-                return self._stop(stop.problem, self._expat.CurrentByteIndex)
-            except DefusedXmlException:
-                problem = report("S09", "the DTD declares entities: the document is refused")
-                return self._stop(problem, self._expat.CurrentByteIndex)
 
-    def _renewed(self) -> bytes:
-        """A parser forgets no name and no prefix of the document: after some time another one takes its place."""
-        if self._pending.base < _MAX_PARSER_BYTES or self._builder.is_over or not self._builder.root_seen:
-            return b""
-        self._take_withheld()
-        return self._restart()
-
-    def _feed_expat(self, *, final: bool) -> None:
-        """All that was withheld, up to where a token would have more bytes than one may have.
-
-        expat looks through a token that has not ended again at each call: it is called when there is twice as much.
-        """
-        limit = self._limits.max_token_bytes
-        while self._withheld or final:
-            begun = self._pending.end - self._token  # of the token that has not ended, what expat has seen
-            piece = self._withheld[: limit - begun]
-            if begun > _SHORT_TOKEN_BYTES and len(self._withheld) < min(begun, limit - begun) and not final:
-                return
-            del self._withheld[: len(piece)]
-            self._pending.data += piece
-            is_last = final and not self._withheld
-            self._expat.Parse(bytes(piece), is_last)
-            if is_last:
-                return
-            self._token = max(self._token, self._expat.CurrentByteIndex)
-            section = self._builder.section_index
-            if self._builder.in_section and self._mender is None and self._pending.end - section >= limit:
-                raise Misplaced("a CDATA section does not end", section)
-            if self._pending.end - self._token >= limit:
-                return self._stop_token(self._token)
-
-    def _take_withheld(self) -> None:
-        """After a fault: recovery looks at all bytes."""
-        self._pending.data += self._withheld
-        self._withheld.clear()
-
-    def _restart(self) -> bytes:
-        """A new parser inside the same elements; gives the pending bytes, to be fed to it."""
-        forget(self._expat)
-        self._expat = self._new_expat(self._builder.head())
-        return self._pending.take()
+    def _blank_doctype(self) -> bytes:
+        self._driver.give_back()
+        blanked = blank_doctype(bytes(self._pending.data))
+        if blanked == self._pending.data:
+            raise Stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
+        self._pending.data[:] = blanked
+        return self._driver.restart()
 
     def _settle(self) -> None:
         """Forgets what no restart needs: all up to the end of the last tag outside entries."""
@@ -212,28 +150,24 @@ class Markup:
         if event is not None:
             end = self._pending.offset(event)
             self._pending.drop(tag_end(self._pending.data, end) if self._builder.last_event_is_tag else end)
-            self._counted = self._pending.base - event
+            self._pending.counted = self._pending.base - event
             self._builder.last_event = None
 
     def _trim(self) -> None:
         self._settle()
-        if not (self._skipping or self._straightener or self.stopped) and self._is_too_long(self._token):
+        if not (self._skipping or self._straightener or self.stopped) and self._is_too_long(self._driver.token):
             self._stop_too_long()
 
     def _is_too_long(self, index: int) -> bool:
         """Whether what has not ended by this index of expat's count has more bytes than an entry may have."""
-        return self._counted + self._pending.offset(index) > self._limits.max_entry_bytes
+        return self._pending.counted + self._pending.offset(index) > self._limits.max_entry_bytes
 
     def _stop_too_long(self) -> None:
         """Wherever that was noticed, all up to the limit is told, and no more."""
         self._settle()
         limit = self._limits.max_entry_bytes
         problem = over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self._pending.line)
-        self._stop(problem, self._pending.base - self._counted + limit)
-
-    def _stop_token(self, index: int) -> None:
-        limit, line = self._limits.max_token_bytes, self._pending.line_at(self._pending.offset(index))
-        self._stop(over_limit("max_token_bytes", limit, "bytes in one comment, tag or other token", line), index)
+        self._stop(problem, self._pending.base - self._pending.counted + limit)
 
     def _stop(self, problem: Problem, index: int) -> None:
         """Reading ends at this index of expat's count: of no interest is what was mended behind it, or for nothing."""
@@ -246,10 +180,17 @@ class Markup:
 
     # --- damage ---
 
+    def _fault_of(self, error: expat.ExpatError) -> Fault:
+        # expat finds an unclosed section where the bytes end.
+        is_section = error.code == _UNCLOSED_SECTION
+        index = self._builder.section_index if is_section else self._driver.error_index
+        return self._fault_at(index, expat.ErrorString(error.code), error.code)
+
     def _fault_at(
         self, index: int, what: str, code: int | None = None, misplaced: Misplaced | None = None
     ) -> Fault:
         """The fault at `index` of expat's count."""
+        self._driver.give_back()
         self._settle()
         position = max(0, self._pending.offset(index))
         return Fault(position, self._pending.line_at(position), what, code, misplaced)
@@ -259,20 +200,17 @@ class Markup:
         if self._is_too_long(self._pending.base + fault.position):
             self._stop_too_long()
             return None
-        if self._builder.is_over:
-            what = "there is more behind the end of the root element"
-            self._release_mends(fault.position)
-            self._builder.out.append(report("S01", what, line=fault.line, severity="warning"))
-            self._behind_root = True
-            return self._skip(fault.position, final=final)
-        ended_early = final and fault.code in _ENDED_EARLY
-        if self._mender is None and (not ended_early or fault.code == _UNCLOSED_SECTION):
-            return self._mend(final=final)
-        if ended_early and fault.code == _UNCLOSED_SECTION:
-            return self._lose(fault, 0, final=final)
-        if ended_early:
+        is_over, is_section = self._builder.is_over, fault.code == _UNCLOSED_SECTION
+        if final and fault.code in _ENDED_EARLY and not (is_over or is_section):
             self._cut_short(fault)
             return None
+        if self._mender is None and not is_over:
+            return self._mend(final=final)
+        self._count(fault)
+        if is_over:
+            return self._leave_root(fault, final=final)
+        if is_section:
+            return self._lose(fault, 0, final=final)
         is_unbound = fault.code == _UNBOUND_PREFIX
         if is_unbound and (edits := self._prefixes.declare(self._pending.data, fault, self._builder)):
             return self._carry_out(edits)
@@ -280,6 +218,21 @@ class Markup:
             return self._lose(fault, 0, final=final)
         self._fault, self._straightener = fault, self._straightener_for(fault)
         return self._straighten(final=final)
+
+    def _count(self, fault: Fault) -> None:
+        """Each has a new parser read the tags around once more: it takes no million of them to cost minutes."""
+        self._faults += 1 + self._driver.head_bytes // _HEAD_BYTES
+        if self._faults > self._limits.max_faults:
+            what = "places where the markup breaks"
+            problem = over_limit("max_faults", self._limits.max_faults, what, fault.line)
+            raise Stop(problem, self._pending.base + fault.position)
+
+    def _leave_root(self, fault: Fault, *, final: bool) -> bytes | None:
+        what = "there is more behind the end of the root element"
+        self._release_mends(fault.position)
+        self._builder.out.append(report("S01", what, line=fault.line, severity="warning"))
+        self._behind_root = True
+        return self._skip(fault.position, final=final)
 
     def _cut_short(self, fault: Fault) -> None:
         """The bytes have run out; what is whole of the last entry is not lost with the rest."""
@@ -310,10 +263,10 @@ class Markup:
         limits = self._limits
         self._mender = Mender(self._pending.line, limits.max_entry_problems, limits.max_token_bytes)
         self._pending.data[:] = self._mender.feed(bytes(self._pending.data), final=final)
-        return self._restart()
+        return self._driver.restart()
 
     def _straightener_for(self, fault: Fault) -> Straightener:
-        names, room = self._builder.names, min(self._limits.max_entry_repairs, self._edits_left)
+        names, room = self._builder.names, self._limits.max_entry_repairs
         if fault.misplaced and fault.misplaced.loose_entry:
             prefix, colon, _ = tag_name(self._pending.data, fault.position).rpartition(b":")
             loose = prefix + colon + fault.misplaced.loose_entry.encode()
@@ -344,8 +297,7 @@ class Markup:
         self._straightener = None
         end = straightener.end or 0
         if straightener.has_too_many:
-            few = self._edits_left < self._limits.max_entry_repairs
-            fault.limit = "max_repairs" if few else "max_entry_repairs"
+            fault.limit = "max_entry_repairs"
         # Where nothing behind the fault is settled, the same fault would come again.
         reached = self._pending.mended(reached)
         # Each time it has to get further than before, or it might go on for ever.
@@ -357,17 +309,15 @@ class Markup:
     def _carry_out(self, edits: list[Edit], end: int | None = None) -> bytes:
         """Carries out the edits, in their order, and starts again. Up to `end` the bytes are straight then."""
         mends = self._pending.carry_out(edits, end)
-        self._edits_left -= len(edits)
         if self._mender:
             self._mender.mends.join(mends)
-        return self._restart()
+        return self._driver.restart()
 
     def _lose(self, fault: Fault, end: int, *, is_void: bool = False, final: bool) -> bytes | None:
         """Gives up what is left of the entry at fault, up to `end` at least; if `is_void` all of it."""
         if not self._builder.root_seen:
             problem = report("S01", f"{fault.what}, before the root element", line=fault.line)
-            self._stop(problem, self._pending.base + fault.position)
-            return None
+            raise Stop(problem, self._pending.base + fault.position)
         problem = fault.lost
         if is_void:
             self._release_mends(fault.position)
@@ -393,20 +343,21 @@ class Markup:
         if landmark.found is None:
             self._pending.drop(min(landmark.searched, len(self._pending)))
             if landmark.is_aside and len(self._pending) > longest:
-                self._stop_token(self._pending.base)
-                return None
+                raise Stop(self._driver.endless_token(self._pending.base), self._pending.base)
             self.stopped = final
             self.complete = self.complete and (self._behind_root or not final)
             return None
-        self._behind_root, self._counted = False, 0
+        self._behind_root, self._pending.counted = False, 0
         self._pending.drop(landmark.found)
-        return self._restart()
+        return self._driver.restart()
 
     def _mends_of(self, end: int, first_line: int) -> tuple[Problem, ...]:
-        """The mends inside the entry that ends at `end`; those before it are given for themselves."""
+        """The mends of what ends at `end` and began on this line; those before it are given for themselves."""
         if self._mender is None:
             return ()
         mends = self._taken(self._mender, self._pending.mended(end))
+        if self._mender.mends.taken_count > self._limits.max_repairs:
+            raise Stop(over_limit("max_repairs", self._limits.max_repairs, "places that were mended", first_line), end)
         self._builder.out += [mend for mend in mends if (mend.line or 0) < first_line]
         return tuple(mend for mend in mends if (mend.line or 0) >= first_line)
 

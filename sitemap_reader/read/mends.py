@@ -26,9 +26,13 @@ class Mend:
 
 
 class Mends:
-    """add() and join() put them in; taken() takes them out, no more than `max_told` at once, and counts the rest."""
+    """add() and join() put them in; taken() takes them out, no more than `max_told` at once, and counts the rest.
+
+    `taken_count` is how many it were by now.
+    """
 
     def __init__(self, max_told: int) -> None:
+        self.taken_count = 0
         self._max_told = max_told
         self._max_waiting = max(max_told, _MAX_WAITING)
         self._waiting: deque[Mend] = deque()
@@ -74,6 +78,7 @@ class Mends:
             count += 1
         lines = self._lines[:count]
         del self._ends[:count], self._lines[:count]
+        self.taken_count += len(told) + count
         if len(told) + count <= self._max_told:
             return told
         rest = told[self._max_told - 1 :]

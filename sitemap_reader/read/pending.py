@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 
 class Pending:
-    """`data` begins on `line`, and at `base` of the parser's count. Up to `straight` it was set straight by edits."""
+    """`data` begins on `line`, and at `base` of the parser's count. Up to `straight` it was set straight by edits.
+
+    `counted` bytes before it count for max_entry_bytes: those of the last tag outside entries.
+    """
 
     def __init__(self, line: int) -> None:
         self.data = bytearray()
         self.line = line
         self.base = 0
         self.straight = 0
+        self.counted = 0
         self._to_mended = 0  # what to add to the parser's count to get that of the mended bytes
 
     def __len__(self) -> int:

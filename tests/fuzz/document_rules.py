@@ -31,6 +31,7 @@ LOW: dict[str, Any] = {
     "max_decoded_bytes": 1_400, "max_entries": 2, "max_entry_bytes": 1_500, "max_token_bytes": 60, "max_xml_depth": 4,
     "max_attributes": 1, "max_gzip_members": 2, "max_entry_elements": 3, "max_entry_problems": 2,
     "max_robots_bytes": 1_100, "max_entry_repairs": 2, "max_repairs": 3, "max_prefixes": 1,
+    "max_faults": 2,
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
     "": {},

@@ -101,7 +101,7 @@ def test_sections_without_end_are_all_found_on_one_way() -> None:
     parser = read(data)
     assert parser.outcome.entries == 500
     assert parser.outcome.complete
-    assert calls(data, of="_restart") <= 2
+    assert calls(data, of="restart") <= 2
 
 
 @pytest.mark.parametrize("size", [1 << 12, 1 << 16])

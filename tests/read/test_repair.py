@@ -9,7 +9,7 @@ import pytest
 from damaged_entries import PLACES
 
 import sitemap_reader as sr
-from sitemap_reader.read.markup import Markup
+from sitemap_reader.read.driver import Driver
 from sitemap_reader.read.repair import Straightener
 from sitemap_reader.read.tokens import attributes, is_character, is_slip, next_token
 
@@ -155,13 +155,13 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS)
 def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     restarts = []
-    restart = Markup._restart
+    restart = Driver.restart
 
-    def counted(markup: Markup) -> bytes:
-        restarts.append(markup)
-        return restart(markup)
+    def counted(driver: Driver) -> bytes:
+        restarts.append(driver)
+        return restart(driver)
 
-    monkeypatch.setattr(Markup, "_restart", counted)
+    monkeypatch.setattr(Driver, "restart", counted)
     body = "<urlset>" + "\n".join(kind.format(number) for number in range(MANY)) + "\n</urlset>"
     read(body.replace("@", HOST).encode(), 1 << 16)
     assert 0 < len(restarts) <= 3 * MANY + 2
