@@ -1,6 +1,35 @@
-"""`python -m sitemap_reader` is `sitemap-reader`."""
+"""`python -m sitemap_reader`, and where `sitemap-reader` begins: minds Ctrl-C, then loads the command line.
 
-from .cli import main
+Next to nothing is loaded before signals are minded.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+def main() -> None:
+    """Runs the command line, and exits with its code; 130 where SIGINT or SIGTERM comes first."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)  # until a command has handlers of its own, and behind it
+    from .cli import main as run
+
+    run()
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    """Ends it at once: nothing has been begun.
+
+    KeyboardInterrupt would not do. Raised while a module loads, it can come out as another exception (RuntimeError,
+    where a class is being made) or be lost (in the weak references of the import system).
+    """
+    os._exit(130)
+
 
 if __name__ == "__main__":
     main()

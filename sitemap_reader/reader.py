@@ -20,7 +20,7 @@ from .errors import UsageError
 from .ledger import Ledger
 from .limits import Limits
 from .read.scope import MODES
-from .streams import AsyncUrlStream, UrlStream, call
+from .streams import AsyncUrlStream, Listening, UrlStream, batches_of, call, carried
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
@@ -147,7 +147,8 @@ class SitemapReader:
         `since` and `until` are dates, datetimes, ages (timedelta, "7d") or text; a lastmod matches if the period
         that it states overlaps; `undated` URLs are kept or dropped. `since` also leaves out the sitemaps that
         their index calls older. `follow(ref)` decides on each child of an index. `on_outcome` hears of each
-        document as it ends, `on_item` of everything that is not a URL.
+        document as it ends, `on_item` of everything that is not a URL. What one of them raises ends the reading, and
+        reaches whoever iterates as it is.
         """
         return AsyncUrlStream(*self._reading(target, since, until, undated, follow, on_outcome, on_item))
 
@@ -160,7 +161,7 @@ class SitemapReader:
         `on_item` hears of the problems and the outcomes.
         """
         run = self._run(find_target(target), peek=True, descend=False)
-        async with aclosing(run.batches()) as batches:
+        async with aclosing(batches_of(run)) as batches:
             async for batch in batches:
                 if on_item:
                     for item in batch:
@@ -180,7 +181,9 @@ class SitemapReader:
         """What a stream is made of."""
         window = make_window(since, until, undated, datetime.now(UTC))
         found = find_target(target)
-        return found.name, self._run(found, window=window, follow=follow), Ledger(on_outcome, on_item)
+        run = self._run(found, window=window, follow=follow and carried(follow))
+        guarded = Listening().guarded
+        return found.name, run, Ledger(on_outcome and guarded(on_outcome), on_item and guarded(on_item))
 
     def _run(self, target: Target, *, peek: bool = False, **changes: Any) -> Run:
         plan = attrs.evolve(self._plan, **changes)

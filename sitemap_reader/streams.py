@@ -10,15 +10,17 @@ import asyncio
 import threading
 import time
 import weakref
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import attrs
+
 from .errors import PartialRead
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
     from types import TracebackType
 
     from .crawl.reading import Batch
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from .ledger import Ledger, Problems, Progress, Summary
     from .records import Outcome, UrlRecord
 
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 # Batches that may wait between the reading thread and its consumer.
@@ -100,16 +103,74 @@ class _Told:
             raise verdict
 
 
-@contextmanager
-def _ungrouped() -> Iterator[None]:
-    """What ends a walk is the first failure itself, not the group that tasks wrap it in."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        failure: BaseException = group
-        while isinstance(failure, BaseExceptionGroup):
-            failure = failure.exceptions[0]
-        raise failure from None
+class _Carried(Exception):
+    """What a function of the caller's raised in the middle of a walk, on its way out."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def carried(function: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
+    """The same for inside of a walk: what it raises comes out of batches_of(), and is nothing to anybody on the way.
+
+    asyncio would take a KeyboardInterrupt for one of its own, and end the loop before anything is closed; a
+    CancelledError would end a task that nobody cancelled; a FetchError would pass for the network's.
+    """
+
+    def call(argument: Argument) -> Result:
+        try:
+            return function(argument)
+        except BaseException as error:
+            raise _Carried(error) from error
+
+    return call
+
+
+@attrs.define
+class Listening:
+    """Guards the functions of the caller's that only hear: once one has raised, it is that which he hears of.
+
+    None is called any more then, though what a walk has still to say at its end is entered.
+    """
+
+    has_raised: bool = False
+
+    def guarded(self, function: Callable[[Argument], None]) -> Callable[[Argument], None]:
+        """The same, as long as none has raised."""
+
+        def call(argument: Argument) -> None:
+            if self.has_raised:
+                return
+            try:
+                function(argument)
+            except BaseException:
+                self.has_raised = True
+                raise
+
+        return call
+
+
+async def batches_of(run: Run) -> AsyncGenerator[Batch, None]:
+    """Its batches. What ends it is the first failure itself, not what tasks and carried() wrap it in.
+
+    It is raised where nothing else is being handled, so that its cause and context stay what they are.
+    """
+    failure: BaseException | None = None
+    async with aclosing(run.batches()) as batches:
+        try:
+            async for batch in batches:
+                yield batch
+        except (BaseExceptionGroup, _Carried) as error:
+            failure = _first(error)
+    if failure is not None:
+        raise failure
+
+
+def _first(failure: BaseException) -> BaseException:
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure.error if isinstance(failure, _Carried) else failure
 
 
 class AsyncUrlStream(_Told):
@@ -138,15 +199,13 @@ class AsyncUrlStream(_Told):
         await self._records.aclose()  # type: ignore[attr-defined]
 
     async def _read(self) -> AsyncIterator[UrlRecord]:
-        batches = self._run.batches()
         self._started = time.monotonic()
         try:
-            with _ungrouped():
+            async with aclosing(batches_of(self._run)) as batches:
                 async for batch in batches:
                     for record in self._counted(self._take(batch)):
                         yield record
         finally:
-            await batches.aclose()
             self._end()
         self._raise_verdict()
 
@@ -185,8 +244,12 @@ class UrlStream(_Told):
     def close(self) -> None:
         """Cancels every request of this stream and joins its thread; may be called from any thread, and twice."""
         self._batches.close()
-        with suppress(ValueError):  # another thread is taking a record: its next one is the end
+        try:
             self._records.close()
+        except ValueError as error:
+            if error.__traceback__ and error.__traceback__.tb_next:  # out of the generator: the caller's own
+                raise
+            # Another thread is taking a record: its next one is the end.
 
     def _read(self) -> Generator[UrlRecord, None, None]:
         self._started = time.monotonic()
@@ -201,13 +264,11 @@ class UrlStream(_Told):
 
 
 async def _pump(run: Run, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
-    batches = run.batches()
     try:
-        with _ungrouped():
+        async with aclosing(run.batches()) as batches:
             async for batch in batches:
                 await put(batch)
     finally:
-        await batches.aclose()
         await close()
 
 
@@ -235,7 +296,7 @@ class _Bridge:
         self._thread = thread  # only now: who closes this from another thread joins it
         while (batch := self._next()) is not None:
             if isinstance(batch, BaseException):
-                raise batch
+                raise _first(batch)  # only here: it is nothing to the loop in the thread either
             if self._loop and self._credits:
                 self._soon(self._credits.release)
             yield batch

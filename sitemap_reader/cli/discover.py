@@ -10,6 +10,7 @@ from ..errors import NothingFound
 from ..jsonl import json_line
 from ..ledger import Ledger, count_of
 from ..read.sniff import SITEMAP_FORMATS
+from ..reader import discover
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
@@ -65,8 +66,6 @@ class _Discovery:
 
     def site(self, target: str) -> Exit:
         """The candidates of one target."""
-        from ..reader import discover
-
         ledger = Ledger(on_item=self.console.hear)
 
         def hear(item: Item) -> None:

@@ -11,6 +11,7 @@ import attrs
 
 from ..jsonl import json_line
 from ..problems import Problem
+from ..reader import urls
 from ..records import Outcome
 from .exits import Exit
 from .interrupts import Interrupts
@@ -60,8 +61,6 @@ class _Dump:
 
     def site(self, target: str) -> Exit:
         """One target, up to what the limit leaves."""
-        from ..reader import urls
-
         left = None if self.limit is None else self.limit - (self.total.urls if self.total else 0)
         if left == 0:
             return Exit.COMPLETE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
+from ..reader import urls
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
@@ -67,8 +68,6 @@ class _Trees:
 
     def site(self, target: str) -> Exit:
         """Reads one target to its end."""
-        from ..reader import urls
-
         nesting = Nesting()
 
         def hear(item: Item) -> None:

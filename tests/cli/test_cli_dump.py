@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
 
-import sitemap_reader.reader
+import sitemap_reader.cli.dump
 from sitemap_reader.errors import UsageError
 from sitemap_reader.limits import Limits
 
@@ -301,7 +301,7 @@ def test_options_reach_the_reader(
         heard.update(keywords)
         raise UsageError("heard")
 
-    monkeypatch.setattr(sitemap_reader.reader, "urls", urls)
+    monkeypatch.setattr(sitemap_reader.cli.dump, "urls", urls)
     assert run("dump", "a.example", *options).exit_code == 2
     assert {name: heard[name] for name in expected} == expected
     assert ("user_agent" in heard) == ("-A" in options)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from pages import Pages
+
 import sitemap_reader as sr
-from sitemap_reader.crawl.fetch import Response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import Callable, Mapping
+
+    from pages import Answer
 
 SITE = "https://shop.example"
 MAP = f"{SITE}/sitemap.xml"
@@ -92,7 +94,8 @@ async def read_hog(name: str) -> int:
 async def read(pages: Mapping[str, bytes], target: str, limits: sr.Limits) -> int:
     """How many URLs come of a target."""
     urls = 0
-    async with sr.SitemapReader(fetcher=Pages(pages), limits=limits, scope="any") as reader:
+    fetcher = Pages(lambda url: _answer(pages.get(url)))
+    async with sr.SitemapReader(fetcher=fetcher, limits=limits, scope="any") as reader:
         try:
             async for _ in reader.urls(target):
                 urls += 1
@@ -101,17 +104,8 @@ async def read(pages: Mapping[str, bytes], target: str, limits: sr.Limits) -> in
     return urls
 
 
-class Pages:
-    """A Fetcher over a dict; 404 for what is not in it."""
-
-    def __init__(self, pages: Mapping[str, bytes]) -> None:
-        self._pages = pages
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        body = self._pages.get(url)
-        yield Response(404 if body is None else 200, {}, self._chunks(body or b""), url)
-
-    async def _chunks(self, body: bytes) -> AsyncIterator[bytes]:
-        for start in range(0, len(body), 64 * 1024):
-            yield body[start : start + 64 * 1024]
+def _answer(body: bytes | None) -> Answer | None:
+    """In the pieces that a network gives."""
+    if body is None:
+        return None
+    return 200, {}, (body[start : start + 64 * 1024] for start in range(0, len(body), 64 * 1024))

@@ -10,7 +10,6 @@ import gzip
 import json
 import subprocess
 import sys
-from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,14 @@ import attrs
 import pytest
 from bombs import ALL, BOMBS, CHUNK, FIRST, HEAD, LAST, TAIL, Bomb, codes, packed
 from corpus_cases import CORPUS
+from pages import Pages
 
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
+
+    from pages import Answer
 
 CHILD = Path(__file__).parent / "bomb_child.py"
 FAULT = "https://example.com/fault.xml"
@@ -184,28 +186,6 @@ def test_the_fault_is_told_however_the_document_is_cut(name: str) -> None:
 # --- generated: as one child of three ---
 
 
-@attrs.frozen
-class Site:
-    """A Fetcher of URL -> (headers, chunks); `asked` in their order, `taken` counts the bytes that were."""
-
-    pages: Mapping[str, tuple[dict[str, str], Callable[[], Iterable[bytes]]]]
-    asked: list[str] = attrs.field(factory=list)
-    taken: dict[str, int] = attrs.field(factory=dict)
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
-        self.asked.append(url)
-        status = 200 if url in self.pages else 404
-        given, chunks = self.pages.get(url, ({}, tuple))
-        async with aclosing(self._chunks(url, chunks())) as stream:
-            yield sr.Response(status, given, stream, url)
-
-    async def _chunks(self, url: str, chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
-        for chunk in chunks:
-            self.taken[url] = self.taken.get(url, 0) + len(chunk)
-            yield chunk
-
-
 def index(*children: str) -> bytes:
     entries = "".join(f"<sitemap><loc>{child}</loc></sitemap>" for child in children)
     return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'.encode()
@@ -221,12 +201,17 @@ def walk(fetcher: Any, **options: Any) -> tuple[list[sr.UrlRecord], sr.AsyncUrlS
 
 def among_siblings(
     chunks: Callable[[], Iterable[bytes]], headers: dict[str, str] | None = None
-) -> tuple[list[sr.UrlRecord], sr.Outcome, sr.AsyncUrlStream, Site]:
+) -> tuple[list[sr.UrlRecord], sr.Outcome, sr.AsyncUrlStream, Pages]:
     """The records and the outcome of a document between two good ones, both of which come out whole."""
     good = {url: HEAD + b"<url><loc>%s/1</loc></url>" % url.encode() + LAST + TAIL for url in SIBLINGS}
-    pages: dict[str, Any] = {url: ({}, lambda url=url: [good[url]]) for url in SIBLINGS}
-    pages |= {INDEX: ({}, lambda: [index(SIBLINGS[0], FAULT, SIBLINGS[1])]), FAULT: (headers or {}, chunks)}
-    site = Site(pages)
+    bodies = {url: [body] for url, body in good.items()} | {INDEX: [index(SIBLINGS[0], FAULT, SIBLINGS[1])]}
+
+    def answer(url: str) -> Answer | None:
+        if url == FAULT:
+            return 200, headers or {}, chunks()
+        return (200, {}, bodies[url]) if url in bodies else None
+
+    site = Pages(answer)
     records, urls = walk(site, feed_fallback=None)
     outcomes = {outcome.url: outcome for outcome in urls.outcomes}
     for sibling in SIBLINGS:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import attrs
 import pytest
+from pages import Pages
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.fetch import Response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import Callable
+
+    from pages import Answer
 
 SITE = "https://shop.example"
 START = f"{SITE}/index.xml"
@@ -27,26 +28,18 @@ def index(*children: str) -> str:
     return f"<sitemapindex {NAMESPACE}>{listed}</sitemapindex>"
 
 
-@attrs.define
-class Labyrinth:
-    """A Fetcher whose documents are made when they are asked for; `asked` counts the requests for each."""
+class Labyrinth(Pages):
+    """Its documents are made when they are asked for; it has no robots.txt."""
 
-    body: Callable[[str], str]
-    redirect: Callable[[str], str | None] = lambda url: None
-    asked: Counter[str] = attrs.field(factory=Counter)
+    def __init__(self, body: Callable[[str], str], redirect: Callable[[str], str | None] = lambda url: None) -> None:
+        def answer(url: str) -> Answer | None:
+            if url.endswith("/robots.txt"):
+                return None
+            if target := redirect(url):
+                return 302, {"location": target}, ()
+            return 200, {}, (body(url).encode(),)
 
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked[url] += 1
-        if url.endswith("/robots.txt"):
-            yield Response(404, {}, self._chunks(b""), url)
-        elif target := self.redirect(url):
-            yield Response(302, {"location": target}, self._chunks(b""), url)
-        else:
-            yield Response(200, {}, self._chunks(self.body(url).encode()), url)
-
-    async def _chunks(self, body: bytes) -> AsyncIterator[bytes]:
-        yield body
+        super().__init__(answer)
 
     @property
     def documents(self) -> int:

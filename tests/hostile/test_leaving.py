@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -452,4 +455,120 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
     with pytest.raises(KeyboardInterrupt):
         sr.discover(server.url, allow_private=True)
     assert readers() == []
+    assert all_is_over(server)
+
+
+# --- what the caller's functions raise --------------------------------------------------------------------------
+
+
+# Reads a target once for each exception: one of the caller's functions raises it, on top of one that it has handled.
+# Prints what reached the caller, and what was left open then.
+RAISING = """
+import asyncio, json, logging, sys, threading
+import sitemap_reader as sr
+
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
+way, name, target = sys.argv[1:]
+told = {}
+
+def raising(error):
+    def call(item):
+        call.count += 1
+        try:
+            raise LookupError
+        except LookupError:
+            raise error from cause
+    call.count, cause = 0, EOFError()
+    return call, cause
+
+async def read(options):
+    async with sr.SitemapReader(allow_private=True) as reader, reader.urls(target, **options) as urls:
+        return [url async for url in urls]
+
+def read_sync(options):
+    with sr.urls(target, allow_private=True, **options) as urls:
+        return list(urls)
+
+for error in (
+    KeyboardInterrupt(), SystemExit(7), asyncio.CancelledError(), GeneratorExit(), KeyError(), ValueError(),
+    sr.FetchError("theirs"), ExceptionGroup("theirs", [OSError()]), TimeoutError(),
+):
+    function, cause = raising(error)
+    try:
+        read_sync({name: function}) if way == "sync" else asyncio.run(read({name: function}))
+    except BaseException as caught:
+        told[repr(error)] = [
+            caught is error, error.__cause__ is cause, type(error.__context__).__name__, function.count,
+            [thread.name for thread in threading.enumerate()],
+        ]
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize("name", ["follow", "on_outcome", "on_item"])
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_what_a_function_of_the_caller_raises_reaches_him_when_all_is_closed(
+    server: SlowServer, way: str, name: str
+) -> None:
+    program = [sys.executable, "-X", "dev", "-W", "error", "-c", RAISING, way, name, silence_behind_one(server)]
+    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert len(told) == 9
+    assert list(told.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9
+    assert all_is_over(server)
+
+
+def a_document_that_waits_for_proof(server: SlowServer) -> str:
+    """Its end is told when the walk is over; behind it one with something to complain of in each entry."""
+    target = bodies(server)
+    server.pages["/0.xml"] = answer(urlset("https://other.example", 3))
+    server.pages["/1.xml"] = answer(urlset(server.url).replace(b"</loc>", b"</loc><lastmod>no</lastmod>"), more=10_000)
+    return target
+
+
+def read_sync(target: str, **options: Any) -> None:
+    with sr.urls(target, allow_private=True, per_host=1, **options) as urls:
+        list(urls)
+
+
+def read_async(target: str, **options: Any) -> None:
+    async def main() -> None:
+        async with sr.SitemapReader(allow_private=True, per_host=1) as reader, reader.urls(target, **options) as urls:
+            async for _ in urls:
+                pass
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("read", [read_sync, read_async])
+def test_who_raises_while_he_hears_hears_no_more(server: SlowServer, read: Callable[..., None]) -> None:
+    """Not even what a walk that is left has still to say: what he raised there would hide what he raised first."""
+    heard: list[object] = []
+
+    def hear(item: object) -> None:
+        heard.append(item)
+        if isinstance(item, sr.Problem) and item.code == "D01":
+            raise KeyError(len(heard))
+
+    target = a_document_that_waits_for_proof(server)
+    with pytest.raises(KeyError) as raised:
+        read(target, on_item=hear, on_outcome=heard.append)
+    assert raised.value.args == (len(heard),)
+    assert all_is_over(server)
+
+
+def test_what_is_raised_on_hearing_the_last_words_reaches_who_leaves(server: SlowServer) -> None:
+    """A ValueError, which a generator that is being closed in mid-step gives as well."""
+
+    def hear(outcome: sr.Outcome) -> None:
+        if outcome.dropped:
+            raise ValueError(outcome.dropped)
+
+    target = a_document_that_waits_for_proof(server)
+    stream = sr.urls(target, allow_private=True, per_host=1, on_outcome=hear)
+    next(iter(stream))
+    with pytest.raises(ValueError, match="host"):
+        stream.close()
+    assert [outcome.dropped for outcome in stream.outcomes if outcome.url.endswith("/0.xml")] == [{"host": 3}]
     assert all_is_over(server)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,6 +246,59 @@ def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Pro
     assert code == 130
     assert told[-2].startswith(f"{len(found)} URLs in stdin")
     assert told[-1] == "partial: interrupted (exit 130)"
+
+
+# Runs the entry point as its script does, or as -m does, and sends a signal to itself at a place: where a function
+# ("<module>": the first line) of a module is called for the first time after another module has begun to load.
+SIGNAL_AT_A_PLACE = """
+import os, sys
+from importlib.metadata import EntryPoint
+from runpy import run_module
+entry, number, after, *place = sys.argv[1:6]
+begun = False
+def look(frame, event, arg):
+    global begun
+    here = [frame.f_globals.get("__name__"), frame.f_code.co_name]
+    begun = begun or here == [after, "<module>"]
+    if begun and event == "call" and here == place:
+        sys.setprofile(None)
+        os.kill(os.getpid(), int(number))
+del sys.argv[1:6]
+sys.setprofile(look)
+if entry == "-m":
+    run_module("sitemap_reader", run_name="__main__", alter_sys=True)
+else:
+    sys.exit(EntryPoint("sitemap-reader", entry, "console_scripts").load()())
+"""
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+ENTRIES = ["-m", tomllib.loads(PROJECT.read_text("utf-8"))["project"]["scripts"]["sitemap-reader"]]
+PLACES = [
+    "sitemap_reader.cli sitemap_reader.cli <module>",
+    "sitemap_reader.cli importlib._bootstrap cb",  # called by a weak reference: what it raises reaches nobody
+    "sitemap_reader.cli functools __set_name__",  # what it raises comes out as a RuntimeError, before Python 3.12
+    "sitemap_reader.cli attr <module>",
+    "sitemap_reader.cli sitemap_reader.cli.command main",
+    "sitemap_reader.cli.dump sitemap_reader.cli.dump <module>",
+    "sitemap_reader.cli.dump asyncio <module>",
+    "sitemap_reader.reader importlib._bootstrap cb",
+    "sitemap_reader.cli.dump sitemap_reader.cli.dump run",
+]
+PLACES_BEHIND = [
+    "sitemap_reader.cli.dump sitemap_reader.cli.messages end",
+    "sitemap_reader.cli.dump threading _shutdown",
+]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("place", PLACES + PLACES_BEHIND)
+def test_an_interrupt_before_or_behind_the_work_ends_it_at_once(
+    number: signal.Signals, entry: str, place: str
+) -> None:
+    program = [*PROGRAM[:-2], "-c", SIGNAL_AT_A_PLACE, entry, str(int(number)), *place.split(), "dump", SHOP, "-q"]
+    done = subprocess.run(program, check=False, capture_output=True, timeout=DEADLINE)
+    assert (done.returncode, done.stderr) == (130, b"")
+    assert len(locs(done.stdout)) == (640 if place in PLACES_BEHIND else 0)
 
 
 # --- pipes ------------------------------------------------------------------------------------------------------
