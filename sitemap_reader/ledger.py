@@ -16,7 +16,7 @@ from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from .records import Item
 
@@ -172,12 +172,7 @@ class Ledger:
 
     def summary(self) -> Summary:
         """The numbers as they stand."""
-        asked = {outcome.url for outcome in self.outcomes}
-        sitemaps = [
-            outcome
-            for outcome in self.outcomes
-            if outcome.format != Format.ROBOTS and not _is_alias(outcome, asked)
-        ]
+        sitemaps = [outcome for outcome in _without_aliases(self.outcomes) if outcome.format != Format.ROBOTS]
         broken = [outcome for outcome in sitemaps if not outcome.complete]
         dropped: Counter[str] = Counter()
         for outcome in sitemaps:
@@ -216,9 +211,15 @@ class Ledger:
         return None
 
 
-def _is_alias(outcome: Outcome, asked: set[str | None]) -> bool:
-    """A document that redirects to another which was read for itself counts once."""
-    return outcome.final_url != outcome.url and outcome.final_url in asked
+def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """A document is none of its own that redirects to what was asked for itself, or where another was led before."""
+    taken = {outcome.url for outcome in outcomes}
+    own: list[Outcome] = []
+    for outcome in outcomes:
+        if outcome.final_url == outcome.url or outcome.final_url not in taken:
+            own.append(outcome)
+            taken.add(outcome.final_url)
+    return own
 
 
 def _reason(failed: list[Outcome]) -> str:

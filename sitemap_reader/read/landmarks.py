@@ -93,6 +93,15 @@ def next_landmark(
     return Landmark(None, max(behind, len(data) - _TAG_START_BYTES), passed)
 
 
+_EPILOG = re.compile(rb"(?:\s++|<!--.*?-->|<\?.*?\?>)*+", re.DOTALL)
+
+
+def epilog_end(data: bytes | bytearray, stop: int) -> int:
+    """Up to where, and `stop`, there is nothing but what may stand behind the root element (XML 1.0, 2.8: Misc)."""
+    match = _EPILOG.match(data, 0, stop)
+    return match.end() if match else 0
+
+
 def tag_name(data: bytes | bytearray, position: int) -> bytes:
     """The name, as written, of the tag that begins there."""
     match = _TAG_NAME.match(data, position)

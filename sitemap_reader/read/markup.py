@@ -1,8 +1,8 @@
 """XML that may be damaged: UTF-8 chunks in, entries (builder.py) and Problems out, in document order.
 
-At a fault expat (driver.py) restarts behind the last complete entry: first with the characters mended (mending.py), then with the
-entry set straight (repair.py); where that does not help it goes on at the next entry and says what was lost. It never
-gives a part of a field, and never resolves an entity of the document's own.
+At a fault expat (driver.py) restarts behind the last complete entry: first with the characters mended (mending.py),
+then with the entry set straight (repair.py); where that does not help it goes on at the next entry and says what was
+lost. It never gives a part of a field, and never resolves an entity of the document's own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .builder import Builder
 from .driver import Driver
 from .faults import Fault, Misplaced, Stop, TooLong
 from .guard import BareDoctype
-from .landmarks import end_tag, next_landmark, tag_end, tag_name
+from .landmarks import end_tag, epilog_end, next_landmark, tag_end, tag_name
 from .mending import Mender
 from .pending import Pending
 from .prefixes import Prefixes
@@ -228,11 +228,13 @@ class Markup:
             raise Stop(problem, self._pending.base + fault.position)
 
     def _leave_root(self, fault: Fault, *, final: bool) -> bytes | None:
+        # A quote begins a literal to expat here: it goes on to the next one.
+        position = epilog_end(self._pending.data, fault.position)
         what = "there is more behind the end of the root element"
-        self._release_mends(fault.position)
-        self._builder.out.append(report("S01", what, line=fault.line, severity="warning"))
+        self._release_mends(position)
+        self._builder.out.append(report("S01", what, line=self._pending.line_at(position), severity="warning"))
         self._behind_root = True
-        return self._skip(fault.position, final=final)
+        return self._skip(position, final=final)
 
     def _cut_short(self, fault: Fault) -> None:
         """The bytes have run out; what is whole of the last entry is not lost with the rest."""
@@ -242,6 +244,7 @@ class Markup:
                 what = f"{name} never ends: what is behind its beginning is lost"
         self.cut = True
         self._give_open_entry(fault, report("S01", what, line=fault.line))
+        self._mender = None  # what was mended behind it is lost with the rest
         self.complete = False
         self.stopped = True
 

@@ -37,19 +37,19 @@ _SLIP_CHARACTERS = 20
 _TOKEN = re.compile(
     rb"""
       (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
-    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-|\[)[^<>]+> )
+    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-|\[CDATA\[)[^<>]*> )
     | (?P<comment> <!-(?!-) .*? -> )                                # its beginning is damaged
     | (?P<opening> <!-- | <!\[CDATA\[ | <\? | <!- )
     # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows them; a `>` in quotes is none, unless the quotes do not match
     | (?P<start> < (?: \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) )?+ (?P<name> %(name)s )
-        (?P<attributes> (?: [^<>"'] | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) >?+
+        (?P<attributes> (?> (?: [^<>"'] | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
         (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
     | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
-                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:-]++[^\w.:-])
+                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++[^\w.:\x80-\xff-])
                    | <\s++ (?=[^\s/\\\w.:\x80-\xff-])
-                   | <\s*+[/\\][\s/\\]*+(?=[^\s/\\A-Za-z_\x80-\xff])
+                   | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
                    | <!(?=[^<>]*+<) ) (?=(?P<behind>.)) | \]\]> )
     | (?P<reference> &\# (?: x[0-9a-fA-F]++ | [0-9]++ ) (?: ; | (?=[^0-9a-fA-F;]) ) )
     | (?P<unended> < )

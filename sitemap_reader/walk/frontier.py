@@ -8,6 +8,7 @@ more. What an index lists comes back into it as new Visits; nowhere else does an
 from __future__ import annotations
 
 import random
+from collections import deque
 from typing import TYPE_CHECKING
 
 from ..limits import advice
@@ -45,6 +46,7 @@ __all__ = ["Frontier", "Plan"]
 _EFFORT_A_TURN = 20_000_000
 _EFFORT_OF_A_VISIT = 10_000
 _HELD_A_TURN = 1_000
+_HANDED_DOWN_A_TURN = 2_000
 
 
 class Frontier:
@@ -68,8 +70,8 @@ class Frontier:
         self._register = Register()
         self._proofs = Proofs(plan.scope, self._register)
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._queue)
-        self._held: list[Visit] = []  # documents that have ended, but for what may be proven yet
-        self._read_again: list[Visit] = []  # those of them for which it was
+        self._held: deque[Visit] = deque()  # documents that have ended, but for what may be proven yet
+        self._read_again: dict[Visit, None] = {}  # those of them for which it was
         self._bytes = 0
         # Documents last: a robots.txt that is asked for on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -107,10 +109,10 @@ class Frontier:
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
+        if not self._proofs.is_settled or (self._is_idle and self._held):
+            return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
-        if self._is_idle and self._held:
-            return 0.0
         return self._hosts.wait(now, robots_only=self._gathers_proofs)
 
     def receive(self, visit: Visit, answer: Answer, now: float, today: datetime) -> bool:
@@ -138,7 +140,7 @@ class Frontier:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
         for visit in (*self._held, *self._read_again):
             self._telling.tell(visit)
-        self._held, self._read_again = [], []
+        self._held, self._read_again = deque(), {}
         return self.take()
 
     def tries_again(self, visit: Visit, failed: Failed) -> bool:
@@ -149,7 +151,7 @@ class Frontier:
 
     @property
     def _is_idle(self) -> bool:
-        return not self.awaits_answers and self._hosts.is_idle
+        return not self.awaits_answers and self._hosts.is_idle and self._proofs.is_settled
 
     @property
     def _gathers_proofs(self) -> bool:
@@ -158,6 +160,8 @@ class Frontier:
 
     def _start(self, now: float) -> list[Visit]:
         started: list[Visit] = []
+        if not self._listings.settle(_HANDED_DOWN_A_TURN):
+            return started  # a document that does not hold yet what it may would be read twice
         effort = 0
         startable = self._hosts.startable(now, robots_only=self._gathers_proofs)
         while (
@@ -225,6 +229,7 @@ class Frontier:
         else:
             self.in_flight -= 1
             host.pace.finished()
+            self._hosts.rouse(host)
 
     # --- answers ---
 
@@ -279,7 +284,7 @@ class Frontier:
         host.given_up = f"{host.origin} was given up: {why}"
         host.rules = host.rules or disallow_all(host.given_up)
         visit.aloud = visit.aloud or not visit.is_robots
-        for each in [visit, *host.drain()]:
+        for each in [visit, *self._hosts.drain(host)]:
             self._fail(each, "F04", host.given_up)
 
     def _move(self, visit: Visit, target: str) -> None:
@@ -293,15 +298,15 @@ class Frontier:
                 self._register.add_name(target, visit)
             self._queue(visit)
         else:
-            known.add_parent(visit.asked)
-            self._listings.widen(known, self._proofs.of(visit))
-            if known.outcome:
-                self._finish(visit, _of_alias(known.outcome))
-            elif known.waits_for(visit):
+            self._listings.enter_alias(visit, known)
+            if known.waits_for(visit):
                 visit.url = visit.redirects.pop()  # it leads nowhere, and is an alias of nothing
                 self._fail(visit, "F04", f"redirect loop: {visit.asked} and {known.asked} redirect to each other")
+                return
+            visit.alias_of = known
+            if known.outcome:
+                self._finish(visit, _of_alias(known.outcome))
             else:
-                visit.alias_of = known
                 known.aliases.append(visit)
 
     # --- ends ---
@@ -319,7 +324,7 @@ class Frontier:
         listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
         self._telling.note(visit, code, message + listed)
         if visit.is_robots:
-            self._permission.lose_rules(visit, message)
+            self._permission.lose_rules(visit, code, message)
         if outcome is None and visit.reached:
             outcome = visit.reached.outcome
         outcome = outcome or Outcome(format=Format.ROBOTS.value if visit.is_robots else None)
@@ -329,7 +334,7 @@ class Frontier:
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
         self._bytes += outcome.bytes_decoded
         if visit.again:
-            self._read_again.remove(visit)
+            del self._read_again[visit]
             self._telling.tell_both(visit, visit.again, outcome)
             return
         self._end(visit, outcome)
@@ -350,18 +355,22 @@ class Frontier:
             self._go_on(visit, site, outcome)
 
     def _end_held(self) -> None:
-        """All has been read, so no more proof will come: the last word on what was dropped, some documents a turn.
+        """All has been read, so no more proof will come: the last word on what was dropped, some of it a turn.
 
         A document is read again once at most, however often it gained authorities: by now it has gained them all.
         """
-        held, self._held = self._held[:_HELD_A_TURN], self._held[_HELD_A_TURN:]
-        for visit in held:
-            self._listings.give_up_unproven(visit)
+        steps = _HELD_A_TURN
+        while self._held and steps > 0:
+            visit = self._held[0]
+            steps -= 1 + self._listings.give_up_unproven(visit, steps)
+            if visit.unproven:
+                return
+            self._held.popleft()
             former = Scope(self.plan.scope, (*visit.holds, directory(visit.url)))
             visit.again = second_reading(visit.outcome, former, self._proofs.of(visit))
             if visit.again:
                 visit.reached, visit.tries, visit.not_before, visit.network_seconds = None, 0, 0.0, 0.0
-                self._read_again.append(visit)
+                self._read_again[visit] = None
                 self._queue(visit)
             else:
                 self._telling.tell(visit)
@@ -371,8 +380,8 @@ class Frontier:
         site.awaits_robots = False
         if not visit.is_robots:
             site.settled(outcome)
-        elif not outcome.complete and site.first_failure:
-            self._telling.add_earlier(site.first_failure, outcome)
+        elif not outcome.complete:
+            self._permission.tell_of_first(site, outcome)
         if self._permission.is_lost(site, visit):
             return
         while (guess := site.next_guess()) is not None:

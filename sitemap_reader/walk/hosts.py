@@ -1,7 +1,7 @@
 """The hosts of a walk: what robots.txt permits on each, how fast it may be asked, and what waits for it.
 
-In: visits to make, and the clock's time as a number. Out: the visits that may start now, or how long to wait. The
-time it takes does not grow with the hosts and visits that were dealt with, nor with those that wait behind others.
+In: visits to make, and the clock's time as a number. Out: the visits that may start now, or how long to wait. A host
+is looked at when something may have changed for it: what it takes hardly grows with the hosts and visits that wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .robots import Rules
     from .visit import Visit
 
-_order = count()  # between visits that are due at the same time
+_order = count()  # between visits that are due at the same time, and between hosts
 
 
 @attrs.define
@@ -75,6 +75,8 @@ class Host:
     at_work: int = 0  # documents whose request is over, but not they
     robots: Line = attrs.field(factory=Line)
     waiting: Line = attrs.field(factory=Line)
+    in_queue: bool = False  # it is looked at as soon as its turn comes,
+    look_at: float = math.inf  # and at this time
 
     @property
     def is_idle(self) -> bool:
@@ -87,16 +89,12 @@ class Host:
             return None
         return next((visit for line in self._open_lines(robots_only) if (visit := line.next(now))), None)
 
-    def wait(self, now: float, *, robots_only: bool) -> float | None:
-        """Seconds until next() may give something; None while nothing waits that time alone would start."""
+    def due(self, *, robots_only: bool) -> float | None:
+        """The time from which next() gives something; None while nothing waits that time alone would start."""
         if self.pace.in_flight >= self.pace.slots:
             return None
         due = min((line.due for line in self._open_lines(robots_only) if line.due is not None), default=None)
-        return None if due is None else max(self.pace.wait(now), due - now, 0.0)
-
-    def drain(self) -> list[Visit]:
-        """Everything that waits, taken out."""
-        return [*self.robots.drain(), *self.waiting.drain()]
+        return None if due is None else max(self.pace.next_at, due)
 
     def _open_lines(self, robots_only: bool) -> list[Line]:
         """What permission does not hold back: robots.txt always, documents once it has been read."""
@@ -104,12 +102,19 @@ class Host:
 
 
 class Hosts:
-    """Every host of a walk, by its origin; `per_host` requests go to each at once."""
+    """Every host of a walk, by its origin; `per_host` requests go to each at once.
+
+    Those that may start something stand in a queue, in the order in which they became busy; those that must let time
+    pass, in a heap by the time; those that wait for an answer in neither, until they are roused.
+    """
 
     def __init__(self, per_host: int) -> None:
         self._per_host = per_host
         self._by_origin: dict[str, Host] = {}
-        self._busy: dict[Host, None] = {}  # those for which something waits, and perhaps a few more; in order
+        self._busy: dict[Host, int] = {}  # those for which something waits, with their place in the queue
+        self._queue: list[tuple[int, Host]] = []
+        self._later: list[tuple[float, int, Host]] = []  # a host is at its `look_at`; other times are outdated
+        self._robots_only = False
 
     def __contains__(self, url: str) -> bool:
         return origin(url + "/") in self._by_origin
@@ -126,22 +131,66 @@ class Hosts:
         """A visit waits for its host from now on."""
         host = self.of(visit.url)
         (host.robots if visit.is_robots else host.waiting).add(visit)
-        self._busy[host] = None
+        self._busy.setdefault(host, next(_order))
+        self.rouse(host)
+
+    def rouse(self, host: Host) -> None:
+        """Something has changed, so that the host may start what it could not: a request ended, rules are known."""
+        if host in self._busy and not host.in_queue:
+            host.in_queue = True
+            heappush(self._queue, (self._busy[host], host))
+
+    def drain(self, host: Host) -> list[Visit]:
+        """Everything that waits for a host, taken out."""
+        self._busy.pop(host, None)
+        host.look_at = math.inf
+        return [*host.robots.drain(), *host.waiting.drain()]
 
     def startable(self, now: float, *, robots_only: bool) -> Iterator[tuple[Host, Visit]]:
         """The visits that may start now, each taken out when it is asked for."""
-        for host in list(self._busy):
-            while visit := host.next(now, robots_only=robots_only):
-                yield host, visit
+        while host := self._first(now, robots_only):
+            visit = host.next(now, robots_only=robots_only)
+            assert visit is not None  # noqa: S101 - for the type checker
             if host.is_idle:
                 del self._busy[host]
+            yield host, visit
 
     @property
     def is_idle(self) -> bool:
         """Nothing waits for any host."""
-        return all(host.is_idle for host in self._busy)
+        return not self._busy
 
     def wait(self, now: float, *, robots_only: bool) -> float | None:
         """Seconds until some host may be asked for something; None if only an answer can change that."""
-        waits = (host.wait(now, robots_only=robots_only) for host in self._busy)
-        return min((wait for wait in waits if wait is not None), default=None)
+        if self._first(now, robots_only):
+            return 0.0
+        while self._later and self._later[0][0] != self._later[0][-1].look_at:
+            heappop(self._later)
+        return self._later[0][0] - now if self._later else None
+
+    def _first(self, now: float, robots_only: bool) -> Host | None:
+        """The first host of the queue that may start something now; those before it leave the queue."""
+        self._rouse_due(now, robots_only)
+        while self._queue:
+            host = self._queue[0][-1]
+            due = host.due(robots_only=robots_only)
+            if due is not None and due <= now:
+                return host
+            heappop(self._queue)
+            host.in_queue = False
+            if due is not None and due != host.look_at:
+                host.look_at = due
+                heappush(self._later, (due, next(_order), host))
+        return None
+
+    def _rouse_due(self, now: float, robots_only: bool) -> None:
+        """Those whose time has come; and all, when documents begin to count, or cease to."""
+        while self._later and self._later[0][0] <= now:
+            at, _, host = heappop(self._later)
+            if at == host.look_at:
+                host.look_at = math.inf
+                self.rouse(host)
+        if robots_only != self._robots_only:
+            self._robots_only = robots_only
+            for host in self._busy:
+                self.rouse(host)

@@ -7,6 +7,7 @@ lacks proof is not read before there is some. Never decides when anything is ask
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..limits import advice
@@ -67,35 +68,45 @@ class Listings:
         for ref in robots.named:
             self._named_by_robots(robots, ref)
 
-    def widen(self, known: Visit, authorities: tuple[str, ...]) -> None:
-        """A document turns out to be one that others vouch for too."""
-        self._gained(self._proofs.widen(known, authorities))
+    def enter_alias(self, alias: Visit, known: Visit) -> None:
+        """A document redirects to one that is known: whoever vouches for it vouches for that, too."""
+        self._name(known, alias)
+        self._proofs.widen(known, self._proofs.of(alias))
 
-    def give_up_unproven(self, index: Visit) -> None:
-        """No more proof will come: what the index lists elsewhere is not read."""
-        for ref in self._proofs.given_up(index):
+    def settle(self, steps: int) -> bool:
+        """What indexes gained goes to all below them, and may cover what they list elsewhere; whether that is done."""
+        if not self._proofs.is_settled:
+            for listing in islice(self._proofs.hand_down(), steps):
+                if listing is not None:
+                    self._adopt(*listing)
+        return self._proofs.is_settled
+
+    def give_up_unproven(self, index: Visit, most: int) -> int:
+        """No more proof will come: what the index lists elsewhere is not read. So many of it, `most` at most."""
+        given_up = self._proofs.given_up(index, most)
+        for ref in given_up:
             known = self._register.get(ref.loc)
             if known is not None:  # it was read on another's word
-                known.add_parent(index.asked)
+                self._name(known, index)
             else:
                 self._drop(index, ref, self._rules.judge_place(index, ref))
+        return len(given_up)
 
     # --- robots.txt ---
 
     def _named_by_robots(self, visit: Visit, ref: SitemapRef) -> None:
         """A Sitemap line: proof for the whole host, and a candidate where the site is ours."""
-        gained = self._proofs.name(visit, ref.loc)
+        self._proofs.name(visit, ref.loc)
         known = self._register.get(ref.loc)
         if known is None and visit.sites and self._has_room(visit, ref):
             known = Visit(ref.loc, ref.loc, "robots", listed_at=place(ref))
             self._add(known)
         if known is not None:
-            known.add_parent(visit.asked)
+            self._name(known, visit)
             for site in visit.sites:
                 site.expect(known)
         for listing in self._proofs.proven(ref.loc):
             self._adopt(*listing)
-        self._gained(gained)
 
     # --- indexes ---
 
@@ -106,22 +117,22 @@ class Listings:
         if known is not None and self._register.is_above(known, visit):
             self._telling.note(visit, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
             self._listed_again(visit, ref, known)
-        elif key in visit.children:
+        elif visit.lists(key):
             self._telling.note(visit, "S12", f"{ref.loc} is listed twice", ref)
         elif known is not None:
             self._listed_again(visit, ref, known)
         elif self._plan.descend:
             self._judge(visit, ref)
-        if self._remembered < _MOST_REMEMBERED and key not in visit.children:
+        if self._remembered < _MOST_REMEMBERED and not visit.lists(key):
             self._remembered += 1
-            visit.children.add(key)
+            visit.add_child(key)
 
     def _listed_again(self, visit: Visit, ref: SitemapRef, known: Visit) -> None:
         """By another index than the first one: what may lie elsewhere only with proof gains nothing without."""
-        known.add_parent(visit.asked)
+        self._name(known, visit)
         inherited = self._proofs.inheritance(visit)
         if self._proofs.distance(ref, inherited) is None:
-            self.widen(known, inherited)
+            self._proofs.widen(known, inherited)
 
     def _judge(self, visit: Visit, ref: SitemapRef) -> None:
         verdict = self._rules.judge(visit, ref)
@@ -159,13 +170,12 @@ class Listings:
             child.add_parent(index.asked)
             self._add(child)
 
-    def _gained(self, indexes: list[Visit]) -> None:
-        """Indexes that may speak for more now: also for some of what they list elsewhere?"""
-        for index in indexes:
-            for listing in self._proofs.covered(index):
-                self._adopt(*listing)
-
     # --- documents ---
+
+    def _name(self, known: Visit, parent: Visit) -> None:
+        """One more document lists it; if it was only guessed before, its failure is news from now on."""
+        known.add_parent(parent.asked)
+        self._telling.speak_up(known)
 
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""

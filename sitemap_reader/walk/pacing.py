@@ -72,12 +72,8 @@ class HostPace:
         return max(self.held_until, self.last_start + (self.delay_seconds or 0.0))
 
     def ready(self, now: float) -> bool:
-        """True if a request may start now."""
+        """True if a request may start now; a slot is freed by `finished`, not by waiting."""
         return self.in_flight < self.slots and now >= self.next_at
-
-    def wait(self, now: float) -> float:
-        """Seconds until the clock permits a request; a slot is freed by `finished`, not by waiting."""
-        return max(0.0, self.next_at - now)
 
     def started(self, now: float) -> None:
         """A request went out."""

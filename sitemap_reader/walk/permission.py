@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..limits import advice
 from ..problems import report
 from ..read.sniff import Format
 from ..records import Outcome
@@ -39,7 +40,7 @@ class Permission:
     def ask(self, host: Host, site: Site | None = None) -> None:
         """Its robots.txt, once; a `site` waits for it."""
         robots = self._robots(host)
-        robots.aloud = True
+        self._telling.speak_up(robots)
         if site:
             site.awaits_robots = True
             robots.sites.append(site)
@@ -82,10 +83,16 @@ class Permission:
         host.robots_visit = None
         if host.waiting:
             self.ask(host)
+        next(site for site in robots.sites if site.other_origins).first_failure = failure  # one of them tells of it
         for site in robots.sites:
-            site.first_failure = failure
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
             self.ask(self._hosts.of(site.origin), site)
+
+    def tell_of_first(self, site: Site, later: Outcome) -> None:
+        """Neither of a bare host's origins could be read; one that is asked anew has an end of its own."""
+        first = site.first_failure
+        if first is not None and self._hosts.of(str(first.url)).robots_visit is None:
+            self._telling.add_earlier(first, later)
 
     # --- what came of it ---
 
@@ -110,11 +117,23 @@ class Permission:
             self._telling.note(robots, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
         if delay:
             host.pace.delay_seconds = min(delay, limit)
+        self._hosts.rouse(host)
 
-    def lose_rules(self, robots: Visit, why: str) -> None:
-        """RFC 9309 2.3.1.4: unreachable means that all is disallowed."""
+    def lose_rules(self, robots: Visit, code: str, why: str) -> None:
+        """RFC 9309 2.3.1.4: unreachable means that all is disallowed. `code` and `why` are those of the failure."""
         message = "nothing on this host is fetched, except with --no-robots (obey_robots=False)"
-        if not self._plan.obey_robots:
+        if remedy := self._remedy(robots, code):
+            message = f"nothing on this host is fetched, with or without --no-robots; {remedy}"
+        elif not self._plan.obey_robots:
             message = "it is not obeyed, and what it names is not known"
         self._telling.note(robots, "F14", f"robots.txt is unreachable: {message}")
         self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
+
+    def _remedy(self, robots: Visit, code: str) -> str | None:
+        """What helps where documents would fare as their robots.txt did, obeyed or not."""
+        host = self._hosts.of(robots.asked)
+        if host.given_up:
+            return advice("max_wait_seconds", "wait for it")
+        if code == "F13" and host is self._hosts.of(robots.url):  # and not where a redirect led
+            return "--allow-private (allow_private=True) permits its address"
+        return advice("max_site_bytes") if code == "S16" else None

@@ -1,11 +1,13 @@
 """What each document of a walk may speak for, by all that is known so far.
 
 In: Sitemap lines, listings, redirects. Out: the authorities of a visit, and which listings have the proof that they
-lacked. Authorities travel down: what an index gains goes to all that it lists, however late. Never asks for anything.
+lacked. Authorities travel down: what an index gains goes to all that it lists, however late, step by step, as an index
+may list a million. Never asks for anything.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..read.scope import Scope, proof_authorities
@@ -39,6 +41,8 @@ class Proofs:
         self._lacking: dict[str, list[Visit]] = {}  # document -> the indexes that list it without proof
         self._lacking_count = 0
         self._inheritances: dict[Visit, tuple[str, ...]] = {}  # as long as nothing is learned
+        self._gained: dict[Visit, None] = {}  # the indexes that have something to hand down
+        self._handing: Iterator[Listing | None] | None = None
 
     # --- what is held ---
 
@@ -73,21 +77,22 @@ class Proofs:
 
     # --- what is learned ---
 
-    def name(self, robots: Visit, url: str) -> list[Visit]:
-        """A Sitemap line: proof for the whole host whose robots.txt it stands in. The indexes that gained by it."""
+    def name(self, robots: Visit, url: str) -> None:
+        """A Sitemap line: proof for the whole host whose robots.txt it stands in."""
         before = self.named(url)
         proven = tuple(dict.fromkeys(before + proof_authorities(robots.asked, robots.url)))
         if proven == before:  # thousands of lines may name the same index, and each may concern all below it
-            return []
+            return
         self._named[without_userinfo(url)] = proven
         self._inheritances.clear()
         known = self._register.get(url)
-        return self._hand_down(known) if known and known.children else []
+        if known is not None and known.is_index:
+            self._gained[known] = None
 
-    def widen(self, visit: Visit, authorities: tuple[str, ...]) -> list[Visit]:
-        """A document that is known is listed by somebody who holds these. The indexes that gained by it."""
-        gained = self._gains(visit, authorities)
-        return self._hand_down(visit) if gained and visit.children else []
+    def widen(self, visit: Visit, authorities: tuple[str, ...]) -> None:
+        """A document that is known is listed by somebody who holds these."""
+        if self._gains(visit, authorities) and visit.is_index:
+            self._gained[visit] = None
 
     def _gains(self, visit: Visit, authorities: tuple[str, ...]) -> bool:
         new = tuple(each for each in authorities if not each.startswith(visit.authorities))
@@ -101,23 +106,37 @@ class Proofs:
         self._inheritances.pop(visit, None)
         return True
 
-    def _hand_down(self, index: Visit) -> list[Visit]:
-        """What an index holds, to all below it; the indexes that hold more now, itself included."""
-        gained, due = [], [index]
-        while due:
-            above = due.pop()
-            gained.append(above)
-            inherited = self.inheritance(above)
-            due += [each for each in self._heirs(above, inherited) if self._gains(each, inherited) and each.children]
-        return gained
+    @property
+    def is_settled(self) -> bool:
+        """All that was gained has been handed down."""
+        return self._handing is None and not self._gained
 
-    def _heirs(self, index: Visit, inherited: tuple[str, ...]) -> Iterator[Visit]:
-        """The known documents that it lists, but for those that it may not list."""
+    def hand_down(self) -> Iterator[Listing | None]:
+        """What indexes gained, to all below them, in short steps: it may be left, and asked for again to go on.
+
+        Gives the listings that need no other proof by now, each once.
+        """
+        self._handing = self._handing or self._hand_all_down()
+        return self._handing
+
+    def _hand_all_down(self) -> Iterator[Listing | None]:
+        while self._gained:
+            yield from self._hand_down(self._gained.popitem()[0])
+        self._handing = None
+
+    def _hand_down(self, index: Visit) -> Iterator[Listing | None]:
+        """What an index holds, to the known documents that it lists, but for those that it may not list."""
+        inherited = self.inheritance(index)
         scope = Scope(self._mode, inherited)
-        for url in index.children:
+        yield None
+        for url in index.children:  # perhaps more of them from step to step
             child = self._register.get(url)
             if child is not None and (scope.reason(url) in _NEAR or self.named(url)):
-                yield child
+                self.widen(child, inherited)
+            yield None
+        for key in [*index.unproven]:
+            covered = key in index.unproven and scope.reason(key) in _NEAR
+            yield (index, index.unproven.pop(key)) if covered else None
 
     # --- what lacks proof ---
 
@@ -137,13 +156,6 @@ class Proofs:
         indexes = self._lacking.pop(key, []) if self.named(url) else []
         return [(index, index.unproven.pop(key)) for index in indexes if key in index.unproven]
 
-    def covered(self, index: Visit) -> list[Listing]:
-        """The listings of an index that its own authorities cover by now. Each is given once."""
-        scope = Scope(self._mode, self.inheritance(index))
-        keys = [key for key in index.unproven if scope.reason(key) in _NEAR]
-        return [(index, index.unproven.pop(key)) for key in keys]
-
-    def given_up(self, index: Visit) -> list[SitemapRef]:
-        """The listings of an index for which no proof has come. Each is given once."""
-        refs, index.unproven = [*index.unproven.values()], {}
-        return refs
+    def given_up(self, index: Visit, most: int) -> list[SitemapRef]:
+        """The next listings of an index for which no proof has come. Each is given once."""
+        return [index.unproven.pop(key) for key in [*islice(index.unproven, most)]]

@@ -5,11 +5,15 @@ In: visits. Out: which are known, and who stands above whom. Parents may form cy
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..read.urls import without_userinfo
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .visit import Visit
 
 
@@ -49,17 +53,20 @@ class Register:
         In a thicket of indexes that all list each other only the nearest parents are looked at: nothing hangs on
         the answer but a word to the user, since a document that is known is never asked for again.
         """
+        return known is visit or any(each is known for each in islice(self._above(visit), _NEAREST))
+
+    def _above(self, visit: Visit) -> Iterator[Visit | None]:
+        """What lists it, then what lists that, each once; None for what is no document: a robots.txt."""
         seen: set[str] = set()
-        above = list(visit.parents[:_NEAREST])
-        while above and known is not visit and len(seen) < _NEAREST:
-            url = above.pop()
-            parent = self.get(url)
-            if parent is known:
-                return True
-            if parent is not None and url not in seen:
-                seen.add(url)
-                above += parent.parents[:_NEAREST]
-        return known is visit
+        nearest = deque([visit])
+        while nearest:
+            for url in nearest.popleft().parents:
+                if url not in seen:
+                    seen.add(url)
+                    parent = self.get(url)
+                    yield parent
+                    if parent is not None:
+                        nearest.append(parent)
 
     def is_in_index(self, visit: Visit) -> bool:
         """Is it listed by an index other than itself?"""

@@ -68,10 +68,17 @@ class Telling:
             self.settle(visit, second)
         self.tell(visit)
 
+    def speak_up(self, visit: Visit) -> None:
+        """Somebody names it, or needs it: what was nobody's business is told after all, even if it is over."""
+        outcome = visit.outcome
+        if outcome and visit.is_guess and outcome.format not in SITEMAP_FORMATS:
+            self._out += [*outcome.samples, outcome]
+        visit.aloud = True
+
     def add_earlier(self, earlier: Outcome, later: Outcome) -> None:
-        """The end of a try that `later` followed. What both have to say was said once."""
-        told = {problem.message for problem in later.samples}
-        self._out += [problem for problem in earlier.samples if problem.message not in told]
+        """The end of a try that `later` followed, and which has been told. What both have to say was said once."""
+        told = {(problem.code, problem.message) for problem in later.samples}
+        self._out += [problem for problem in earlier.samples if (problem.code, problem.message) not in told]
         self._out.append(earlier)
 
 

@@ -65,7 +65,7 @@ class Visit:
     missing: bool = False  # entries may be missing for a reason that the parser cannot know
     tally: Tally = attrs.field(factory=Tally)
     held: list[Problem] = attrs.field(factory=list)
-    children: set[str] = attrs.field(factory=set)
+    children: list[str] = attrs.field(factory=list)  # what it lists
     named: list[SitemapRef] = attrs.field(factory=list)  # the Sitemap lines of a robots.txt
     unproven: dict[str, SitemapRef] = attrs.field(factory=dict)  # those of its children that lack proof so far
     forgone: Counter[str] = attrs.field(factory=Counter)  # children that no proof has come for: reason -> count
@@ -77,7 +77,17 @@ class Visit:
     alias_of: Visit | None = None  # the one that it redirects to
     outcome: Outcome | None = None
     is_at_work: bool = False  # its request is over, its document not
+    _known_children: set[str] = attrs.field(factory=set)
     _known_parents: set[str] = attrs.field(factory=set)
+
+    def lists(self, url: str) -> bool:
+        """Whether the document is known to be one of its children."""
+        return url in self._known_children
+
+    def add_child(self, url: str) -> None:
+        """It lists one more document."""
+        self._known_children.add(url)
+        self.children.append(url)
 
     def add_parent(self, url: str) -> None:
         """One more document lists it."""

@@ -217,6 +217,7 @@ _MARKUP = re.compile(r"<!--.*?-->|<!\[CDATA\[|\]\]>|<[^<>]*>", re.DOTALL)
 _BLANK = re.compile(r"\s+")
 # What may give the bytes another meaning: a charset, or a base for what is relative.
 _OTHERWISE = re.compile(rb"encoding|:base|[\0\x1b]")
+_NUL = re.compile(r"&#(?:0+|x0+);")  # html.unescape() makes another character of it
 _OWN_PATH = re.compile(r"(?:shop/)?(?:sitemap\.xml|robots\.txt)?")
 
 
@@ -228,6 +229,7 @@ def check_nothing_is_invented(body: bytes, items: Items) -> None:
         return
     if _OTHERWISE.search(body):
         return
+    text = _NUL.sub("\0", text)
     texts = [_plain(each) for each in (text, _MARKUP.sub("", text), html.unescape(_MARKUP.sub("", text)))]
     texts += [_plain(html.unescape(text))]
     for item in items[:-1]:

@@ -34,6 +34,7 @@ ROWS = {
     "a mend before a stop": (b"<urlset>" + PAD + b"<b a=c><url><p b='c' d='e'>", {"max_attributes": 1}),
     "a stray <": (b"<urlset>" + PAD + A + b"<title>Width < 5 cm</title></url></urlset>", {}),
     "more mends than are told": (b"<urlset>" + PAD + (A + b"<x>&\n&\n&\n&</x></url>") * 5, {"max_entry_problems": 2}),
+    "a quote behind the root element": (b"<urlset>" + PAD + A + b"</url></urlset>'" + A + b"</url></urlset>'<>", {}),
     "a run of control characters": (b"<urlset>" + PAD + (A + b"\0" * 100 + b"</url>") * 5, {}),
     **{
         f"{over:+} bytes, {opening!r}": (entry_of(LIMIT + over, opening, ending), {"max_entry_bytes": LIMIT})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -150,6 +151,31 @@ KINDS = [
     "<url></loc></url>",
     "< 5 <br> </p>",
 ]
+
+
+TOKENS = [
+    "<a b='c>d'/><e:f>", "<a b='c>d' e<f>", "<a b=c/ d><e>", "< loc >x", "< 5 <b>", "</ a ><b>", "<\\/a>", "</a <b>",
+    "<!-- a --><b>", "<!- a -><b>", "<![CDATA[a]]><b>", "<?a b?><c>", '<?xml a="b"?><c>', "<!DOCTYPE a [<b>]>",
+    "<xml a=b><c>", "]]>a", "&#65;", "&#65 ", "&#x41g", "<//>a", "<!>a<b>", "<%=a%><b>",
+    "<![endif]>a", "< \u00e9t\u00e9 ", "</ /a",
+]  # fmt: skip
+PIECES = ["<", ">", "!", "-", "[", "/", "?", "a", " ", '"', "=", "\\", "%", "1", "\u00e9"]
+
+
+@pytest.mark.parametrize("text", TOKENS)
+def test_token_is_given_only_when_no_further_byte_makes_it_another(text: str) -> None:
+    data = text.encode()
+    whole = next_token(data + b" <z>\n", 0)
+    assert whole is not None
+    given = [next_token(data[:end], 0) for end in range(len(data))]
+    assert [token for token in given if token is not None] == [whole] * sum(token is not None for token in given)
+
+
+def test_nothing_that_begins_like_markup_waits_for_ever() -> None:
+    """Else all that is behind it is lost."""
+    behind = " <z>y</z> \"' --> ]]> ?> -> <z>y</z> <z>"
+    texts = ["<" + "".join(pieces) for pieces in product(PIECES, repeat=3)]
+    assert [text for text in texts if next_token((text + behind).encode(), 0) is None] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -111,6 +111,37 @@ def test_robots_txt_that_comes_at_the_second_try_counts() -> None:
     assert "F14" not in seen.codes
 
 
+def remedy(targets: list[str], pages: Pages, **plan: object) -> str:
+    """What F14 says of the first target's robots.txt."""
+    return walk(targets, pages, **plan).problem("F14").message.partition(": ")[2]
+
+
+PRIVATE = Failed("F13", "shop.example is a private address", transient=False)
+ALLOW = "nothing on this host is fetched, with or without --no-robots; --allow-private (allow_private=True) permits"
+
+
+@pytest.mark.parametrize("obey_robots", [True, False])
+def test_what_helps_where_the_address_is_refused_is_not_no_robots(obey_robots: bool) -> None:
+    for target in (MAP, SITE):
+        assert remedy([target], {ROBOTS: PRIVATE, MAP: PRIVATE}, obey_robots=obey_robots).startswith(ALLOW)
+
+
+def test_what_helps_is_said_by_the_reason() -> None:
+    no_robots = "nothing on this host is fetched, except with --no-robots (obey_robots=False)"
+    assert remedy([MAP], {ROBOTS: 500}) == remedy([MAP], {ROBOTS: REFUSED}) == no_robots
+    inside = "http://10.0.0.1/robots.txt"
+    led: Pages = {ROBOTS: (302, {"location": inside}), inside: PRIVATE}
+    assert remedy([MAP], led) == no_robots, "its own address is not refused"
+    assert remedy([SITE], {ROBOTS: 500}, obey_robots=False) == "it is not obeyed, and what it names is not known"
+    without = "nothing on this host is fetched, with or without --no-robots; raise "
+    busy: Pages = {ROBOTS: (429, {"retry-after": "999"})}
+    assert remedy([MAP], busy) == f"{without}max_wait_seconds (--max-wait) to wait for it"
+    elsewhere = "https://other.example/s.xml"
+    pages: Pages = {MAP: urlset(f"{SITE}/page"), "https://other.example/robots.txt": [503, names()]}
+    limits = Limits(max_site_bytes=1)
+    assert remedy([MAP, elsewhere], pages, limits=limits) == f"{without}max_site_bytes to go on"
+
+
 # --- where a site starts --------------------------------------------------------------------------------------
 
 
@@ -158,6 +189,36 @@ def test_what_both_schemes_have_to_say_is_said_once() -> None:
     assert [seen.outcomes[url].problems["F04"] for url in (ROBOTS, http)] == [1, 1]
     seen = walk("shop.example", {ROBOTS: no_host, http: closed})
     assert sorted(told.message for told in problems(seen, "F04")) == ["closed", "no such host"]
+
+
+def test_of_two_schemes_each_code_is_told_though_the_words_are_the_same() -> None:
+    same = [Failed(code, "no way to shop.example", transient=False) for code in ("F13", "F04")]
+    seen = walk("shop.example", {ROBOTS: same[0], "http://shop.example/robots.txt": same[1]})
+    assert (seen.codes.count("F13"), seen.codes.count("F04")) == (1, 1)
+
+
+@pytest.mark.parametrize("targets", [["shop.example"] * 3, ["shop.example", SITE], [SITE, "shop.example"]])
+def test_a_scheme_that_failed_is_told_of_once_however_many_sites_it_was_to_be(targets: list[str]) -> None:
+    http = "http://shop.example/robots.txt"
+    seen = walk(targets, {ROBOTS: REFUSED, http: REFUSED})
+    assert seen.outcomes.keys() == {ROBOTS, http}
+    assert {(problem.code, problem.sitemap) for problem in problems(seen, "F04")} >= {("F04", http)}
+    assert not any(outcome.complete for outcome in seen.outcomes.values())
+
+
+def test_a_guess_that_failed_is_told_of_when_an_index_lists_it() -> None:
+    """It is not asked for again, so nothing else would say that a sitemap is missing."""
+    other, found = f"{SITE}/other.xml", SITE + WELL_KNOWN[1]
+    seen = walk(SITE, {found: index(MAP, other), other: urlset(f"{SITE}/page")})
+    assert seen.documents == [MAP, found, other]
+    assert str(seen.problem("F01")) == f"F01 {MAP}: 404 Not Found"
+    outcome = seen.outcomes[MAP]
+    assert (outcome.complete, outcome.parents, outcome.why) == (False, [found], "well-known")
+    seen = walk(SITE, {found: index(other), other: (302, {"location": MAP})})
+    assert str(seen.problem("F01")) == f"F01 {MAP}: 404 Not Found", "a redirect leads to it"
+    both = walk(SITE, {found: index(f"{SITE}/a.xml", MAP), f"{SITE}/a.xml": index(MAP)})
+    assert both.codes.count("F01") == 1
+    assert both.outcomes[MAP].parents == [found, f"{SITE}/a.xml"]
 
 
 def test_a_sitemap_on_the_scheme_that_failed_is_asked_for_all_the_same() -> None:
@@ -893,6 +954,45 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
     assert (ledger.complete, ledger.summary().complete) == (False, False)
     assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
     assert (seen.outcomes[b].final_url, seen.outcomes[a].final_url) == (b, b)
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+@pytest.mark.parametrize(("reply", "read", "failed"), [(urlset(f"{SITE}/page"), 1, 0), (404, 0, 1)])
+def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
+    reply: Reply, read: int, failed: int, concurrency: int
+) -> None:
+    """The first to be led there is read, the others are aliases of it."""
+    first, second, third, place = (f"{SITE}/{name}.xml" for name in ("first", "second", "third", "place"))
+    pages: Pages = {each: (302, {"location": place}) for each in (first, second)}
+    pages |= {INDEX: index(first, second, third), third: (302, {"location": second}), place: reply}
+    seen = walk(INDEX, pages, concurrency=concurrency)
+    assert sorted(seen.documents) == sorted([INDEX, first, second, third, place])
+    assert len(seen.locs) == read
+    assert seen.outcomes[first].parents == [INDEX, second]
+    assert {url[len(SITE) :]: str(outcome.final_url)[len(SITE) :] for url, outcome in seen.outcomes.items()} == {
+        "/robots.txt": "/robots.txt",
+        "/index.xml": "/index.xml",
+        "/first.xml": "/place.xml",
+        "/second.xml": "/place.xml",
+        "/third.xml": "/second.xml",
+    }
+    assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
+    assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))
+    ledger = Ledger()
+    ledger.take([*seen.told])
+    summary = ledger.summary()
+    assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
+
+
+def test_a_document_that_comes_late_to_a_place_where_another_was_led_is_its_alias() -> None:
+    """The other has been read by then."""
+    first, late, place = (f"{SITE}/{name}.xml" for name in ("first", "late", "place"))
+    pages: Pages = {first: (301, {"location": place}), place: urlset(f"{SITE}/page"), INDEX: index(first, late)}
+    seen = walk(INDEX, {**pages, late: [500, 500, (301, {"location": place})]})
+    assert seen.documents == [INDEX, first, late, place, late, late]
+    assert (seen.outcomes[first].final_url, seen.outcomes[late].final_url) == (place, place)
+    outcome = seen.outcomes[late]
+    assert (outcome.format, outcome.entries, outcome.complete) == ("urlset", 0, True)
 
 
 @pytest.mark.parametrize("backwards", [False, True])

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
+from walks import INDEX, TODAY, calls_of
 
+from sitemap_reader.records import Outcome, SitemapRef
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
 from sitemap_reader.walk.hosts import Hosts, Line
-from sitemap_reader.walk.robots import ALLOW_ALL
-from sitemap_reader.walk.visit import Visit
+from sitemap_reader.walk.robots import ALLOW_ALL, parse_rules
+from sitemap_reader.walk.visit import Finished, Head, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sitemap_reader.walk.robots import Rules
 
 
 def visit(url: str, not_before: float = 0.0) -> Visit:
@@ -68,17 +74,142 @@ def one_host(count: int) -> Hosts:
 @pytest.mark.parametrize("make", [one_visit_each, one_host])
 def test_the_work_grows_with_the_visits_and_no_faster(make: Callable[[int], Hosts]) -> None:
     def calls(count: int) -> int:
-        hosts, seen = make(count), 0
-
-        def heard(frame: Any, event: str, argument: Any) -> None:
-            nonlocal seen
-            seen += event in ("call", "c_call")
-
-        sys.setprofile(heard)
-        try:
-            served(hosts, count)
-        finally:
-            sys.setprofile(None)
-        return seen
+        hosts = make(count)
+        return calls_of(lambda: served(hosts, count))
 
     assert calls(2_000) < 2.5 * calls(1_000)
+
+
+def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
+    """A walk over an index with two sitemaps on each of many hosts; an answer takes a hundredth of a second."""
+    asked: Counter[str] = Counter()
+    flying: list[Visit] = []
+    now = 0.0
+    while not frontier.done:
+        flying += frontier.next_requests(now)
+        seconds = frontier.wait(now)
+        if flying and (seconds is None or seconds > 0.0):
+            now += 0.01
+            found = flying.pop(0)
+            asked[found.url] += 1
+            frontier.receive(found, Head(200, {}), now, TODAY)
+            if found.url == INDEX:
+                for number in range(2 * hosts):
+                    ref = SitemapRef(f"https://h{number % hosts}.example/{number}.xml")
+                    frontier.receive(found, ref, now, TODAY)
+            is_robots = found.url.endswith("/robots.txt")
+            outcome = Outcome(format="robots" if is_robots else "urlset")
+            frontier.receive(found, Finished(outcome, rules if is_robots else None), now, TODAY)
+        elif not flying:
+            assert seconds is not None
+            now += seconds
+        frontier.take()
+    return asked
+
+
+@pytest.mark.parametrize("delay", [5, 60])
+def test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves(delay: int) -> None:
+    """At five seconds most of them are due at any time, at sixty most of them wait."""
+    rules = parse_rules(f"User-agent: *\nCrawl-delay: {delay}", "bot")
+
+    def calls(hosts: int) -> int:
+        frontier = Frontier([parse_target(INDEX)], Plan(scope="any"))
+        seen: list[Counter[str]] = []
+        count = calls_of(lambda: seen.append(leisurely(frontier, hosts, rules)))
+        assert len(seen[0]) == seen[0].total() == 2 + 3 * hosts
+        return count
+
+    assert calls(1_000) < 2.5 * calls(500)
+
+
+# --- who is looked at --------------------------------------------------------------------------------------------
+
+
+def taken(hosts: Hosts, now: float, *, robots_only: bool = False) -> list[str]:
+    """What may start now; each is in flight from then on."""
+    started = []
+    for host, found in hosts.startable(now, robots_only=robots_only):
+        host.pace.started(now)
+        started.append(found.url)
+    return started
+
+
+def test_a_host_that_was_busy_first_goes_first_whenever_it_may() -> None:
+    hosts = Hosts(1)
+    for host in "ab":
+        hosts.of(f"https://{host}.example/").rules = ALLOW_ALL
+        for number in range(3):
+            hosts.add(visit(f"https://{host}.example/{number}"))
+    assert taken(hosts, 0.0) == ["https://a.example/0", "https://b.example/0"]
+    for number in "12":
+        for host in "ba":
+            hosts.of(f"https://{host}.example/").pace.finished()
+            hosts.rouse(hosts.of(f"https://{host}.example/"))
+        assert taken(hosts, 0.0) == [f"https://a.example/{number}", f"https://b.example/{number}"]
+    assert hosts.is_idle
+    assert hosts.wait(0.0, robots_only=False) is None
+
+
+def test_a_host_that_has_to_wait_holds_up_none_behind_it_and_comes_first_again() -> None:
+    hosts = Hosts(4)
+    for host in "ab":
+        hosts.of(f"https://{host}.example/").rules = ALLOW_ALL
+        hosts.add(visit(f"https://{host}.example/0"))
+    hosts.of("https://a.example/").pace.hold(10.0)
+    assert taken(hosts, 0.0) == ["https://b.example/0"]
+    assert hosts.wait(2.0, robots_only=False) == 8.0
+    hosts.add(visit("https://b.example/1", not_before=4.0))
+    assert hosts.wait(2.0, robots_only=False) == 2.0
+    assert taken(hosts, 10.0) == ["https://a.example/0", "https://b.example/1"]
+
+
+def test_a_time_that_has_changed_is_not_waited_for() -> None:
+    hosts = Hosts(4)
+    host = hosts.of("https://a.example/")
+    host.rules = ALLOW_ALL
+    hosts.add(visit("https://a.example/late", not_before=9.0))
+    assert hosts.wait(0.0, robots_only=False) == 9.0
+    hosts.add(visit("https://a.example/soon", not_before=5.0))
+    assert hosts.wait(0.0, robots_only=False) == 5.0
+    host.pace.hold(7.0)
+    assert taken(hosts, 5.0) == []
+    assert hosts.wait(5.0, robots_only=False) == 2.0
+    host.pace.hold(7.5)
+    hosts.rouse(host)
+    assert hosts.wait(5.0, robots_only=False) == 2.5
+    assert taken(hosts, 7.0) == []
+    assert taken(hosts, 7.5) == ["https://a.example/soon"]
+    assert hosts.wait(7.5, robots_only=False) == 1.5
+    assert [each.url for each in hosts.drain(host)] == ["https://a.example/late"]
+    assert hosts.is_idle
+    assert hosts.wait(7.5, robots_only=False) is None
+    assert taken(hosts, 99.0) == []
+
+
+def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
+    def calls(looks: int) -> int:
+        hosts = Hosts(4)
+        host = hosts.of("https://a.example/")
+        host.rules = ALLOW_ALL
+        host.pace.hold(9.0)
+        for number in range(looks):
+            hosts.add(visit(f"https://a.example/{number}"))
+            assert hosts.wait(0.0, robots_only=False) == 9.0
+        return calls_of(lambda: next(hosts.startable(9.0, robots_only=False)))
+
+    assert calls(100) == calls(10)
+
+
+def test_documents_wait_for_their_rules_and_while_only_robots_txt_counts() -> None:
+    hosts = Hosts(4)
+    document, robots = visit("https://a.example/s.xml"), visit("https://a.example/robots.txt")
+    robots.is_robots = True
+    hosts.add(document)
+    hosts.add(robots)
+    assert taken(hosts, 0.0) == [robots.url]
+    assert hosts.wait(0.0, robots_only=False) is None
+    hosts.of(document.url).rules = ALLOW_ALL
+    hosts.rouse(hosts.of(document.url))
+    assert taken(hosts, 0.0, robots_only=True) == []
+    assert hosts.wait(0.0, robots_only=True) is None
+    assert taken(hosts, 0.0) == [document.url]

@@ -62,7 +62,6 @@ def test_a_host_takes_so_many_requests_at_once() -> None:
     assert pace.ready(0.0)
     pace.started(0.0)
     assert not pace.ready(100.0)
-    assert pace.wait(100.0) == 0.0
     pace.finished()
     assert pace.ready(101.0)
 
@@ -73,7 +72,7 @@ def test_crawl_delay_makes_it_one_and_spaces_the_starts() -> None:
     assert not pace.ready(50.0)
     pace.finished()
     assert not pace.ready(11.9)
-    assert pace.wait(11.5) == 0.5
+    assert pace.next_at == 12.0
     assert pace.ready(12.0)
 
 
@@ -93,7 +92,7 @@ def test_a_hold_blocks_the_host_and_is_never_shortened() -> None:
     pace = HostPace(per_host=4)
     pace.hold(60.0)
     pace.hold(30.0)
-    assert (pace.ready(59.9), pace.wait(0.0), pace.ready(60.0)) == (False, 60.0, True)
+    assert (pace.ready(59.9), pace.next_at, pace.ready(60.0)) == (False, 60.0, True)
     pace.delay_seconds = 10.0
     pace.started(60.0)
     pace.finished()

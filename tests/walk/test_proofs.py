@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from walks import (
     INDEX,
@@ -14,6 +16,7 @@ from walks import (
     Reply,
     Walk,
     answer,
+    calls_of,
     index,
     names,
     problems,
@@ -22,12 +25,16 @@ from walks import (
 )
 
 from sitemap_reader.limits import Limits
+from sitemap_reader.problems import Problem
 from sitemap_reader.records import Outcome, SitemapRef
 from sitemap_reader.walk import proofs
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.proofs import Proofs
+from sitemap_reader.walk.proofs import Listing, Proofs
 from sitemap_reader.walk.visit import Finished, Head, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOST = "https://host.example"
 NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
@@ -328,7 +335,7 @@ def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_do
     """Each line might concern all that the index lists."""
     handed, real = [], Proofs._hand_down
 
-    def counted(self: Proofs, index: Visit) -> list[Visit]:
+    def counted(self: Proofs, index: Visit) -> Iterator[Listing | None]:
         handed.append(index.asked)
         return real(self, index)
 
@@ -338,3 +345,113 @@ def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_do
     seen = walk(INDEX, pages)
     assert handed == [INDEX]
     assert child in seen.asked  # the robots.txt of its host names the index, so it may speak for that host
+
+
+# --- what one call costs ----------------------------------------------------------------------------------------
+
+
+def play(frontier: Frontier, visits: list[Visit], pages: Pages) -> None:
+    for visit in visits:
+        reply = pages.get(visit.url, 404)
+        assert not isinstance(reply, list)
+        answer(Walk(frontier), visit, reply, 0.0)
+
+
+def handing_down(children: int) -> tuple[Frontier, list[str]]:
+    """A walk at the moment at which an index of many children, none of them read yet, has gained an authority."""
+    listed = [f"{HOST}/n/{number}.xml" for number in range(children)]
+    pages: Pages = {ROBOTS: names(NARROW), f"{HOST}/robots.txt": names(PROVEN), PROVEN: index(NARROW)}
+    frontier = Frontier([parse_target(SITE)], Plan(concurrency=1))
+    for _ in range(4):
+        play(frontier, frontier.next_requests(0.0), {**pages, NARROW: index(PROVEN, *listed)})
+    return frontier, listed
+
+
+def test_what_an_index_gains_goes_to_its_children_before_any_is_asked_for() -> None:
+    frontier, listed = handing_down(9_000)
+    turns = 0
+    while not (started := frontier.next_requests(0.0)):
+        assert (frontier.done, frontier.wait(0.0)) == (False, 0.0)
+        turns += 1
+    assert turns >= 4
+    (first,) = started
+    assert first.url == listed[0]
+    assert frontier.receive(first, Head(200, {}), 0.0, TODAY)
+    assert f"{HOST}/" in first.holds
+    assert frontier.wait(0.0) is None
+
+
+def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> None:
+    """The children have been read, and nothing waits for any host: what they may gain is still on its way."""
+    listed = [f"{HOST}/n/{number}.xml" for number in range(3_000)]
+    frontier = Frontier([parse_target(SITE)], Plan(concurrency=9_999, per_host=9_999))
+    play(frontier, frontier.next_requests(0.0), {ROBOTS: names(NARROW)})
+    play(frontier, frontier.next_requests(0.0), {f"{HOST}/robots.txt": names(PROVEN)})
+    play(frontier, frontier.next_requests(0.0), {NARROW: index(PROVEN, *listed)})
+    wide, *children = [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]
+    assert len(children) == len(listed)
+    for visit in reversed(children):  # the last that ended is the first to be handed down to
+        assert frontier.receive(visit, Head(200, {}), 0.0, TODAY)
+        frontier.receive(visit, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
+    play(frontier, [wide], {PROVEN: index(NARROW)})
+    frontier.take()
+    assert (frontier.next_requests(0.0), frontier.take()) == ([], [])
+    assert (frontier.done, frontier.wait(0.0)) == (False, 0.0)
+    again = set()
+    while not frontier.done:
+        for visit in frontier.next_requests(0.0):
+            assert frontier.receive(visit, Head(200, {}), 0.0, TODAY)
+            again.add(visit.url)
+            frontier.receive(visit, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
+    assert again == {*listed}
+    assert all(told.dropped == {} for told in frontier.take() if isinstance(told, Outcome))
+
+
+def test_a_step_of_handing_down_costs_the_same_however_many_children_there_are() -> None:
+    def dearest(children: int) -> int:
+        frontier, _ = handing_down(children)
+        return max(calls_of(lambda: frontier.next_requests(0.0)) for _ in range(3))
+
+    assert dearest(20_000) < 1.1 * dearest(10_000)
+
+
+def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() -> None:
+    """It is being read: a step ends in the midst of it."""
+    listed = [f"{HOST}/n/{number}.xml" for number in range(5_000)]
+    late = f"{HOST}/n/late.xml"
+    frontier = Frontier([parse_target(SITE)], Plan(concurrency=2))
+    play(frontier, frontier.next_requests(0.0), {ROBOTS: names(NARROW)})
+    play(frontier, frontier.next_requests(0.0), {f"{HOST}/robots.txt": names(PROVEN)})
+    (narrow,) = frontier.next_requests(0.0)
+    assert frontier.receive(narrow, Head(200, {}), 0.0, TODAY)
+    for child in (PROVEN, *listed):
+        frontier.receive(narrow, SitemapRef(child), 0.0, TODAY)
+    play(frontier, frontier.next_requests(0.0), {PROVEN: index(NARROW)})
+    assert frontier.next_requests(0.0) == []
+    frontier.receive(narrow, SitemapRef(late), 0.0, TODAY)
+    frontier.receive(narrow, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
+    held: dict[str, tuple[str, ...]] = {}
+    while not frontier.done:
+        for visit in frontier.next_requests(0.0):
+            frontier.receive(visit, Head(200, {}), 0.0, TODAY)
+            held[visit.url] = visit.holds
+            frontier.receive(visit, Finished(Outcome(format="urlset")), 0.0, TODAY)
+    assert held.keys() == {*listed, late}
+    assert all(f"{HOST}/" in holds for holds in held.values())
+
+
+def test_children_that_stay_without_proof_are_told_of_some_in_one_call() -> None:
+    children = [f"https://other.example/{number}.xml" for number in range(2_500)]
+    frontier, told = Frontier([parse_target(INDEX)], Plan()), []
+    for page in (names(), index(*children), names()):
+        (visit,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), visit, page, 0.0)
+    while not frontier.done:
+        assert frontier.wait(0.0) == 0.0
+        assert frontier.next_requests(0.0) == []
+        told.append(frontier.take())
+    codes = [[each.code for each in some if isinstance(each, Problem)] for some in told]
+    assert sum(map(len, codes)) == len(children)
+    assert max(map(len, codes)) <= 1_000
+    (outcome,) = [each for some in told for each in some if isinstance(each, Outcome) and each.url == INDEX]
+    assert (outcome.dropped, outcome.problems) == ({"host": 2_500}, {"U04": 2_500})

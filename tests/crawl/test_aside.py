@@ -1,0 +1,100 @@
+"""The thread beside the loop: calls go there and come back in order, and nothing of it is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from sitemap_reader.crawl.aside import Aside
+
+NAME = "aside-under-test"
+MOST_SECONDS = 10.0
+
+
+def threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name.startswith(NAME)]
+
+
+class Slow:
+    """A call that takes until it is released."""
+
+    def __init__(self) -> None:
+        self.begun, self.released, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.begun.set()
+        assert self.released.wait(MOST_SECONDS)
+        self.ended.set()
+
+
+async def abandoned(aside: Aside, slow: Slow) -> None:
+    """The call has begun, and nobody waits for it any more."""
+    waiting = asyncio.create_task(aside.do(slow))
+    assert await asyncio.to_thread(slow.begun.wait, MOST_SECONDS)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def turns(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0.001)
+
+
+def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
+    async def main() -> None:
+        aside = Aside(NAME)
+        assert await aside.do(lambda: threading.current_thread()) in threads()
+        assert await aside.do(divmod, 7, 2) == (3, 1)
+        with pytest.raises(ZeroDivisionError):
+            await aside.do(divmod, 1, 0)
+        await aside.close()
+        assert threads() == []
+
+    asyncio.run(main())
+
+
+def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
+    async def main() -> None:
+        aside = Aside(NAME)
+        assert threads() == []
+        await aside.close()
+        assert threads() == []
+
+    asyncio.run(main())
+
+
+def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhile() -> None:
+    async def main() -> None:
+        aside, slow = Aside(NAME), Slow()
+        await abandoned(aside, slow)
+        closing = asyncio.create_task(aside.close())
+        await turns()
+        assert not closing.done()
+        slow.released.set()
+        async with asyncio.timeout(MOST_SECONDS):
+            await closing
+        assert slow.ended.is_set()
+        assert threads() == [], "joined, not only told to end"
+
+    asyncio.run(main())
+
+
+def test_who_is_cancelled_while_he_closes_does_not_wait_and_the_thread_ends_behind_its_call() -> None:
+    async def main() -> None:
+        aside, slow = Aside(NAME), Slow()
+        await abandoned(aside, slow)
+        closing = asyncio.create_task(aside.close())
+        await turns()
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert not slow.ended.is_set()
+        (thread,) = threads()
+        slow.released.set()
+        await asyncio.to_thread(thread.join, MOST_SECONDS)
+        assert slow.ended.is_set()
+
+    asyncio.run(main())

@@ -1,0 +1,77 @@
+"""How long one chunk may be in coming: what is left of the document's time, or what the rate allows; the lesser."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+
+from sitemap_reader.crawl.patience import Patience
+from sitemap_reader.errors import FetchError
+from sitemap_reader.limits import Limits
+from sitemap_reader.walk.visit import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+URL = "https://shop.example/sitemap.xml"
+SOON, NEVER = 0.02, 60.0
+MOST_SECONDS = 10.0
+
+
+async def silent_after(*chunks: bytes) -> AsyncIterator[bytes]:
+    """A network that brings these, and then keeps the connection open for ever."""
+    for chunk in chunks:
+        yield chunk
+    await asyncio.Event().wait()
+
+
+def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
+    """Why a silent network is left; a visit may have spent some of its time before."""
+
+    async def read() -> None:
+        visit = Visit(URL, URL, "given", network_seconds=spent)
+        async with asyncio.timeout(MOST_SECONDS):
+            async for _ in Patience(visit, limits, time.monotonic, lambda _: None).chunks(silent_after(*chunks)):
+                pass
+
+    with pytest.raises(FetchError) as caught:
+        asyncio.run(read())
+    return caught.value
+
+
+@pytest.mark.parametrize("chunks", [[], [b"x" * 1000]], ids=["at once", "after a chunk"])
+def test_silence_is_left_when_the_rate_says_so_though_the_document_has_time(chunks: list[bytes]) -> None:
+    soon = Limits(read_seconds=SOON, min_rate_after_seconds=SOON, min_bytes_per_second=100_000)
+    error = left_with(attrs.evolve(soon, document_seconds=NEVER), *chunks)
+    assert "min_bytes_per_second" in str(error)
+    assert error.transient
+
+
+@pytest.mark.parametrize(("read", "rate_after"), [(NEVER, SOON), (SOON, NEVER), (NEVER, NEVER)])
+@pytest.mark.parametrize("spent", [0.0, 30.0])
+def test_silence_is_left_when_the_documents_time_is_over_though_the_rate_allows_it(
+    read: float, rate_after: float, spent: float
+) -> None:
+    limits = Limits(read_seconds=read, min_rate_after_seconds=rate_after, document_seconds=spent + SOON)
+    error = left_with(limits, spent=spent)
+    assert f"not done after {spent + SOON:g} s" in str(error)
+    assert not error.transient, "another try would need as long"
+
+
+def test_a_chunk_has_the_time_of_silence_whatever_the_rate_is() -> None:
+    """A rate so high that no chunk could keep it: who is silent is left by the clock of silence."""
+
+    async def late() -> AsyncIterator[bytes]:
+        await asyncio.sleep(SOON)
+        yield b"x" * 1_000_000
+
+    async def read() -> list[int]:
+        limits = Limits(read_seconds=NEVER, min_rate_after_seconds=0.0, min_bytes_per_second=1_000)
+        visit = Visit(URL, URL, "given")
+        return [len(chunk) async for chunk in Patience(visit, limits, time.monotonic, lambda _: None).chunks(late())]
+
+    assert asyncio.run(read()) == [1_000_000]
