@@ -79,6 +79,12 @@ class Patience:
             if deadline.expired():
                 raise fault() from None
             raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task and task.cancelling():
+                raise
+            # Nobody cancelled this request: it was a task of the fetcher's own, and its visit must end all the same.
+            raise FetchError("the fetcher gave up: its request was cancelled") from None
         finally:
             self._visit.network_seconds += self._clock() - asked
 

@@ -293,6 +293,15 @@ def test_a_bug_in_a_fetcher_ends_the_run_instead_of_hanging_it() -> None:
 # --- faults of the network ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pieces", [[], [many(3)[:200]]])
+def test_a_fetcher_whose_own_task_was_cancelled_is_a_failure_and_no_walk_without_end(pieces: list[bytes]) -> None:
+    items, _ = read(MAP, {MAP: page(*pieces, error=asyncio.CancelledError())}, limits=Limits(tries=1))
+    (problem,) = [problem for problem in of(Problem, items) if problem.code == "F04"]
+    assert "its request was cancelled" in problem.message
+    assert not outcome_of(MAP, items).complete
+    assert len(of(UrlRecord, items)) == 2 * len(pieces)
+
+
 def test_a_body_that_breaks_off_gives_what_had_come() -> None:
     body = many(3000)
     items, fetcher = read(MAP, {MAP: page(body[:100_000], error=FetchError("reset"))})
