@@ -69,8 +69,10 @@ class Inflater:
     def salvage(self, data: bytes) -> bytes:
         """After `step(data)` failed: the output in front of the error that was not given out yet."""
         out = bytearray()
-        for byte in bytes(self._fed) + data:
-            if not _squeeze(self._mark, byte, out):
+        again = bytes(self._fed) + data
+        # First nothing: what the mark has unpacked and not given out would be lost with an error behind it.
+        for at in range(-1, len(again)):
+            if not _squeeze(self._mark, again[max(0, at) : at + 1], out):
                 break
         return bytes(out[self._given :])
 
@@ -85,10 +87,10 @@ class Inflater:
         return self._stream.unused_data
 
 
-def _squeeze(stream: zlib._Decompress, byte: int, out: bytearray) -> bool:
-    """Feed one byte and take the output byte by byte; False at an error."""
+def _squeeze(stream: zlib._Decompress, byte: bytes, out: bytearray) -> bool:
+    """Feed one byte, or none, and take the output byte by byte; False at an error."""
     try:
-        piece = stream.decompress(bytes((byte,)), 1)
+        piece = stream.decompress(byte, 1)
         while piece:
             out += piece
             piece = stream.decompress(stream.unconsumed_tail, 1)

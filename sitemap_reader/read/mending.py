@@ -60,8 +60,8 @@ _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 class Mender:
     """Filters a stream that begins on `line`: feed() gives the mended bytes, `mends` what was mended.
 
-    Of these no more than `max_told` are told at once. No CDATA section has more than `max_aside_bytes`, and for no end
-    of a comment or an instruction is waited any longer.
+    Of these no more than `max_told` are told at once. For the end of a comment, an instruction or a CDATA section is
+    waited up to `max_aside_bytes`.
     """
 
     def __init__(self, line: int, max_told: int, max_aside_bytes: int) -> None:
@@ -77,6 +77,7 @@ class Mender:
         self._held = bytearray()
         self._read = 0  # where what is held begins, in the count of all bytes that came
         self.is_behind = False
+        self._in_section = False  # in one that is longer than is waited for: nothing in it is mended
         self._waiting = 0  # where in it begins what waits for its end
         self._no_end_before = 0  # up to where, in that count, a CDATA section is known not to end
         self._wake_bytes = 0  # when it pays to look again for the end of what is held
@@ -107,8 +108,9 @@ class Mender:
 
     def _mended(self, data: bytes, *, final: bool) -> Iterator[bytes]:
         fault = _REFERENCE_OR_CONTROL if _CONTROL.search(data) else _REFERENCE
-        given = at = 0  # what is out already, and where to look on
-        while match := fault.search(data, at):
+        given = at = self._section_left(data, 0, final=final)  # what is out already, and where to look on
+        yield self._pass(data[:at])
+        while not self._in_section and (match := fault.search(data, at)):
             if at > _WINDOW_BYTES or not self._room or (self._only_counts and match.end() > _WINDOW_BYTES):
                 yield self._pass(data[given:at])
                 self._waiting, self.is_behind = at, True
@@ -117,13 +119,15 @@ class Mender:
             if match.lastgroup in _ASIDES:
                 yield self._pass(data[given:start])
                 given, end = start, self._aside_end(data, match, final=final)
-                if end is None and not final and len(data) - start <= self._max_aside_bytes:
-                    # The rest waits until the comment, CDATA section or instruction has ended.
+                if end is None:  # the rest waits
                     self._waiting = start
                     self._wake_bytes = (len(self._held) - start) * 5 // 4 + 1
                     return
-                at = len(data) if end is None else end
-                change = None if end is None else _aside_mend(match, data[start:at])
+                at = end if end >= 0 else min(len(data), start + self._max_aside_bytes)
+                change = _aside_mend(match, data[start:at]) if end >= 0 else None
+                if end < 0 and match.group() == _SECTION:
+                    self._in_section = True
+                    at = self._section_left(data, match.end(), final=final)
             else:
                 change = _character_mend(match)
             if change is not None:
@@ -131,15 +135,17 @@ class Mender:
                     yield self._pass(data[given:start])
                 yield self._changed(data[start:at], change)
                 given = at
-        yield self._pass(data[given:])
+        yield self._pass(data[given : at if self._in_section else len(data)])
 
     def _aside_end(self, data: bytes, opening: re.Match[bytes], *, final: bool) -> int | None:
-        """The offset behind a comment, CDATA section or instruction; None where it has not ended yet."""
+        """The offset behind a comment, CDATA section or instruction; -1: none in reach; None: more bytes will tell."""
         if opening.lastgroup == "section":
             return self._section_end(data, opening, final=final)
-        terminator = _ASIDES[opening.lastgroup or ""]
-        end = data.find(terminator, opening.end())
-        return None if end < 0 else end + len(terminator)
+        terminator, latest = _ASIDES[opening.lastgroup or ""], opening.start() + self._max_aside_bytes
+        end = data.find(terminator, opening.end(), latest)
+        if end < 0:
+            return -1 if final or len(data) > latest else None
+        return end + len(terminator)
 
     def _section_end(self, data: bytes, opening: re.Match[bytes], *, final: bool) -> int | None:
         """Where a CDATA section ends: behind its `]]>`, or with its element where that `]]>` is another section's.
@@ -148,23 +154,37 @@ class Mender:
         the next end tag behind `]]>` is the element's own, all of it is text.
         """
         end = self._next_section_end(data, opening.end())
-        behind = None if end < 0 else end + len(b"]]>")
         latest = opening.start() + self._max_aside_bytes
-        if end < 0 and len(data) <= latest and not final:
+        behind = -1 if end < 0 or end + len(b"]]>") > latest else end + len(b"]]>")
+        if behind < 0 and len(data) <= latest and not final:
             return None
         tag = _TAG_BEFORE.search(self._passed)
         own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1))) if tag else _NOTHING
-        match = own.search(data, opening.end(), end if 0 <= end <= latest else min(len(data), latest))
+        match = own.search(data, opening.end(), min(len(data), latest) if behind < 0 else end)
         wrong = _MARKUP if tag and names_location(tag.group(1)) else _ENTRY_TAG
         if match is None or wrong.search(data, opening.end(), match.start()):
             return behind
-        if behind is None or end > latest:
+        if behind < 0:
             return match.start()
         following = _next_tag(data, behind)
         if following is None:  # it is still to come
             return behind if final or len(data) - behind > self._max_aside_bytes else None
         is_others = following.startswith(b"</") and not own.match(following)
         return match.start() if is_others else behind
+
+    def _section_left(self, data: bytes, start: int, *, final: bool) -> int:
+        """Up to where a section goes on that is longer than is waited for: whoever reads it judges its length."""
+        if not self._in_section:
+            return start
+        end = data.find(b"]]>", start)
+        if end >= 0:
+            self._in_section = False
+            return end + len(b"]]>")
+        if final:
+            return len(data)
+        self._waiting = max(start, len(data) - len(b"]]"))
+        self._wake_bytes = len(b"]]>")
+        return self._waiting
 
     def _next_section_end(self, data: bytes, start: int) -> int:
         """The offset of the next `]]>`; -1: none is there. For many sections without one all is looked through once."""

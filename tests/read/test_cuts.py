@@ -91,3 +91,17 @@ def test_what_stands_for_control_characters_stays_what_it_is(text: str, size: in
     (url,) = [item for item in read(body, size, sr.Limits()) if isinstance(item, sr.UrlRecord)]
     plain = text.replace("&#xFDD0;", "\ufdd0").encode()
     assert url.loc == "https://example.com/&" + "".join(f"%{byte:02X}" for byte in plain)
+
+
+@pytest.mark.parametrize("before", [b"", A + b"<x>&</x></url>"])
+@pytest.mark.parametrize("count", [30, 38, 39, 40, 60, 90])
+def test_section_is_as_it_was_written_however_long(before: bytes, count: int) -> None:
+    """Its characters are counted by the element's limit; in bytes it may be longer than any other token."""
+    title = "я" * count + " & &lt; <b> ]] > ]]"
+    image = f"<image:image><image:loc>https://example.com/i</image:loc><image:title><![CDATA[{title}]]></image:title>"
+    body = (SITEMAP % (image.encode() + b"</image:image>")).replace(A, PAD + before + A, 1)
+    for size in (1, 2, 7, 50, len(body)):
+        *items, _ = sr.iter_parse([body[at : at + size] for at in range(0, len(body), size)],
+                                  limits=sr.Limits(max_token_bytes=119))  # fmt: skip
+        (url,) = [item for item in items if isinstance(item, sr.UrlRecord) and item.images]
+        assert [image.title for image in url.images] == [title], size

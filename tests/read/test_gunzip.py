@@ -8,7 +8,7 @@ import zlib
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sitemap_reader.limits import Limits
@@ -257,6 +257,7 @@ def test_a_cut_at_every_byte_gives_all_that_inflating_byte_by_byte_does(text: st
     bit=st.integers(0, 7),
     size=st.integers(1, 20_000),
 )
+@example(texts=["over one step"], level=6, harm="flip", where=0, bit=0, size=1)
 def test_damaged_data_gives_all_that_inflating_byte_by_byte_does(
     texts: list[str], level: int, harm: str, where: int, bit: int, size: int
 ) -> None:
