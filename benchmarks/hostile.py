@@ -37,7 +37,7 @@ BARS = {
     "gzip: 160,000 empty members": Bar(0.5),
     "over 50 MiB": Bar(5.0),
     "50,001 URLs": Bar(5.0),
-    **dict.fromkeys(DAMAGED, Bar(60.0)),  # as long as as many sound bytes take
+    **dict.fromkeys(DAMAGED, Bar(60.0)),  # 200 MiB without a fault take as long
     "index of 1,000,000": Bar(40.0),
 }
 LONG = frozenset({*DAMAGED, "index of 1,000,000", "over 50 MiB", "gzip: 1 GB of NUL"})

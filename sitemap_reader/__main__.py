@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 def main() -> None:
     """Runs the command line, and exits with its code; 130 where SIGINT or SIGTERM comes first."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)  # until a command has handlers of its own, and behind it
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a script
+            signal.signal(number, _leave)  # until a command has handlers of its own, and behind it
     from .cli import main as run
 
     run()
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    """Ends it at once: nothing has been begun.
+    """Ends it at once: nothing has been begun, or all outputs are closed again.
 
     KeyboardInterrupt would not do. Raised while a module loads, it can come out as another exception (RuntimeError,
     where a class is being made) or be lost (in the weak references of the import system).

@@ -146,24 +146,30 @@ class Ledger:
         self._on_item = on_item
 
     def take(self, batch: list[Item]) -> list[UrlRecord]:
-        """The URL records of a batch; everything else is entered."""
+        """The URL records of a batch; everything else is entered, and then told: who is told may raise."""
         records: list[UrlRecord] = []
+        others: list[Item] = []
         for item in batch:
             if isinstance(item, UrlRecord):
                 records.append(item)
-                continue
-            if isinstance(item, Problem):
-                self.problems.add(item)
-            elif isinstance(item, Outcome):
+            else:
                 self._enter(item)
-            if self._on_item:
-                self._on_item(item)
+                others.append(item)
+        for item in others:
+            self._tell(item)
         return records
 
-    def _enter(self, outcome: Outcome) -> None:
-        self.outcomes.append(outcome)
-        if self._on_outcome:
-            self._on_outcome(outcome)
+    def _enter(self, item: Item) -> None:
+        if isinstance(item, Problem):
+            self.problems.add(item)
+        elif isinstance(item, Outcome):
+            self.outcomes.append(item)
+
+    def _tell(self, item: Item) -> None:
+        if self._on_outcome and isinstance(item, Outcome):
+            self._on_outcome(item)
+        if self._on_item:
+            self._on_item(item)
 
     @property
     def complete(self) -> bool:
@@ -212,7 +218,7 @@ class Ledger:
 
 
 def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """A document is none of its own that redirects to what was asked for itself, or where another was led before."""
+    """Left out: documents that redirect to one that was asked for itself, or to where an earlier one was led."""
     taken = {outcome.url for outcome in outcomes}
     own: list[Outcome] = []
     for outcome in outcomes:

@@ -112,7 +112,7 @@ class _Carried(Exception):
 
 
 def carried(function: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
-    """The same for inside of a walk: what it raises comes out of batches_of(), and is nothing to anybody on the way.
+    """Wraps what is called inside a walk: what it raises comes out of batches_of() as it is, whoever it passes.
 
     asyncio would take a KeyboardInterrupt for one of its own, and end the loop before anything is closed; a
     CancelledError would end a task that nobody cancelled; a FetchError would pass for the network's.
@@ -137,7 +137,7 @@ class Listening:
     has_raised: bool = False
 
     def guarded(self, function: Callable[[Argument], None]) -> Callable[[Argument], None]:
-        """The same, as long as none has raised."""
+        """Wraps one of them: it is called as long as none has raised."""
 
         def call(argument: Argument) -> None:
             if self.has_raised:

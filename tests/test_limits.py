@@ -104,6 +104,7 @@ ROWS = [
     Row("max_entries", 2, TEXT, entries=2, url=LINE),
     # From the end of the entry before to the beginning of its own end tag, and that.
     Row("max_entry_bytes", len(ENTRY), urlset(ENTRY)),
+    Row("max_entry_bytes", len(HEAD) - 1 + 399, urlset(b'<a b="%s">' % (b"x" * 391), second(b""), b"</a>")),
     Row("max_entry_elements", 3, urlset(second(b"<lastmod>2026</lastmod><priority>0.5</priority>"))),
     Row(
         "max_entry_problems", 2, urlset(second(b"<lastmod>x</lastmod><priority>7</priority>")),
@@ -119,6 +120,9 @@ ROWS = [
     ),
     Row("max_repairs", 3, urlset(second(b"<!-- & --><x>& &</x>"), BARE % 4), 4, entries_over=2),
     Row("max_repairs", 3, urlset(b"& & ", b"<x/>& ", second(b"")), entries_over=1),
+    # In what is lost, and in what stands behind the root element.
+    Row("max_repairs", 3, urlset(b"<url>& & & </urlset>"), 2, entries_over=1, complete=False),
+    Row("max_repairs", 4, urlset(BARE % 2) + b"& & & " + second(b"") + TAIL, 4, entries_over=3),
     Row("max_repairs", 1, HEAD + FIRST + b"<url><loc>https://example.com/2</loc><x>&</x>", 2, complete=False),
     Row("max_faults", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4, entries_over=2),
     Row("max_faults", 2, urlset(LOST, LOST), 2, complete=False),

@@ -16,7 +16,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Interrupts:
     """As a context manager it handles both signals; `held()` puts one off to check() or the end of its block.
 
-    A second signal is not put off: it may be a write that hangs.
+    A second signal is not put off: it may be a write that hangs. One that is ignored from the start (a job in the
+    background of a script) stays ignored.
     """
 
     def __init__(self) -> None:
@@ -26,7 +27,8 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # others cannot set handlers
-            self._before = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+            minded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._handle) for number in minded}
         return self
 
     def __exit__(self, *exc_info: object) -> None:

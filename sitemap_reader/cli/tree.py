@@ -43,7 +43,7 @@ def run(
     names = read_targets(targets)
     format = format or ("table" if is_terminal(output) else "tsv")
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        trees = _Trees(console, reading)
+        trees = _Trees(console, interrupts, reading)
         codes = each_target(names, console, trees.site)
         if set(codes) != {Exit.USAGE}:
             outputs.begin()
@@ -62,6 +62,7 @@ def run(
 @attrs.define
 class _Trees:
     console: Console
+    interrupts: Interrupts
     reading: dict[str, Any]
     nestings: list[tuple[str, Nesting]] = attrs.field(factory=list)
     total: Summary | None = None
@@ -74,11 +75,14 @@ class _Trees:
             self.console.hear(item)
             nesting.hear(item)
 
-        with urls(target, on_item=hear, **self.reading) as stream:
+        check = self.interrupts.check
+        # Held: an item that is heard of half stands in no tree.
+        with self.interrupts.held(), urls(target, on_item=hear, on_wait=check, **self.reading) as stream:
             self.nestings.append((target, nesting))
             try:
                 for record in stream:
                     nesting.note(record)
+                    check()
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary

@@ -249,6 +249,8 @@ class Builder:
             room -= 1
             ancestor = Ancestor(self._pending.written_at(settled), attribute(attributes, XML_BASE))
             ancestors.append(ancestor)
+            if sum(len(each.written) for each in ancestors) > max_entry:  # a restart reads all of them again
+                raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
             self._bases = _bases(ancestors)
             if vocabulary.loose_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
                 what = "stands outside of any entry" if tag in tags else "is unknown: it is no entry"

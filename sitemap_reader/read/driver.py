@@ -29,7 +29,8 @@ _SHORT_TOKEN_BYTES = 4096
 class Driver:
     """feed() shows expat the bytes, which are `pending` from then on, until no restart needs them any more.
 
-    It raises ExpatError, and what the handlers raise: Misplaced, BareDoctype, TooLong, Stop.
+    It raises ExpatError, and what the handlers raise: Misplaced, BareDoctype, TooLong, Stop. The parser stands behind
+    `head_bytes` of tags around, and the token that has not ended begins at `token`, in its count.
     """
 
     def __init__(self, pending: Pending, builder: Builder, max_token_bytes: int) -> None:
@@ -37,7 +38,7 @@ class Driver:
         self._builder = builder
         self._max_token_bytes = max_token_bytes
         self._withheld = bytearray()  # what expat has not been shown yet
-        self.token = 0  # where, in its count, the token begins that has not ended
+        self.token = self.head_bytes = 0
         self._parser = self._new_parser(b"")
 
     @property
@@ -95,7 +96,9 @@ class Driver:
 
     def renewed(self) -> bytes:
         """A parser forgets no name and no prefix of the document: after some time restart() another one."""
-        if self._pending.base < _MAX_PARSER_BYTES or self._builder.is_over or not self._builder.root_seen:
+        read = self._pending.base - self.head_bytes
+        is_worth = read >= max(_MAX_PARSER_BYTES, self.head_bytes)  # the tags around are read again with each
+        if not is_worth or self._builder.is_over or not self._builder.root_seen:
             return b""
         return self.restart()
 

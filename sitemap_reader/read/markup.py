@@ -17,6 +17,7 @@ from .faults import Fault, Misplaced, Stop, TooLong
 from .guard import BareDoctype
 from .landmarks import end_tag, epilog_end, next_landmark, tag_end, tag_name
 from .mending import Mender
+from .mends import Mends
 from .pending import Pending
 from .prefixes import Prefixes
 from .repair import Straightener
@@ -220,7 +221,7 @@ class Markup:
         return self._straighten(final=final)
 
     def _count(self, fault: Fault) -> None:
-        """Each has a new parser read the tags around once more: it takes no million of them to cost minutes."""
+        """A new parser reads the tags around again for each: if they were not counted, they could cost minutes."""
         self._faults += 1 + self._driver.head_bytes // _HEAD_BYTES
         if self._faults > self._limits.max_faults:
             what = "places where the markup breaks"
@@ -264,7 +265,8 @@ class Markup:
         """The first fault: from the last complete entry on, every byte goes through the mender."""
         self._pending.begin_mending()
         limits = self._limits
-        self._mender = Mender(self._pending.line, limits.max_entry_problems, limits.max_token_bytes)
+        mends = Mends(limits.max_entry_problems, limits.max_repairs)
+        self._mender = Mender(self._pending.line, mends, limits.max_token_bytes)
         self._pending.data[:] = self._mender.feed(bytes(self._pending.data), final=final)
         return self._driver.restart()
 
@@ -343,15 +345,17 @@ class Markup:
         if landmark.passed_location:
             self.complete = False
         self._skipping = landmark.found is None
+        passed = min(landmark.searched, len(self._pending)) if landmark.found is None else landmark.found
+        self._forget_mends(None if final and landmark.found is None else passed)
         if landmark.found is None:
-            self._pending.drop(min(landmark.searched, len(self._pending)))
+            self._pending.drop(passed)
             if landmark.is_aside and len(self._pending) > longest:
                 raise Stop(self._driver.endless_token(self._pending.base), self._pending.base)
             self.stopped = final
             self.complete = self.complete and (self._behind_root or not final)
             return None
         self._behind_root, self._pending.counted = False, 0
-        self._pending.drop(landmark.found)
+        self._pending.drop(passed)
         return self._driver.restart()
 
     def _mends_of(self, end: int, first_line: int) -> tuple[Problem, ...]:
@@ -359,8 +363,7 @@ class Markup:
         if self._mender is None:
             return ()
         mends = self._taken(self._mender, self._pending.mended(end))
-        if self._mender.mends.taken_count > self._limits.max_repairs:
-            raise Stop(over_limit("max_repairs", self._limits.max_repairs, "places that were mended", first_line), end)
+        self._judge_mends(self._mender, end)
         self._builder.out += [mend for mend in mends if (mend.line or 0) < first_line]
         return tuple(mend for mend in mends if (mend.line or 0) >= first_line)
 
@@ -368,6 +371,19 @@ class Markup:
         if self._mender is not None:
             until = None if position is None else self._pending.mended(self._pending.base + position)
             self._builder.out += self._taken(self._mender, until)
+
+    def _forget_mends(self, position: int | None) -> None:
+        """Those up to there stand in what is lost, of which it was said that it is."""
+        if self._mender is not None:
+            index = self._pending.end if position is None else self._pending.base + position
+            is_error = self._mender.mends.forget(None if position is None else self._pending.mended(index))
+            self.complete = self.complete and not is_error
+            self._judge_mends(self._mender, index)
+
+    def _judge_mends(self, mender: Mender, index: int) -> None:
+        if mender.mends.over_line is not None:
+            limit, line = self._limits.max_repairs, mender.mends.over_line
+            raise Stop(over_limit("max_repairs", limit, "places that were mended", line), index)
 
     def _taken(self, mender: Mender, until: int | None) -> list[Problem]:
         mends = mender.mends.taken(until)

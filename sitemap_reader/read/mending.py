@@ -60,13 +60,13 @@ _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 class Mender:
     """Filters a stream that begins on `line`: feed() gives the mended bytes, `mends` what was mended.
 
-    Of these no more than `max_told` are told at once. For the end of a comment, an instruction or a CDATA section is
+    For the end of a comment, an instruction or a CDATA section is
     waited up to `max_aside_bytes`.
     """
 
-    def __init__(self, line: int, max_told: int, max_aside_bytes: int) -> None:
+    def __init__(self, line: int, mends: Mends, max_aside_bytes: int) -> None:
         self._max_aside_bytes = max_aside_bytes
-        self.mends = Mends(max_told)
+        self.mends = mends
         self._room = 0  # for mends of one call of feed()
         self._only_counts = False  # this call
         self._last: Mend | None = None

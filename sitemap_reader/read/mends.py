@@ -28,11 +28,12 @@ class Mend:
 class Mends:
     """add() and join() put them in; taken() takes them out, no more than `max_told` at once, and counts the rest.
 
-    `taken_count` is how many it were by now.
+    Of more than `max_taken` in all, `over_line` is where the first stands that is one too many.
     """
 
-    def __init__(self, max_told: int) -> None:
-        self.taken_count = 0
+    def __init__(self, max_told: int, max_taken: int) -> None:
+        self.over_line: int | None = None
+        self._left = max_taken
         self._max_told = max_told
         self._max_waiting = max(max_told, _MAX_WAITING)
         self._waiting: deque[Mend] = deque()
@@ -70,15 +71,8 @@ class Mends:
 
     def taken(self, until: int | None) -> list[Problem]:
         """Takes out those up to the offset `until` of the mended bytes; None: all."""
-        told: list[Problem] = []
-        while self._waiting and (until is None or self._waiting[0].end <= until):
-            told.append(self._waiting.popleft().problem)
-        count = 0
-        while count < len(self._ends) and (until is None or self._ends[count] <= until):
-            count += 1
-        lines = self._lines[:count]
-        del self._ends[:count], self._lines[:count]
-        self.taken_count += len(told) + count
+        told, lines = self._out(until)
+        count = len(lines)
         if len(told) + count <= self._max_told:
             return told
         rest = told[self._max_told - 1 :]
@@ -88,3 +82,25 @@ class Mends:
         line = rest[0].line if rest else abs(lines[0])
         what = f"{count:,} more places were mended; raise max_entry_problems to be told of each"
         return [*told[: self._max_told - 1], report("S01", what, severity=severity, line=line)]
+
+    def forget(self, until: int | None) -> bool:
+        """Takes them out untold: what they mended is lost. Whether there was an error among them."""
+        told, lines = self._out(until)
+        return any(problem.severity == "error" for problem in told) or any(line < 0 for line in lines)
+
+    def _out(self, until: int | None) -> tuple[list[Problem], array[int]]:
+        """Those up to there, and the lines of those that are only counted."""
+        told: list[Problem] = []
+        while self._waiting and (until is None or self._waiting[0].end <= until):
+            told.append(self._waiting.popleft().problem)
+        count = 0
+        while count < len(self._ends) and (until is None or self._ends[count] <= until):
+            count += 1
+        lines = self._lines[:count]
+        del self._ends[:count], self._lines[:count]
+        taken = len(told) + count
+        if self.over_line is None and taken > self._left:
+            over = self._left
+            self.over_line = told[over].line if over < len(told) else abs(lines[over - len(told)])
+        self._left -= taken
+        return told, lines

@@ -197,7 +197,7 @@ class Frontier:
         if host.given_up:
             self._fail(visit, "F04", host.given_up)
             return
-        if host.rules is None and not visit.is_robots:
+        if not visit.is_robots:
             self._permission.learn_rules(host)
         self._hosts.add(visit)
 

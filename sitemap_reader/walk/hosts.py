@@ -75,8 +75,8 @@ class Host:
     at_work: int = 0  # documents whose request is over, but not they
     robots: Line = attrs.field(factory=Line)
     waiting: Line = attrs.field(factory=Line)
-    in_queue: bool = False  # it is looked at as soon as its turn comes,
-    look_at: float = math.inf  # and at this time
+    in_queue: bool = False  # it stands in the queue of Hosts,
+    look_at: float = math.inf  # or in its heap, at this time
 
     @property
     def is_idle(self) -> bool:
@@ -141,7 +141,7 @@ class Hosts:
             heappush(self._queue, (self._busy[host], host))
 
     def drain(self, host: Host) -> list[Visit]:
-        """Everything that waits for a host, taken out."""
+        """Everything that waits for a host, taken out, for good: it is given up."""
         self._busy.pop(host, None)
         host.look_at = math.inf
         return [*host.robots.drain(), *host.waiting.drain()]
@@ -178,9 +178,11 @@ class Hosts:
                 return host
             heappop(self._queue)
             host.in_queue = False
-            if due is not None and due != host.look_at:
-                host.look_at = due
-                heappush(self._later, (due, next(_order), host))
+            look_at = math.inf if due is None else due
+            if look_at != host.look_at:
+                host.look_at = look_at
+                if due is not None:
+                    heappush(self._later, (due, next(_order), host))
         return None
 
     def _rouse_due(self, now: float, robots_only: bool) -> None:

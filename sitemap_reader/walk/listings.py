@@ -70,7 +70,9 @@ class Listings:
 
     def enter_alias(self, alias: Visit, known: Visit) -> None:
         """A document redirects to one that is known: whoever vouches for it vouches for that, too."""
-        self._name(known, alias)
+        known.add_parent(alias.asked)
+        if not alias.is_guess:  # two guesses may both lead to the home page
+            self._telling.speak_up(known)
         self._proofs.widen(known, self._proofs.of(alias))
 
     def settle(self, steps: int) -> bool:

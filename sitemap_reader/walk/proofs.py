@@ -120,9 +120,11 @@ class Proofs:
         return self._handing
 
     def _hand_all_down(self) -> Iterator[Listing | None]:
-        while self._gained:
-            yield from self._hand_down(self._gained.popitem()[0])
-        self._handing = None
+        try:
+            while self._gained:
+                yield from self._hand_down(self._gained.popitem()[0])
+        finally:
+            self._handing = None
 
     def _hand_down(self, index: Visit) -> Iterator[Listing | None]:
         """What an index holds, to the known documents that it lists, but for those that it may not list."""

@@ -225,9 +225,17 @@ DAMAGED: dict[str, Bomb] = {
         lambda: around(filled(200 * MIB, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"&" * 100))),
         codes("S16", "S01"), 10_001, taken=2 * MIB,
     ),
+    "200 MiB of bare & behind the root": Bomb(
+        lambda: around([b"&", TAIL], filled(200 * MIB, b"&"), after=b""),
+        codes("S16", "S01"), 1, taken=2 * MIB,
+    ),
     "200 MiB of stray end tags": Bomb(
         lambda: around(filled(200 * MIB, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"</b>" * 100))),
         codes("S16", "S01"), 10_001, taken=6 * MIB,
+    ),
+    "60 tags of 1 MB around": Bomb(
+        lambda: around(*([b'<a b="', b"x" * (MIB - 100), b'">'] for _ in range(60))), codes("S16", "S10"), 1,
+        taken=6 * MIB,
     ),
     "200 MiB of items in items": Bomb(
         lambda: around(filled(200 * MIB, b"<item>x"), before=RSS, after=b""),

@@ -301,6 +301,16 @@ def test_an_interrupt_before_or_behind_the_work_ends_it_at_once(
     assert len(locs(done.stdout)) == (640 if place in PLACES_BEHIND else 0)
 
 
+@pytest.mark.parametrize("place", [PLACES[0], "sitemap_reader.cli.dump sitemap_reader.cli.dump site"])
+def test_an_interrupt_that_is_ignored_from_the_start_stays_ignored(place: str) -> None:
+    """As in the background of a script, where Ctrl-C is meant for what runs in front."""
+    ignored = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    arguments = ["-m", str(int(signal.SIGINT)), *place.split(), "dump", SHOP, "-q"]
+    program = [*PROGRAM[:-2], "-c", ignored + SIGNAL_AT_A_PLACE, *arguments]
+    done = subprocess.run(program, check=False, capture_output=True, timeout=DEADLINE)
+    assert (done.returncode, done.stderr, len(locs(done.stdout))) == (0, b"", 640)
+
+
 # --- pipes ------------------------------------------------------------------------------------------------------
 
 

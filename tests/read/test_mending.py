@@ -146,7 +146,7 @@ every_row = pytest.mark.parametrize(("data", "mended", "said"), ROWS)
 
 
 def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
-    mender = Mender(line, NOTED, SECTION)
+    mender = Mender(line, Mends(NOTED, 1_000), SECTION)
     pieces = [mender.feed(data[at : at + size]) for at in range(0, len(data), size)]
     while mender.is_behind:
         pieces.append(mender.feed(b""))
@@ -200,7 +200,7 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
     mended, _ = mend(data, size)
-    mender = Mender(1, NOTED, SECTION)
+    mender = Mender(1, Mends(NOTED, 1_000), SECTION)
     for at in range(0, len(data), size):
         mender.feed(data[at : at + size])
     mender.feed(b"", final=True)
@@ -212,7 +212,7 @@ def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
 
 
 def test_other_problems_join_in_the_order_of_their_places() -> None:
-    mender = Mender(1, NOTED, SECTION)
+    mender = Mender(1, Mends(NOTED, 1_000), SECTION)
     assert mender.feed(b"a&b&c ") == b"a&amp;b&amp;c "
     others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
     mender.mends.join([Mend(end, report("S01", message)) for end, message in others])
@@ -236,7 +236,7 @@ def test_so_many_mends_of_an_entry_are_told_and_the_rest_are_counted(
 
 @pytest.mark.parametrize("error", [0, 11_000])
 def test_mends_that_are_only_counted_are_taken_with_those_they_stand_beside(error: int) -> None:
-    mends = Mends(3)
+    mends = Mends(3, 1_000)
     for place in range(12_000):
         severity: Severity = "error" if error and place == error else "warning"
         mends.add(Mend(place, report("S01", "mended", line=place + 1, severity=severity)))
@@ -265,7 +265,7 @@ def test_run_of_control_characters_is_one_mend(size: int) -> None:
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
 def test_what_has_begun_waits_for_its_end_and_is_counted(data: bytes) -> None:
-    mender = Mender(1, NOTED, SECTION)
+    mender = Mender(1, Mends(NOTED, 1_000), SECTION)
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
     assert mender.feed(data) == data[: -len(begun)]
     assert mender.held_bytes == len(begun)

@@ -984,6 +984,19 @@ def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
     assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
 
 
+@pytest.mark.parametrize("reply", ["<html><body>Home</body></html>", 404])
+def test_guesses_that_all_lead_to_one_place_say_nothing_of_it(reply: Reply) -> None:
+    """Many a site redirects what it does not have to its home page."""
+    home = {f"{SITE}{path}": (302, {"location": f"{SITE}/"}) for path in WELL_KNOWN[:-1]}
+    pages: Pages = {**home, ROBOTS: "", f"{SITE}/": reply, f"{SITE}{WELL_KNOWN[-1]}": urlset(f"{SITE}/page")}
+    seen = walk(SITE, pages)
+    assert seen.locs == [f"{SITE}/page"]
+    ledger = Ledger()
+    ledger.take([*seen.told])
+    assert ledger.summary().complete
+    assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
+
+
 def test_a_document_that_comes_late_to_a_place_where_another_was_led_is_its_alias() -> None:
     """The other has been read by then."""
     first, late, place = (f"{SITE}/{name}.xml" for name in ("first", "late", "place"))

@@ -200,6 +200,13 @@ def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
     assert calls(100) == calls(10)
 
 
+def test_no_time_is_waited_for_at_which_nothing_may_start() -> None:
+    hosts = Hosts(4)
+    hosts.of("https://a.example/").rules = ALLOW_ALL
+    hosts.add(visit("https://a.example/1", not_before=3.0))
+    assert [hosts.wait(0.0, robots_only=only) for only in (False, True, False)] == [3.0, None, 3.0]
+
+
 def test_documents_wait_for_their_rules_and_while_only_robots_txt_counts() -> None:
     hosts = Hosts(4)
     document, robots = visit("https://a.example/s.xml"), visit("https://a.example/robots.txt")

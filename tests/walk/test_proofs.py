@@ -57,6 +57,23 @@ def late(second: Reply | None = None, **plan: object) -> Walk:
     return walk(SITE, pages, **plan)
 
 
+def test_a_robots_txt_that_was_asked_for_as_proof_is_told_of_once_documents_are_read_by_it() -> None:
+    """The host is nobody's business before."""
+    moved, child = f"{HOST}/moved.txt", f"{HOST}/m.xml"
+    pages: Pages = {
+        ROBOTS: names(INDEX),
+        INDEX: index(MAP, child),
+        MAP: index(),
+        f"{HOST}/robots.txt": (301, {"location": moved}),
+        moved: names(INDEX, rules="Crawl-delay: 999"),
+        child: urlset(f"{HOST}/x"),
+    }
+    seen = walk(SITE, pages)
+    assert seen.locs == [f"{HOST}/x"]
+    assert [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)] == [f"{HOST}/robots.txt"] * 2
+    assert f"{HOST}/robots.txt" in seen.outcomes
+
+
 # --- second readings --------------------------------------------------------------------------------------------
 
 
