@@ -41,7 +41,7 @@ class Limits:
     max_entry_problems: int = 1_000  # told of one entry, each with its text
     max_entry_repairs: int = 1_000  # places of one entry that are set straight
     max_repairs: int = 1_000_000  # places of the document that are mended: characters, structure
-    max_faults: int = 100_000  # places of the document where its structure breaks, to be mended or given up
+    max_faults: int = 100_000  # places of the document where its structure breaks; a dear one counts more than once
     max_prefixes: int = 64  # undeclared ones that are declared for the document
     max_shared_characters: int = 4 * MIB  # what an item's media have in common, given to each of them
     max_token_bytes: int = MIB  # one XML token, one line, the text of one element

@@ -43,8 +43,10 @@ _ENDED_EARLY = frozenset(
 )
 _UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
 
-# A fault in tags of so many bytes around counts twice, of twice as many three times.
+# A fault counts once more for so many bytes of the tags around, which a new parser reads again, and for so many edits
+# that were of no help.
 _HEAD_BYTES = 4096
+_EDITS = 10
 # What may have begun and not ended when the bytes do.
 _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
 
@@ -66,7 +68,7 @@ class Markup:
         self._fault: Fault | None = None  # the one that it is there for
         self._wake_bytes = 0  # how much has to be pending before it pays to look again
         self._reached = -1  # up to where all bytes were set straight, in the mender's count
-        self._faults = 0  # where the structure broke, and the bytes that had to be read again for it
+        self._faults = 0  # where the structure broke, by what it cost
         self._prefixes = Prefixes(limits.max_prefixes)
         self._skipping = False
         self._behind_root = False  # skipping what stands behind the end of the root element
@@ -207,7 +209,7 @@ class Markup:
             return None
         if self._mender is None and not is_over:
             return self._mend(final=final)
-        self._count(fault)
+        self._count(fault, 1 + self._driver.head_bytes // _HEAD_BYTES)
         if is_over:
             return self._leave_root(fault, final=final)
         if is_section:
@@ -220,9 +222,9 @@ class Markup:
         self._fault, self._straightener = fault, self._straightener_for(fault)
         return self._straighten(final=final)
 
-    def _count(self, fault: Fault) -> None:
-        """A new parser reads the tags around again for each: if they were not counted, they could cost minutes."""
-        self._faults += 1 + self._driver.head_bytes // _HEAD_BYTES
+    def _count(self, fault: Fault, cost: int) -> None:
+        """If faults were not counted, each by what it costs, a few kilobytes of them could cost minutes."""
+        self._faults += cost
         if self._faults > self._limits.max_faults:
             what = "places where the markup breaks"
             problem = over_limit("max_faults", self._limits.max_faults, what, fault.line)
@@ -307,6 +309,7 @@ class Markup:
         reached = self._pending.mended(reached)
         # Each time it has to get further than before, or it might go on for ever.
         if straightener.hopeless or not straightener.edits or reached <= self._reached:
+            self._count(fault, len(straightener.edits) // _EDITS)
             return self._lose(fault, end, is_void=straightener.is_void, final=final)
         self._reached = reached
         return self._carry_out(straightener.edits.in_order, end)

@@ -233,6 +233,10 @@ DAMAGED: dict[str, Bomb] = {
         lambda: around(filled(200 * MIB, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"</b>" * 100))),
         codes("S16", "S01"), 10_001, taken=6 * MIB,
     ),
+    "200 MiB of entries that are set straight in vain": Bomb(
+        lambda: around(filled(200 * MIB, b"<url>" * 900 + b"<loc>a<b></loc>"), before=ROOT + FIRST),
+        codes("S16", "S01"), 1, taken=MIB,
+    ),
     "60 tags of 1 MB around": Bomb(
         lambda: around(*([b'<a b="', b"x" * (MIB - 100), b'">'] for _ in range(60))), codes("S16", "S10"), 1,
         taken=6 * MIB,
