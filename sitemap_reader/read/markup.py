@@ -290,7 +290,7 @@ class Markup:
         if straightener is None or fault is None:
             return None
         is_ready, base = straightener.go_on(self._pending.data), self._pending.base
-        reached = base + (straightener.end or 0 if is_ready else straightener.at)
+        reached = base + (straightener.at if straightener.end is None else straightener.end)
         if not is_ready:  # what has not ended has no more bytes than a token may have
             reached = max(reached, self._pending.end - self._limits.max_token_bytes)
         if self._is_too_long(reached):

@@ -94,7 +94,7 @@ def sniff(data: bytes, *, final: bool) -> Verdict | None:
 
 def _judge_declaration(data: bytes, *, final: bool) -> Verdict | None:
     """XML; a declaration that is not closed by `?>` would swallow the document, and is passed over."""
-    end = _MARK.search(data, 1)
+    end = _MARK.search(data, 1, WINDOW_BYTES)
     if end is None:
         return Verdict("xml") if final or len(data) >= WINDOW_BYTES else None
     is_closed = data[end.start() - 1 : end.end()] == b"?>"
