@@ -1,7 +1,8 @@
-"""Fixtures that several tests share: servers on loopback, stopped when the test ends."""
+"""What several tests share: servers on loopback, stopped when the test ends; and signals as a terminal has them."""
 
 from __future__ import annotations
 
+import signal
 import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from servers import Page
+
+
+def pytest_configure() -> None:
+    """In the background of a script SIGINT is ignored, and so it would be by every program that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
