@@ -38,7 +38,6 @@ _ENDED_EARLY = frozenset(
         expat.errors.XML_ERROR_NO_ELEMENTS,
         expat.errors.XML_ERROR_UNCLOSED_TOKEN,
         expat.errors.XML_ERROR_PARTIAL_CHAR,
-        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
     )
 )
 _UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
@@ -137,7 +136,7 @@ class Markup:
             except BareDoctype:
                 rest = self._blank_doctype()
             except TooLong:
-                return self._stop_too_long()
+                raise self._too_long() from None
 
     def _blank_doctype(self) -> bytes:
         self._driver.give_back()
@@ -159,18 +158,18 @@ class Markup:
     def _trim(self) -> None:
         self._settle()
         if not (self._skipping or self._straightener or self.stopped) and self._is_too_long(self._driver.token):
-            self._stop_too_long()
+            raise self._too_long()
 
     def _is_too_long(self, index: int) -> bool:
         """Whether what has not ended by this index of expat's count has more bytes than an entry may have."""
         return self._pending.counted + self._pending.offset(index) > self._limits.max_entry_bytes
 
-    def _stop_too_long(self) -> None:
+    def _too_long(self) -> Stop:
         """Wherever that was noticed, all up to the limit is told, and no more."""
         self._settle()
         limit = self._limits.max_entry_bytes
         problem = over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self._pending.line)
-        self._stop(problem, self._pending.base - self._pending.counted + limit)
+        return Stop(problem, self._pending.base - self._pending.counted + limit)
 
     def _stop(self, problem: Problem, index: int) -> None:
         """Reading ends at this index of expat's count: of no interest is what was mended behind it, or for nothing."""
@@ -201,10 +200,9 @@ class Markup:
     def _recover(self, fault: Fault, *, final: bool) -> bytes | None:
         """The bytes to go on with after a fault; None where there are none yet."""
         if self._is_too_long(self._pending.base + fault.position):
-            self._stop_too_long()
-            return None
-        is_over, is_section = self._builder.is_over, fault.code == _UNCLOSED_SECTION
-        if final and fault.code in _ENDED_EARLY and not (is_over or is_section):
+            raise self._too_long()
+        is_over = self._builder.is_over
+        if final and fault.code in _ENDED_EARLY and not is_over:
             self._cut_short(fault)
             return None
         if self._mender is None and not is_over:
@@ -212,7 +210,7 @@ class Markup:
         self._count(fault, 1 + self._driver.head_bytes // _HEAD_BYTES)
         if is_over:
             return self._leave_root(fault, final=final)
-        if is_section:
+        if fault.code == _UNCLOSED_SECTION:
             return self._lose(fault, 0, final=final)
         is_unbound = fault.code == _UNBOUND_PREFIX
         if is_unbound and (edits := self._prefixes.declare(self._pending.data, fault, self._builder)):
@@ -294,9 +292,7 @@ class Markup:
         if not is_ready:  # what has not ended has no more bytes than a token may have
             reached = max(reached, self._pending.end - self._limits.max_token_bytes)
         if self._is_too_long(reached):
-            self._straightener = None
-            self._stop_too_long()
-            return None
+            raise self._too_long()
         if not is_ready:
             if final:
                 self._cut_short(fault)
