@@ -14,11 +14,13 @@ from .errors import NothingFound, NothingReadable, ReadError
 from .problems import SAMPLES_PER_CODE, Problem
 from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
+from .walk.selection import UNWANTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from .records import Item
+    from .seen import Seen
 
 
 @attrs.define
@@ -69,7 +71,8 @@ class Summary:
     sitemaps_read: int
     sitemaps: int
     dropped: dict[str, int]  # out of scope: reason -> count
-    outside_dates: int  # outside the dates that were asked for
+    unwanted: dict[str, int]  # not what was asked for, by date or pattern: reason -> count
+    repeated: int  # listed once more, where each URL was asked for once
     pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
     problems: int
     failed: int  # sitemaps that gave nothing because of an error
@@ -94,15 +97,21 @@ class Summary:
         parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
         if self.dropped:
             parts.append(dropped_text(self.dropped))
-        if self.outside_dates:
-            parts.append(f"{self.outside_dates:,} outside the dates")
+        parts += [f"{self.unwanted[reason]:,} {words}" for reason, words in UNWANTED.items() if reason in self.unwanted]
+        if self.repeated:
+            parts.append(f"{self.repeated:,} listed again")
         parts += [f"{count_of(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
         return "; ".join([*parts, f"{self.seconds:.1f} s"])
 
     def partial_line(self) -> str | None:
-        """What is missing; None if nothing is."""
+        """The line that says what is missing; None if nothing is."""
+        missing = self.missing()
+        return f"partial: {missing}" if missing else None
+
+    def missing(self) -> str:
+        """`1 sitemap could not be read`; nothing if nothing is missing."""
         parts = []
         if self.failed:
             parts.append(f"{count_of(self.failed, 'sitemap')} could not be read")
@@ -110,7 +119,7 @@ class Summary:
             parts.append(f"{count_of(self.incomplete, 'sitemap')} could be read in part only")
         if self.robots_failed:
             parts.append(f"{self.robots_failed:,} robots.txt could not be read")
-        return f"partial: {', '.join(parts)}" if parts else None
+        return ", ".join(parts)
 
     def _sitemaps(self) -> str:
         if self.sitemaps_read == self.sitemaps:
@@ -130,12 +139,17 @@ def count_of(number: int, noun: str) -> str:
 
 
 class Ledger:
-    """Takes batches; keeps one Outcome a document and samples of the problems, never the records."""
+    """Takes batches; keeps one Outcome a document and samples of the problems, never the records.
+
+    With `seen` each URL is passed on once.
+    """
 
     def __init__(
         self,
         on_outcome: Callable[[Outcome], None] | None = None,
         on_item: Callable[[Item], None] | None = None,
+        *,
+        seen: Seen | None = None,
     ) -> None:
         self.problems = Problems()
         self.outcomes: list[Outcome] = []
@@ -144,6 +158,8 @@ class Ledger:
         self.seconds = 0.0
         self._on_outcome = on_outcome
         self._on_item = on_item
+        self._seen = seen
+        self._repeated = 0
 
     def take(self, batch: list[Item]) -> list[UrlRecord]:
         """The URL records of a batch; everything else is entered, and then told: who is told may raise."""
@@ -151,13 +167,20 @@ class Ledger:
         others: list[Item] = []
         for item in batch:
             if isinstance(item, UrlRecord):
-                records.append(item)
+                if self._is_new(item):
+                    records.append(item)
             else:
                 self._enter(item)
                 others.append(item)
         for item in others:
             self._tell(item)
         return records
+
+    def _is_new(self, record: UrlRecord) -> bool:
+        if self._seen is None or self._seen.add(record.loc):
+            return True
+        self._repeated += 1
+        return False
 
     def _enter(self, item: Item) -> None:
         if isinstance(item, Problem):
@@ -183,14 +206,15 @@ class Ledger:
         dropped: Counter[str] = Counter()
         for outcome in sitemaps:
             dropped.update(outcome.dropped)
-        outside_dates = dropped.pop("date", 0)
+        unwanted = {reason: dropped.pop(reason) for reason in UNWANTED if reason in dropped}
         failed = sum(not outcome.entries for outcome in broken)
         return Summary(
             urls=self.progress.urls,
             sitemaps_read=len(sitemaps) - failed,
             sitemaps=len(sitemaps),
             dropped=dict(dropped),
-            outside_dates=outside_dates,
+            unwanted=unwanted,
+            repeated=self._repeated,
             pruned=dict(self.pruned),
             problems=len(self.problems),
             failed=failed,

@@ -8,10 +8,12 @@ from __future__ import annotations
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
 
 import attrs
 
+from .bridge import call
+from .callbacks import Listening, carried
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
@@ -20,10 +22,12 @@ from .errors import UsageError
 from .ledger import Ledger
 from .limits import Limits
 from .read.scope import MODES
-from .streams import AsyncUrlStream, Listening, UrlStream, batches_of, call, carried
+from .seen import Seen
+from .streams import AsyncUrlStream, UrlStream, batches_of
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
+from .walk.selection import Selection, make_patterns
 from .walk.window import make_window
 
 if TYPE_CHECKING:
@@ -33,11 +37,15 @@ if TYPE_CHECKING:
     import aiohttp
 
     from .crawl.fetch import Fetcher
+    from .ledger import Progress
     from .read.fallback import FeedFallback
     from .read.scope import Mode
     from .records import Candidate, Item, Outcome, SitemapRef
     from .walk.discovery import Probe
+    from .walk.selection import Pattern
     from .walk.window import Moment, Undated
+
+Heard = TypeVar("Heard")
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
@@ -138,19 +146,35 @@ class SitemapReader:
         since: Moment | None = None,
         until: Moment | None = None,
         undated: Undated = "keep",
-        follow: Callable[[SitemapRef], bool] | None = None,
+        include: Pattern | Iterable[Pattern] | None = None,
+        exclude: Pattern | Iterable[Pattern] | None = None,
+        follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+        no_follow: Pattern | Iterable[Pattern] | None = None,
+        unique: bool | Seen = False,
         on_outcome: Callable[[Outcome], None] | None = None,
         on_item: Callable[[Item], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        show_progress: bool = False,
     ) -> AsyncUrlStream:
         """Every URL of a site, a document or a replay folder, as it is read.
 
-        `since` and `until` are dates, datetimes, ages (timedelta, "7d") or text; a lastmod matches if the period
-        that it states overlaps; `undated` URLs are kept or dropped. `since` also leaves out the sitemaps that
-        their index calls older. `follow(ref)` decides on each child of an index. `on_outcome` hears of each
-        document as it ends, `on_item` of everything that is not a URL. What one of them raises ends the reading, and
-        reaches whoever iterates as it is.
+        Which URLs: `since` and `until` are dates, datetimes, ages (timedelta, "7d") or text; a lastmod matches if the
+        period that it states overlaps; `undated` URLs are kept or dropped. `include` and `exclude` are regular
+        expressions (one or several) that are searched for in the URL. `unique` gives each URL once, however many
+        listings it has; a Seen does so over all streams that share it.
+
+        Which sitemaps: `since` also leaves out those that their index calls older. `follow` decides on the children of
+        an index, as a function of the SitemapRef or as regular expressions of which one must be found in its URL;
+        sitemaps that `no_follow` finds are never read, also if robots.txt names them.
+
+        `on_outcome` hears of each document as it ends, `on_item` of everything that is not a URL, `on_progress` how far
+        the reading is. What one of them raises ends the reading, and reaches whoever iterates as it is.
+        `show_progress` shows a bar: a widget in a notebook, a line on a terminal, elsewhere nothing.
         """
-        return AsyncUrlStream(*self._reading(target, since, until, undated, follow, on_outcome, on_item))
+        asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, on_outcome, on_item)
+        return AsyncUrlStream(
+            *self._reading(target, asked), on_progress=asked.hears(on_progress), show_progress=show_progress
+        )
 
     async def discover(
         self, target: str | Path, *, on_item: Callable[[Item], None] | None = None
@@ -168,22 +192,11 @@ class SitemapReader:
                         on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
-    def _reading(
-        self,
-        target: str | Path,
-        since: Moment | None,
-        until: Moment | None,
-        undated: Undated,
-        follow: Callable[[SitemapRef], bool] | None,
-        on_outcome: Callable[[Outcome], None] | None,
-        on_item: Callable[[Item], None] | None,
-    ) -> tuple[str, Run, Ledger]:
+    def _reading(self, target: str | Path, asked: _Asked) -> tuple[str, Run, Ledger]:
         """What a stream is made of."""
-        window = make_window(since, until, undated, datetime.now(UTC))
+        plan = asked.plan(datetime.now(UTC))
         found = find_target(target)
-        run = self._run(found, window=window, follow=follow and carried(follow))
-        guarded = Listening().guarded
-        return found.name, run, Ledger(on_outcome and guarded(on_outcome), on_item and guarded(on_item))
+        return found.name, self._run(found, **plan), asked.ledger()
 
     def _run(self, target: Target, *, peek: bool = False, **changes: Any) -> Run:
         plan = attrs.evolve(self._plan, **changes)
@@ -198,6 +211,50 @@ class SitemapReader:
             peek=peek,
             patient=target.replay is None,
         )
+
+
+@attrs.frozen
+class _Asked:
+    """What a caller of urls() asks for, as he put it."""
+
+    since: Moment | None
+    until: Moment | None
+    undated: Undated
+    include: Pattern | Iterable[Pattern] | None
+    exclude: Pattern | Iterable[Pattern] | None
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
+    no_follow: Pattern | Iterable[Pattern] | None
+    unique: bool | Seen
+    on_outcome: Callable[[Outcome], None] | None
+    on_item: Callable[[Item], None] | None
+    _listening: Listening = attrs.field(factory=Listening, init=False)
+
+    def plan(self, now: datetime) -> dict[str, Any]:
+        """Fields of Plan; UsageError for what cannot be."""
+        return {
+            "selection": Selection(
+                make_window(self.since, self.until, self.undated, now),
+                make_patterns("include", self.include),
+                make_patterns("exclude", self.exclude),
+            ),
+            "follow": self._follow(),
+            "no_follow": make_patterns("no_follow", self.no_follow),
+        }
+
+    def ledger(self) -> Ledger:
+        """A ledger that tells whom it was asked to tell."""
+        seen = (Seen() if self.unique else None) if isinstance(self.unique, bool) else self.unique
+        return Ledger(self.hears(self.on_outcome), self.hears(self.on_item), seen=seen)
+
+    def hears(self, function: Callable[[Heard], None] | None) -> Callable[[Heard], None] | None:
+        """One of the functions that only hear, guarded together with the others."""
+        return function and self._listening.guarded(function)
+
+    def _follow(self) -> Callable[[SitemapRef], bool] | None:
+        if callable(self.follow):
+            return carried(self.follow)
+        patterns = make_patterns("follow", self.follow)
+        return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
 
 
 def _one_of(name: str, value: str, allowed: Iterable[str]) -> None:
@@ -217,9 +274,15 @@ def urls(
     since: Moment | None = None,
     until: Moment | None = None,
     undated: Undated = "keep",
-    follow: Callable[[SitemapRef], bool] | None = None,
+    include: Pattern | Iterable[Pattern] | None = None,
+    exclude: Pattern | Iterable[Pattern] | None = None,
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+    no_follow: Pattern | Iterable[Pattern] | None = None,
+    unique: bool | Seen = False,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_item: Callable[[Item], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    show_progress: bool = False,
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> UrlStream:
@@ -229,8 +292,14 @@ def urls(
     `on_wait` is called a few times a second while there is nothing to iterate over.
     """
     reader = _own_reader(options)
-    reading = reader._reading(target, since, until, undated, follow, on_outcome, on_item)
-    return UrlStream(*reading, close=reader.close, on_wait=on_wait)
+    asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, on_outcome, on_item)
+    return UrlStream(
+        *reader._reading(target, asked),
+        close=reader.close,
+        on_wait=on_wait,
+        on_progress=asked.hears(on_progress),
+        show_progress=show_progress,
+    )
 
 
 def discover(

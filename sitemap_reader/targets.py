@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from .crawl.replay import ReplayFetcher, read_seeds
+from .crawl.replay import ReplayFetcher, holds_seeds, read_seeds
 from .errors import UsageError
 from .walk.discovery import Seed, parse_target
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
+# What may be meant as a host although a folder is called so, such as one for what is downloaded from there.
+_HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
+_DUMPS = (".jsonl", ".ndjson", ".jsonl.gz", ".parquet")
 
 
 @attrs.frozen
@@ -38,10 +41,11 @@ def find_target(target: str | Path) -> Target:
         return Target(name, (parse_target(name),))
     path = Path(target)
     is_folder, is_file = _on_disk(path)
-    if is_folder and name.strip():
+    may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not holds_seeds(path)
+    if is_folder and name.strip() and not may_be_host:
         return Target(name, tuple(parse_target(seed) for seed in read_seeds(path)), ReplayFetcher(path))
     if is_file:
-        raise UsageError(f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document")
+        raise UsageError(_told_of_file(name))
     if isinstance(target, Path) or name.endswith("/"):
         raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
     if not _HOST.fullmatch(name.strip()):
@@ -50,6 +54,12 @@ def find_target(target: str | Path) -> Target:
             f"write http://{name.strip()} if it is one"
         )
     return Target(name, (parse_target(name),))
+
+
+def _told_of_file(name: str) -> str:
+    if name.endswith(_DUMPS):
+        return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
+    return f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document"
 
 
 def _on_disk(path: Path) -> tuple[bool, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import re
 import threading
 import time
 from collections import Counter
@@ -222,6 +223,70 @@ def test_the_async_reader_follows_what_the_caller_wants(site: SiteServer) -> Non
     assert {request.headers["user-agent"] for request in site.received} == {"bot/1.0"}
 
 
+@pytest.mark.parametrize(
+    ("options", "read"),
+    [
+        ({"follow": "[12].xml$"}, ["/1.xml", "/2.xml"]),
+        ({"follow": ["/0.xml", re.compile("/2.XML", re.IGNORECASE)]}, ["/0.xml", "/2.xml"]),
+        ({"no_follow": "/1.xml"}, ["/0.xml", "/2.xml"]),
+        ({"follow": "[12].xml", "no_follow": "/1.xml"}, ["/2.xml"]),
+        ({"follow": lambda ref: "0" not in urlsplit(ref.loc).path, "no_follow": "/1.xml"}, ["/2.xml"]),
+    ],
+)
+def test_patterns_choose_among_the_children_of_an_index(
+    site: SiteServer, options: dict[str, Any], read: list[str]
+) -> None:
+    small_site(site)
+    with sr.urls(site.url, allow_private=True, **options) as urls:
+        found = [url.loc for url in urls]
+    assert sorted(site.requests()) == sorted([*read, "/index.xml", "/robots.txt"])
+    assert len(found) == 2 * len(read)
+    assert urls.complete
+    assert sum(urls.summary.pruned.values()) == 3 - len(read)
+
+
+def test_a_sitemap_that_is_not_wanted_is_not_read_though_robots_txt_names_it(site: SiteServer) -> None:
+    site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/pages.xml", f"Sitemap: {site.url}/video.xml")
+    site.pages["/pages.xml"] = xml(urlset(f"{site.url}/1"))
+    with sr.urls(site.url, allow_private=True, no_follow="video") as urls:
+        assert [url.loc for url in urls] == [f"{site.url}/1"]
+    assert site.requests() == ["/robots.txt", "/pages.xml"]
+    assert urls.summary.pruned == {"no-follow": 1}
+    site.received.clear()
+    with sr.urls(site.url, allow_private=True, no_follow="xml") as urls:
+        assert list(urls) == []
+    assert site.requests() == ["/robots.txt"], "it has sitemaps: there is nothing to guess"
+    assert urls.summary.pruned == {"no-follow": 2}
+    assert urls.complete
+
+
+def test_patterns_choose_urls_and_are_counted_in_the_outcome(site: SiteServer) -> None:
+    small_site(site)
+    with sr.urls(site.url, allow_private=True, include="/1$", exclude=["/2/"]) as urls:
+        assert sorted(url.loc for url in urls) == [f"{site.url}/0/1", f"{site.url}/1/1"]
+    assert urls.complete
+    assert urls.summary.unwanted == {"pattern": 4}
+    dropped = {urlsplit(each.url or "").path: (each.kept, each.dropped) for each in urls.outcomes}
+    assert dropped["/0.xml"] == (1, {"pattern": 1})
+    assert dropped["/2.xml"] == (0, {"pattern": 2})
+    assert "4 outside the patterns" in str(urls.summary)
+
+
+def test_unique_gives_each_url_once_also_over_several_streams(site: SiteServer) -> None:
+    site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/a.xml")
+    site.pages["/a.xml"] = xml(urlset(f"{site.url}/1", f"{site.url}/2", f"{site.url}/1"))
+    seen = sr.Seen()
+    with sr.urls(site.url, allow_private=True, unique=seen) as urls:
+        assert [url.loc for url in urls] == [f"{site.url}/1", f"{site.url}/2"]
+    assert (urls.summary.urls, urls.summary.repeated, urls.progress.urls) == (2, 1, 2)
+    assert "1 listed again" in str(urls.summary)
+    with sr.urls(site.url, allow_private=True, unique=seen) as urls:
+        assert list(urls) == []
+    assert urls.summary.repeated == 3
+    with sr.urls(site.url, allow_private=True) as urls:
+        assert len(list(urls)) == 3
+
+
 def test_since_takes_an_age(site: SiteServer) -> None:
     now = datetime.now(UTC)
     young, old = ((now - timedelta(days=days)).isoformat() for days in (2, 20))
@@ -235,7 +300,7 @@ def test_since_takes_an_age(site: SiteServer) -> None:
     with sr.urls(site.url, since="7d", allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/young"]
     assert "/pruned.xml" not in site.requests()
-    assert (urls.summary.outside_dates, urls.summary.pruned, urls.summary.dropped) == (1, {"since": 1}, {})
+    assert (urls.summary.unwanted, urls.summary.pruned, urls.summary.dropped) == ({"date": 1}, {"since": 1}, {})
     assert urls.complete
     with sr.urls(site.url, until=timedelta(days=7), allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/old"]
@@ -580,6 +645,28 @@ def test_a_folder_that_is_not_there_or_no_replay_is_refused(tmp_path: Path) -> N
         sr.urls(tmp_path / "shop.example")
     with pytest.raises(sr.UsageError, match=r"site\.toml"):
         sr.urls(tmp_path)
+
+
+def test_a_folder_that_is_called_as_a_host_and_no_replay_leaves_the_host_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.invalid").mkdir()
+    with pytest.raises(sr.NothingReadable, match="no such host"), sr.urls("a.invalid") as urls:
+        list(urls)
+    for folder in ("./a.invalid", "a.invalid/", "..", Path("a.invalid")):
+        with pytest.raises(sr.UsageError, match=r"site\.toml"):
+            sr.urls(folder)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("urls.jsonl", "stats urls.jsonl"), ("urls.xml", "parse urls.xml")])
+def test_a_file_is_told_what_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).touch()
+    with pytest.raises(sr.UsageError, match=hint):
+        sr.urls(name)
 
 
 # --- private addresses ----------------------------------------------------------------------------------------

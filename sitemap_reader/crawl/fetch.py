@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 _ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
+_PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 _UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -82,6 +83,8 @@ class AiohttpFetcher:
                 "session: its connector checks no addresses; build it with "
                 "ClientSession(connector=guarded_connector()), or pass allow_private=True"
             )
+        if proxy is not None and not _PROXY.fullmatch(proxy):  # not echoed: it may hold a password
+            raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
         self._user_agent = user_agent
         self._headers = tuple(headers.items() if isinstance(headers, Mapping) else headers)
         for name, value in (*self._headers, ("User-Agent", user_agent)):

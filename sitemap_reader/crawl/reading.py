@@ -7,6 +7,7 @@ Never decides whether to try again.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from ..read.document import SitemapParser
     from ..records import Item
     from ..walk.again import Again
+    from ..walk.selection import Selection
     from ..walk.visit import Visit
-    from ..walk.window import Window
 
 Batch = list["Item"]
 
@@ -49,7 +50,7 @@ class Reading:
         parser: SitemapParser,
         *,
         aside: Aside,
-        window: Window,
+        selection: Selection,
         found: Callable[[SitemapRef], object],
         put: Callable[[Batch], Awaitable[None]],
         peek: bool,
@@ -60,12 +61,12 @@ class Reading:
         self._visit = visit
         self._parser = parser
         self._aside = aside
-        self._window = window
+        self._selection = selection
         self._found = found
         self._put = put
         self._peek = peek and not visit.is_robots
         self._held: Batch = []  # before the first entry, and of a guess that has not proved right yet
-        self._undue = 0
+        self._unwanted: Counter[str] = Counter()
 
     @property
     def robots_text(self) -> str:
@@ -119,9 +120,8 @@ class Reading:
 
     def _outcome(self) -> Outcome:
         outcome = self._parser.outcome
-        if self._undue:
-            outcome.dropped["date"] = self._undue
-            outcome.kept -= self._undue
+        outcome.dropped.update(self._unwanted)
+        outcome.kept -= self._unwanted.total()
         return outcome
 
     @property
@@ -154,10 +154,14 @@ class Reading:
         if not isinstance(item, UrlRecord):
             return is_new
         self.given = True
-        if self._window.takes(item):
-            return is_new and not self._peek
-        self._undue += 1
-        return False
+        return self._chosen(item) and is_new and not self._peek
+
+    def _chosen(self, record: UrlRecord) -> bool:
+        """Whether the caller wants it; what he does not is counted."""
+        reason = self._selection.refuses(record)
+        if reason:
+            self._unwanted[reason] += 1
+        return reason is None
 
     def _regained(self, items: list[Item], again: Again) -> list[Item]:
         """What an earlier reading dropped, each with the problems that could not come up then."""
@@ -167,9 +171,7 @@ class Reading:
             if not isinstance(item, UrlRecord):
                 continue
             reason = again.former.reason(item.loc)
-            if not self._window.takes(item):
-                self._undue += 1
-            elif reason is not None and self._items > self._skipped:
+            if self._chosen(item) and reason is not None and self._items > self._skipped:
                 again.regained[reason] += 1
                 regained += [problem for problem in item.problems if not _was_told(problem)]
                 regained.append(item)

@@ -44,6 +44,11 @@ RECORDED_HEADERS = (
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
+def holds_seeds(folder: Path) -> bool:
+    """Whether it is a replay."""
+    return (folder / SEEDS_FILE).is_file()
+
+
 def read_seeds(folder: Path) -> list[str]:
     """The seeds in the folder's site.toml. UsageError where there are none."""
     path = folder / SEEDS_FILE

@@ -75,8 +75,10 @@ class Run:
             await driver
         finally:
             driver.cancel()
-            await asyncio.gather(driver, return_exceptions=True)
-            await self._aside.close()
+            try:
+                await asyncio.gather(driver, return_exceptions=True)
+            finally:  # also where the loop ends meanwhile
+                await self._aside.close()
 
     async def _drive(self) -> None:
         """The walk; then, unless nobody listens any more, the mark that it is over."""
@@ -170,7 +172,7 @@ class Run:
             visit,
             parser,
             aside=self._aside,
-            window=plan.window,
+            selection=plan.selection,
             found=partial(self._tell, visit),
             put=self._out.put,
             peek=self._peek,

@@ -110,7 +110,10 @@ class SitemapParser:
         )
 
     def feed(self, data: bytes) -> list[Item]:
-        """The items that `data` completes. Packed data may give very many at once: see pieces()."""
+        """The items that `data` completes; those of a small document may all come from close().
+
+        Packed data may give very many at once: see pieces().
+        """
         return [item for piece in self.pieces(data) for item in piece]
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:

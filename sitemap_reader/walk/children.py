@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..read.scope import Reason
     from ..records import SitemapRef
     from .proofs import Proofs
+    from .selection import Patterns
     from .visit import Visit
     from .window import Window
 
@@ -46,12 +47,15 @@ class ChildRules:
     proofs: Proofs
     window: Window
     follow: Callable[[SitemapRef], bool] | None
+    no_follow: Patterns
     limits: Limits
 
     def judge(self, index: Visit, ref: SitemapRef) -> Verdict:
         """The verdict on a child that was not listed before."""
         if self.window.prunes(ref):
             return Verdict(False, pruned="since")
+        if self.no_follow.find_in(ref.loc):
+            return Verdict(False, pruned="no-follow")
         if self.follow is not None and not self.follow(ref):
             return Verdict(False, pruned="follow")
         limit = self.limits.max_index_depth

@@ -53,7 +53,7 @@ class Listings:
         self._telling = telling
         self._queue = queue
         self._remembered = 0
-        self._rules = ChildRules(proofs, plan.window, plan.follow, plan.limits)
+        self._rules = ChildRules(proofs, plan.selection.window, plan.follow, plan.no_follow, plan.limits)
 
     def enter(self, visit: Visit, ref: SitemapRef) -> None:
         """A document lists another, right now."""
@@ -100,7 +100,9 @@ class Listings:
         """A Sitemap line: proof for the whole host, and a candidate where the site is ours."""
         self._proofs.name(visit, ref.loc)
         known = self._register.get(ref.loc)
-        if known is None and visit.sites and self._has_room(visit, ref):
+        if known is None and visit.sites and self._plan.no_follow.find_in(ref.loc):
+            self._forgo(visit)
+        elif known is None and visit.sites and self._has_room(visit, ref):
             known = Visit(ref.loc, ref.loc, "robots", listed_at=place(ref))
             self._add(known)
         if known is not None:
@@ -109,6 +111,12 @@ class Listings:
                 site.expect(known)
         for listing in self._proofs.proven(ref.loc):
             self._adopt(*listing)
+
+    def _forgo(self, robots: Visit) -> None:
+        """What it names is not wanted: there is a sitemap all the same, and no reason to guess."""
+        self.pruned["no-follow"] += 1
+        for site in robots.sites:
+            site.found = True
 
     # --- indexes ---
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..limits import Limits
-from .window import Window
+from .selection import Patterns, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +22,11 @@ class Plan:
     """What a walk is to do; the same for all its sites."""
 
     scope: Mode = "protocol"
-    window: Window = attrs.field(factory=Window)
+    selection: Selection = attrs.field(factory=Selection)
     probe: Probe = "auto"
     obey_robots: bool = True
-    follow: Callable[[SitemapRef], bool] | None = None
+    follow: Callable[[SitemapRef], bool] | None = None  # which children of an index to read
+    no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps never to read, whoever lists them
     user_agent: str = "sitemap-reader"
     concurrency: int = 16
     per_host: int = 4

@@ -21,6 +21,7 @@ from sitemap_reader.problems import Problem
 from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.selection import Selection
 from sitemap_reader.walk.window import Window
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def test_what_lies_outside_the_window_is_dropped_and_counted() -> None:
     items, _ = read(
         SITE,
         {ROBOTS: robots(MAP, other), MAP: page(body), other: page(old)},
-        window=Window(since=datetime(2025, 1, 1, tzinfo=UTC)),
+        selection=Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC))),
     )
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/new"]
     outcome = outcome_of(other, items)
@@ -552,7 +553,7 @@ def test_a_second_reading_keeps_to_the_dates_that_are_asked_for() -> None:
     old = urlset(f"{HOST}/x/old", f"{HOST}/old", lastmod="2020-01-01")
     body = entries.replace(b"</urlset>", b"") + old.partition(b">\n")[2]
     window = Window(since=datetime(2025, 1, 1, tzinfo=UTC))
-    items, _ = read(SITE, proven_late(Page([body])), per_host=1, window=window)
+    items, _ = read(SITE, proven_late(Page([body])), per_host=1, selection=Selection(window))
     assert [record.loc for record in of(UrlRecord, items)] == [f"{HOST}/x/new", f"{HOST}/new"]
     outcome = outcome_of(SHARED, items)
     assert (outcome.kept, outcome.dropped) == (2, {"date": 2})

@@ -18,6 +18,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from large_sites import SITES as LARGE_SITES
+from large_sites import URLS, leave
+from leaving_child import WAYS
 
 import sitemap_reader as sr
 
@@ -505,7 +508,7 @@ print(json.dumps(told))
 """
 
 
-@pytest.mark.parametrize("name", ["follow", "on_outcome", "on_item"])
+@pytest.mark.parametrize("name", ["follow", "on_outcome", "on_item", "on_progress"])
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_what_a_function_of_the_caller_raises_reaches_him_when_all_is_closed(
     server: SlowServer, way: str, name: str
@@ -572,3 +575,22 @@ def test_what_is_raised_on_hearing_the_last_words_reaches_who_leaves(server: Slo
         stream.close()
     assert [outcome.dropped for outcome in stream.outcomes if outcome.url.endswith("/0.xml")] == [{"host": 3}]
     assert all_is_over(server)
+
+
+# --- large sites ------------------------------------------------------------------------------------------------
+
+GUARD_SECONDS = 30.0  # of what `python -m benchmarks.leaving` holds to one
+SMALL = 40_000
+PLACES = [
+    *((way, 1, URLS) for way in WAYS),  # of a million, which are made while they are read
+    *((way, at, SMALL) for way in ("sync", "async") for at in (SMALL // 2, SMALL - 1)),
+]
+
+
+@pytest.mark.parametrize("site", LARGE_SITES)
+@pytest.mark.parametrize(("way", "at", "urls"), PLACES)
+def test_nothing_of_a_large_site_is_left(site: str, way: str, at: int, urls: int) -> None:
+    """No thread, no socket and no warning: at its first URL, in the middle, and one before the end."""
+    left = leave(site, way, at, urls)
+    assert (left.urls, left.threads, left.sockets, left.told) == (at, [], 0, "")
+    assert left.seconds < GUARD_SECONDS

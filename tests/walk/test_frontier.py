@@ -33,6 +33,7 @@ from sitemap_reader.problems import Problem
 from sitemap_reader.records import Outcome, SitemapRef
 from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.selection import Selection
 from sitemap_reader.walk.visit import Arrived, Failed, Finished, Head
 from sitemap_reader.walk.window import Window
 
@@ -600,11 +601,11 @@ def test_no_more_bytes_are_read_than_the_limit() -> None:
 
 def test_children_older_than_the_window_are_left_out_and_counted() -> None:
     pages = {INDEX: index(MAP, f"{SITE}/b.xml", lastmod="2025-01-31"), MAP: urlset()}
-    old = walk(INDEX, pages, window=Window(since=datetime(2025, 2, 1, tzinfo=UTC)))
+    old = walk(INDEX, pages, selection=Selection(Window(since=datetime(2025, 2, 1, tzinfo=UTC))))
     assert old.documents == [INDEX]
     assert old.frontier.pruned == {"since": 2}
     assert old.outcomes[INDEX].complete
-    same_day = walk(INDEX, pages, window=Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC)))
+    same_day = walk(INDEX, pages, selection=Selection(Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC))))
     assert len(same_day.documents) == 3
     assert not same_day.frontier.pruned
 
@@ -612,7 +613,7 @@ def test_children_older_than_the_window_are_left_out_and_counted() -> None:
 def test_until_leaves_out_no_child() -> None:
     """A sitemap that changed later may still list older pages."""
     pages = {INDEX: index(MAP, lastmod="2025-01-31"), MAP: urlset()}
-    assert MAP in walk(INDEX, pages, window=Window(until=datetime(2024, 1, 1, tzinfo=UTC))).documents
+    assert MAP in walk(INDEX, pages, selection=Selection(Window(until=datetime(2024, 1, 1, tzinfo=UTC)))).documents
 
 
 def test_the_caller_decides_which_children_are_followed() -> None:

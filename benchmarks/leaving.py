@@ -1,0 +1,61 @@
+"""How soon nothing is left of a stream that is left: `python -m benchmarks.leaving [--short] [NAME...]`.
+
+A million URLs are read from a loopback server in a process of its own, up to the first, the middle, or one before the
+end. From there to where every thread is over and every socket closed, the seconds stand beside the most that they may
+be. A row that is over, or where something is left or a warning came, ends the program with 1. --short leaves only at
+the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from .tables import aligned
+
+TESTS = Path(__file__).parent.parent / "tests"
+sys.path[:0] = [str(TESTS / "hostile"), str(TESTS)]
+
+from large_sites import SITES, URLS, Left, leave  # noqa: E402  # the sites that the tests have
+from leaving_child import WAYS  # noqa: E402
+
+BAR_SECONDS = 1.0
+PLACES = {"the first": 1, "the middle": URLS // 2, "one before the end": URLS - 1}
+
+
+def verdict(left: Left) -> str:
+    """`ok`, or what is wrong."""
+    if left.threads or left.sockets:
+        return "left"
+    if left.told:
+        return "told"
+    return "ok" if left.seconds <= BAR_SECONDS else "over"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.leaving", description=__doc__)
+    options.add_argument("--short", action="store_true", help="only at the first URL")
+    options.add_argument("names", nargs="*", metavar="NAME", help="only these ways (default: all)")
+    given = options.parse_args()
+    unknown = [name for name in given.names if name not in WAYS]
+    if unknown:
+        options.error(f"no such way: {unknown[0]}; there are: {'; '.join(WAYS)}")
+    places = ["the first"] if given.short else list(PLACES)
+    cases = [(site, way, place) for site in SITES for way in given.names or WAYS for place in places]
+    rows, failed = [["", "site", "left", "at", "URLs", "time", "bar"]], False
+    for site, way, place in cases:
+        left = leave(site, way, PLACES[place])
+        told = verdict(left)
+        if told != "ok":
+            failed = True
+            print(left, file=sys.stderr)
+        rows.append([told, site, way, place, f"{left.urls:,}", f"{left.seconds * 1000:.0f} ms", f"{BAR_SECONDS:.0f} s"])
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly; not before: readers hang up on the server
+    print(aligned(rows), end="")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

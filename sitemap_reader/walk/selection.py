@@ -1,0 +1,72 @@
+"""Which of a site's URLs and sitemaps the caller wants: by date, and by patterns of their URLs.
+
+In: what was asked for, as text or as compiled patterns. Out: the reason why a record is not wanted, or None.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..errors import UsageError
+from .window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..records import UrlRecord
+
+Pattern = str | re.Pattern[str]
+# Why a record that the site may list is not given out, beside the reasons of scope in Outcome.dropped: in words.
+UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the patterns"}
+
+
+@attrs.frozen
+class Patterns:
+    """Regular expressions, searched for anywhere in a URL."""
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns)
+
+    def find_in(self, url: str) -> bool:
+        """Whether one of them is found."""
+        return any(pattern.search(url) for pattern in self.patterns)
+
+
+def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patterns:
+    """One pattern, several, or none; UsageError, with `name`, for what is no regular expression."""
+    if given is None:
+        return Patterns()
+    several = [given] if isinstance(given, str | re.Pattern) else given
+    return Patterns(tuple(_compiled(name, pattern) for pattern in several))
+
+
+def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as exc:
+        raise UsageError(
+            f"{name}: {pattern!r} is no regular expression: {exc}; put a backslash before . ? + * ( [ that stand "
+            "for themselves"
+        ) from exc
+
+
+@attrs.frozen
+class Selection:
+    """Dates, and patterns of pages: one of `include` if there are any, and none of `exclude`."""
+
+    window: Window = attrs.field(factory=Window)
+    include: Patterns = attrs.field(factory=Patterns)
+    exclude: Patterns = attrs.field(factory=Patterns)
+
+    def refuses(self, record: UrlRecord) -> str | None:
+        """Why the record is not wanted; None if it is."""
+        if not self.window.takes(record):
+            return "date"
+        if (self.include and not self.include.find_in(record.loc)) or self.exclude.find_in(record.loc):
+            return "pattern"
+        return None

@@ -1,0 +1,124 @@
+"""A pseudo-terminal for tests: runs a program on it, and knows what came and what stands on its screen at the end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PATIENCE_SECONDS = 30.0
+_PART = re.compile(r"\x1b\[A|\r|\n|[^\x1b\r\n]+")
+# Opened by the leader of a session it becomes the terminal that ^C comes from.
+_LAUNCH = "import os, sys; os.close(os.open(os.ttyname(2), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def screen(written: str, columns: int) -> list[str]:
+    """The lines that somebody sees, without spaces behind them and without empty ones at the end."""
+    lines, row, column = [""], 0, 0
+    for part in _PART.findall(written):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\x1b[A":
+            row -= 1
+        else:
+            for char in part:
+                if column == columns:  # what is too long goes on in the next line
+                    row, column = row + 1, 0
+                    lines += [""] * (row + 1 - len(lines))
+                lines[row] = lines[row].ljust(column)[:column] + char + lines[row][column + 1 :]
+                column += 1
+    told = [line.rstrip() for line in lines]
+    while told and not told[-1]:
+        told.pop()
+    return told
+
+
+class Terminal:
+    """`written` is all that came so far; `output` what went to stdout, if that is no terminal."""
+
+    def __init__(self, process: subprocess.Popen[bytes], number: int, columns: int) -> None:
+        self.written = ""
+        self.output = b""
+        self._process = process
+        self._number = number
+        self._columns = columns
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """Until that was written."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (found := re.search(pattern, self.written)) is None:
+            assert time.monotonic() < deadline, self.written
+            assert self._take(0.2), self.written
+        return found
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._number, keys)
+
+    def end(self) -> int:
+        """Takes all that the program still writes; its exit code."""
+        if self._process.stdout is not None:
+            self.output = self._process.stdout.read()
+        while self._number != -1 and self._take(PATIENCE_SECONDS):
+            pass
+        return self._process.wait(PATIENCE_SECONDS)
+
+    def hang_up(self) -> None:
+        """As where its window is closed."""
+        os.close(self._number)
+        self._number = -1
+
+    def screen(self) -> list[str]:
+        return screen(self.written, self._columns)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait(PATIENCE_SECONDS)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        if self._number != -1:
+            os.close(self._number)
+
+    def _take(self, seconds: float) -> bool:
+        """Whether there may be more."""
+        if not select.select([self._number], [], [], seconds)[0]:
+            return self._process.poll() is None
+        try:
+            data = os.read(self._number, 65_536)
+        except OSError:  # EIO: nobody has it open any more
+            return False
+        self.written += data.decode()
+        return bool(data)
+
+
+@contextmanager
+def on_terminal(
+    command: Sequence[str], *, columns: int = 100, pipes_stdout: bool = False, environment: dict[str, str] | None = None
+) -> Iterator[Terminal]:
+    """Runs it there; what is left of it when the block ends is killed."""
+    number, other = os.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
+    stdout = subprocess.PIPE if pipes_stdout else other
+    launch = [sys.executable, "-c", _LAUNCH, *command]
+    env = {**os.environ, **(environment or {})}
+    process = subprocess.Popen(launch, stdin=other, stdout=stdout, stderr=other, start_new_session=True, env=env)
+    os.close(other)
+    terminal = Terminal(process, number, columns)
+    try:
+        yield terminal
+    finally:
+        terminal.close()

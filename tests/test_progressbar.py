@@ -1,0 +1,375 @@
+"""The bar itself: what it says, where it is shown, whom it does not disturb; and the one that a stream owns."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import tqdm.std
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+from faultserver import FaultServer, whole
+from terminals import on_terminal, screen
+
+from sitemap_reader import progressbar
+from sitemap_reader.ledger import Progress
+from sitemap_reader.progressbar import ProgressBar, _size
+
+if TYPE_CHECKING:
+    from faultserver import Wire
+
+WAIT_SECONDS = 20.0
+SHOP = Path(__file__).parents[1] / "corpus" / "sites" / "shop"
+
+
+class Terminal(io.StringIO):
+    """Takes what is written, and says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        raise OSError(errno.ENOTTY, "no terminal after all")
+
+
+class Refusing(Terminal):
+    """A terminal that takes nothing any more."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    terminal = Terminal()
+    has_stderr(monkeypatch, terminal)
+    return terminal
+
+
+def has_stderr(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+    """For the bar alone: pytest puts its own in the place of everybody's."""
+    monkeypatch.setattr(progressbar, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))
+
+
+def shown(terminal: Terminal) -> list[str]:
+    """What was drawn, without blanks."""
+    return [text.rstrip() for text in terminal.getvalue().split("\r") if text.strip()]
+
+
+@pytest.mark.parametrize(
+    ("progress", "told"),
+    [
+        (Progress(), "sitemaps  0/? [00:00, 0 URLs, 0 B]"),
+        (Progress(0, 1, 0, 999), "sitemaps  0/1 [00:00, 0 URLs, 999 B]"),
+        (Progress(1, 2, 1, 1_000), "sitemaps  1/2 [00:00, 1 URL, 1.0 kB]"),
+        (Progress(12, 40, 51_204, 8_123_456), "sitemaps  12/40 [00:00, 51,204 URLs, 8.1 MB]"),
+        (Progress(1_200, 40_000, 60_000_000, 10**10), "sitemaps  1,200/40,000 [00:00, 60,000,000 URLs, 10.0 GB]"),
+    ],
+)
+def test_it_says_how_far_the_run_is(terminal: Terminal, progress: Progress, told: str) -> None:
+    bar = ProgressBar()
+    bar(progress)
+    with bar:
+        assert shown(terminal) == [told]
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_951, "1.0 MB"),
+        (5 * 10**15, "5,000.0 TB"),
+    ],
+)
+def test_sizes_are_short(number: int, told: str) -> None:
+    assert _size(number) == told
+
+
+def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
+    with ProgressBar() as bar:
+        for number in range(100_000):
+            bar(Progress(urls=number))
+        drawn = len(shown(terminal))
+        assert drawn < 100
+        time.sleep(0.15)
+        bar(Progress(urls=100_000))
+        assert shown(terminal)[-1] == "sitemaps  0/? [00:00, 100,000 URLs, 0 B]"
+
+
+def test_it_leaves_nothing_on_a_terminal_and_no_thread(terminal: Terminal) -> None:
+    before, monitor = threading.active_count(), tqdm.std.tqdm.monitor
+    with ProgressBar() as bar:
+        bar(Progress(1, 2, 3, 4))
+        assert threading.active_count() == before
+    assert shown(terminal)
+    assert screen(terminal.getvalue(), 80) == []
+    bar.close()
+    assert threading.active_count() == before
+    assert (tqdm.std.tqdm.monitor, tqdm.std.tqdm.monitor_interval) == (monitor, 10)
+    assert not tqdm.std.tqdm._instances
+
+
+def test_other_peoples_bars_are_as_they_were(terminal: Terminal) -> None:
+    lock = tqdm.std.tqdm.get_lock()
+    with ProgressBar():
+        assert tqdm.std.tqdm.get_lock() is lock
+        with tqdm.std.tqdm(total=2, file=terminal, leave=False) as theirs:
+            theirs.update(1)
+            assert theirs.pos == 1, "below ours"
+    if tqdm.std.tqdm.monitor is not None:
+        tqdm.std.tqdm.monitor.exit()
+
+
+def test_what_is_written_aside_stands_alone(terminal: Terminal) -> None:
+    with ProgressBar() as bar:
+        with bar.aside():
+            print("told", file=terminal)
+        assert re.search(r"\r {40,}\r(told\n)\rsitemaps  ", terminal.getvalue())
+    with bar.aside():  # there is none any more
+        print("told", file=terminal)
+    assert terminal.getvalue().endswith("\rtold\n")
+
+
+def test_what_tqdm_writes_stands_alone_too(terminal: Terminal) -> None:
+    with ProgressBar() as bar:
+        bar(Progress())
+        tqdm.std.tqdm.write("told", file=terminal)
+        assert re.search(r"\r +\rtold\n\rsitemaps  ", terminal.getvalue())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "full"), OSError(errno.EIO, "gone"), BrokenPipeError(), ValueError("I/O on closed file")],
+    ids=repr,
+)
+def test_a_stderr_that_takes_nothing_stops_nothing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    has_stderr(monkeypatch, Refusing(error))
+    with ProgressBar() as bar:
+        bar(Progress(1, 2, 3, 4))
+        with bar.aside():
+            pass
+    assert not tqdm.std.tqdm._instances
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO(), closed()], ids=["none", "no terminal", "closed"])
+def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+    has_stderr(monkeypatch, stream)
+    with ProgressBar() as bar:
+        bar(Progress(1, 2, 3, 4))
+    assert stream is None or stream.closed or stream.getvalue() == ""
+
+
+def test_whoever_wants_no_bars_of_tqdm_gets_none(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tqdm.std.tqdm, "__init__", _disabled(tqdm.std.tqdm.__init__))
+    with ProgressBar() as bar:
+        bar(Progress(1, 2, 3, 4))
+        with bar.aside():
+            print("told", file=terminal)
+    assert terminal.getvalue() == "told\n"
+
+
+def _disabled(make: Any) -> Any:
+    """As TQDM_DISABLE=1 does, which tqdm reads when it is imported."""
+    return lambda self, **options: make(self, **options, disable=True)
+
+
+# --- in a kernel ------------------------------------------------------------------------------------------------
+
+
+class Widget(tqdm.std.tqdm):  # type: ignore[type-arg]
+    """Stands in for tqdm's: ipywidgets need not be installed here."""
+
+    made: list[Widget] = []  # noqa: RUF012 - of one test
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, gui=True, file=io.StringIO())
+        self.container = types.SimpleNamespace(children=[None, types.SimpleNamespace(max=None), None])
+        self.texts: list[str] = []
+        self.made.append(self)
+
+    def display(self, *args: Any, **options: Any) -> None:
+        self.texts.append(str(self))
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """As in a notebook: IPython has a shell with a kernel. The module that has tqdm's widget."""
+    shell = types.SimpleNamespace(kernel=object())
+    module = types.ModuleType("tqdm.notebook")
+    monkeypatch.setattr(Widget, "made", [])
+    vars(module).update(IProgress=object, tqdm=Widget)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "tqdm.notebook", module)
+    return module
+
+
+def test_in_a_notebook_there_is_a_widget_that_stays(kernel: types.ModuleType, terminal: Terminal) -> None:
+    with ProgressBar() as bar:
+        bar(Progress(2, 3, 5, 7))
+    (widget,) = Widget.made
+    assert terminal.getvalue() == ""
+    assert re.match(r"sitemaps  0/\? .* \[00:00, 0 URLs, 0 B\]", widget.texts[0])
+    assert re.match(r"sitemaps  2/3 .* \[00:00, 5 URLs, 7 B\]", widget.texts[-1])
+    assert (widget.n, widget.total, widget.container.children[1].max, widget.disable) == (2, 3, 3, True)
+
+
+@pytest.mark.parametrize("why", ["no widgets", "Spyder"])
+def test_in_a_kernel_without_widgets_there_is_text(
+    kernel: types.ModuleType, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    stream = io.StringIO()  # a kernel's stderr is no terminal
+    has_stderr(monkeypatch, stream)
+    if why == "Spyder":
+        monkeypatch.setenv("SPYDER_ARGS", "[]")
+    else:
+        vars(kernel)["IProgress"] = None
+    with ProgressBar() as bar:
+        bar(Progress(2, 3, 5, 7))
+    assert Widget.made == []
+    assert "sitemaps  0/? [00:00, 0 URLs, 0 B]" in stream.getvalue()
+
+
+def test_ipython_on_a_terminal_has_a_line(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace()))
+    with ProgressBar():
+        assert shown(terminal) == ["sitemaps  0/? [00:00, 0 URLs, 0 B]"]
+
+
+# --- the bar of a stream ----------------------------------------------------------------------------------------
+
+# Reads the shop in one of the ways; says on stdout how it ended, and what was left of the bar.
+READING = """
+import asyncio, json, logging, sys, threading, time
+import tqdm.std
+import sitemap_reader as sr
+
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
+way, shop = sys.argv[1:]
+
+def sync(options, raising=False):
+    with sr.urls(shop, show_progress=True, **options) as urls:
+        for url in urls:
+            if raising and urls.progress.urls == 300:
+                time.sleep(0.15)
+                raise KeyError
+    return urls.progress.urls
+
+async def asynchronous(options, raising=False):
+    async with sr.SitemapReader() as reader, reader.urls(shop, show_progress=True, **options) as urls:
+        async for url in urls:
+            if raising and urls.progress.urls == 300:
+                raise KeyError
+    return urls.progress.urls
+
+def hear(item):
+    raise KeyError
+
+try:
+    if way == "sync":
+        told = sync({})
+    elif way == "async":
+        told = asyncio.run(asynchronous({}))
+    elif way == "sync, raising":
+        told = sync({}, True)
+    elif way == "async, raising":
+        told = asyncio.run(asynchronous({}, True))
+    elif way == "a function raises":
+        told = sync({"on_item": hear})
+    else:
+        for url in sr.urls(shop, show_progress=True):
+            told = "left"
+            break
+except KeyError:
+    told = "KeyError"
+print(json.dumps([told, threading.active_count(), len(tqdm.std.tqdm._instances)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("sync", 640),
+        ("async", 640),
+        ("sync, raising", "KeyError"),
+        ("async, raising", "KeyError"),
+        ("a function raises", "KeyError"),
+        ("left without a block", "left"),
+    ],
+)
+def test_the_bar_of_a_stream_ends_with_it(way: str, told: object) -> None:
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", READING, way, str(SHOP)]
+    with on_terminal(command, pipes_stdout=True) as terminal:
+        assert terminal.end() == 0
+    assert json.loads(terminal.output) == [told, 1, 0]
+    assert "sitemaps  0/? [00:00, 0 URLs, 0 B]" in terminal.written
+    assert terminal.screen() == []
+
+
+WAITING = """
+import asyncio, sys
+import sitemap_reader as sr
+
+async def main():
+    async with sr.SitemapReader(allow_private=True) as reader, reader.urls(sys.argv[1], show_progress=True) as urls:
+        print([url.loc async for url in urls])
+
+asyncio.run(main())
+"""
+
+
+def test_the_time_of_an_async_bar_goes_on_while_nothing_comes() -> None:
+    body = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>/1</loc></url></urlset>'
+    free = threading.Event()
+
+    def play(wire: Wire) -> bool:
+        free.wait(WAIT_SECONDS)
+        return wire.answer(whole(body))
+
+    with FaultServer({"/s.xml": play}) as server:
+        with on_terminal([sys.executable, "-c", WAITING, f"{server.url}/s.xml"], pipes_stdout=True) as terminal:
+            terminal.wait_for(r"sitemaps  0/1 \[00:01, 0 URLs")
+            free.set()
+            assert terminal.end() == 0
+        assert terminal.output == f"['{server.url}/1']\n".encode()
+    assert terminal.screen() == []
+
+
+def test_on_a_terminal_it_is_shown_only_on_request() -> None:
+    script = f"import sitemap_reader as sr; print(sum(1 for _ in sr.urls({str(SHOP)!r})))"
+    with on_terminal([sys.executable, "-c", script]) as terminal:
+        assert terminal.end() == 0
+    assert terminal.written == "640\r\n"
+
+
+def test_tqdm_is_loaded_only_to_be_shown() -> None:
+    script = (
+        "import sys, sitemap_reader as sr\n"
+        f"print(sum(1 for _ in sr.urls({str(SHOP)!r}, show_progress=True)), 'tqdm' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("640 False\n", "")

@@ -1,0 +1,350 @@
+"""Both streams: they tell the same, raise the same, and are over when nobody holds them any more."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from servers import Page, SiteServer
+
+    Serve = Callable[[Mapping[str, Page]], SiteServer]
+    Stream = sr.UrlStream | sr.AsyncUrlStream
+    Read = Callable[..., tuple[list[str], Stream]]
+
+SITES = Path(__file__).parents[1] / "corpus" / "sites"
+SHOP, BROKEN = SITES / "shop", SITES / "broken"
+XML = {"Content-Type": "application/xml"}
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+WAIT_SECONDS = 10.0
+
+
+def read_sync(target: str | Path, *, most: int | None = None, **options: Any) -> tuple[list[str], Stream]:
+    """The URLs, `most` of them at most, and the stream that they are from."""
+    found: list[str] = []
+    with sr.urls(target, allow_private=True, **options) as stream:
+        for url in stream:
+            found.append(url.loc)
+            if len(found) == most:
+                break
+    return found, stream
+
+
+def read_async(target: str | Path, *, most: int | None = None, **options: Any) -> tuple[list[str], Stream]:
+    async def main() -> tuple[list[str], Stream]:
+        found: list[str] = []
+        async with sr.SitemapReader(allow_private=True) as reader, reader.urls(target, **options) as stream:
+            async for url in stream:
+                found.append(url.loc)
+                if len(found) == most:
+                    break
+        return found, stream
+
+    return asyncio.run(main())
+
+
+def read_sync_in_a_loop(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
+    """As a cell of a notebook does."""
+
+    async def cell() -> tuple[list[str], Stream]:
+        return read_sync(target, **options)
+
+    return asyncio.run(cell())
+
+
+def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
+    results: list[tuple[list[str], Stream]] = []
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(read_sync(target, **options))
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+both = pytest.mark.parametrize("read", [read_sync, read_async])
+everywhere = pytest.mark.parametrize("read", [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async])
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_threads() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert [thread.name for thread in set(threading.enumerate()) - before if "sitemap-reader" in thread.name] == []
+
+
+# --- what they tell ---------------------------------------------------------------------------------------------
+
+
+@everywhere
+def test_a_complete_site(read: Read) -> None:
+    found, stream = read(SHOP)
+    assert len(found) == 640
+    assert (stream.complete, stream.summary.urls, stream.progress.urls) == (True, 640, 640)
+    assert stream.summary.complete
+    stream.raise_for_partial()
+
+
+@everywhere
+def test_a_partial_site(read: Read) -> None:
+    heard: list[sr.Outcome] = []
+    found, stream = read(BROKEN, on_outcome=heard.append)
+    assert len(found) == 146
+    assert not stream.complete
+    assert heard == stream.outcomes
+    assert {outcome.url.rpartition("/")[2] for outcome in heard if not outcome.complete} == {
+        "gone.xml", "missing.xml", "login.xml", "cut.xml.gz",
+    }  # fmt: skip
+    assert stream.problems.counts["U04"] == 10
+    assert [problem.code for problem in stream.problems.samples].count("U04") == 5
+    assert str(stream.summary).startswith("146 URLs from 5 of 8 sitemaps; 10 dropped")
+    with pytest.raises(sr.PartialRead, match="3 sitemaps could not be read, 1 sitemap could be read in part") as raised:
+        stream.raise_for_partial()
+    assert raised.value.outcomes == tuple(stream.outcomes)
+
+
+@both
+def test_what_is_told_of_a_part_is_true_of_that_part(read: Read) -> None:
+    found, stream = read(SHOP, most=100)
+    assert (len(found), stream.progress.urls, stream.summary.urls) == (100, 100, 100)
+    assert stream.progress.documents_done <= stream.progress.documents_known
+    assert len(stream.outcomes) < 9
+
+
+@everywhere
+def test_what_there_is_to_raise_is_raised_at_the_end(read: Read, site_server: Serve) -> None:
+    with pytest.raises(sr.NothingFound, match="give its URL"):
+        read(site_server({}).url)
+    broken = site_server({"/s.xml": (200, XML, b"<urlset><url><loc>http")})
+    with pytest.raises(sr.NothingReadable, match="S01") as raised:
+        read(f"{broken.url}/s.xml")
+    assert [outcome.complete for outcome in raised.value.outcomes if outcome.format == "urlset"] == [False]
+
+
+@both
+def test_what_is_wrong_with_the_call_is_raised_at_once(read: Read) -> None:
+    with pytest.raises(sr.UsageError, match="is neither a folder here nor a host"):
+        read("wort")
+
+
+# --- how far they are -------------------------------------------------------------------------------------------
+
+
+@everywhere
+def test_progress_is_told_on_the_way(read: Read) -> None:
+    heard: list[sr.Progress] = []
+    found, stream = read(SHOP, on_progress=heard.append)
+    assert 5 <= len(heard) < len(found), "once a batch, not once a record"
+    assert [each.urls for each in heard] == sorted(each.urls for each in heard)
+    assert len({each.urls for each in heard}) >= 5
+    assert all(each.documents_done <= each.documents_known for each in heard)
+    last = heard[-1]
+    assert last == stream.progress
+    assert (last.documents_done, last.documents_known, last.urls) == (10, 10, 640)
+    assert last.bytes_wire > 1_000
+
+
+def test_who_waits_is_told_too(site_server: Serve) -> None:
+    """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
+    free, heard, waits = threading.Event(), list[sr.Progress](), list[int]()
+
+    class Held(dict[str, Any]):
+        def get(self, path: str, default: Any = None) -> Any:
+            if path == "/s.xml":
+                free.wait(WAIT_SECONDS)
+            return super().get(path, default)
+
+    server = site_server({})
+    body = f"<urlset {NAMESPACE}><url><loc>{server.url}/1</loc></url></urlset>".encode()
+    server.pages = Held({"/s.xml": (200, XML, body)})
+
+    def hear(progress: sr.Progress) -> None:
+        heard.append(progress)
+        if len(heard) == 3:
+            free.set()
+
+    found, _ = read_sync(f"{server.url}/s.xml", on_progress=hear, on_wait=lambda: waits.append(len(heard)))
+    assert found == [f"{server.url}/1"]
+    assert [each.urls for each in heard[:3]] == [0, 0, 0]
+    assert waits[-1] == 3, "heard before it"
+    assert heard[-1].urls == 1
+
+
+@everywhere
+def test_who_raises_at_progress_ends_it(read: Read) -> None:
+    def hear(progress: sr.Progress) -> None:
+        if progress.urls >= 100:
+            raise KeyError(progress.urls)
+
+    with pytest.raises(KeyError) as raised:
+        read(SHOP, on_progress=hear)
+    assert raised.value.args[0] >= 100
+
+
+# --- when they are over -----------------------------------------------------------------------------------------
+
+
+def test_iterating_again_goes_on() -> None:
+    with sr.urls(SHOP) as stream:
+        first = next(iter(stream)).loc
+        rest = [url.loc for url in stream]
+    assert len({first, *rest}) == 640
+    assert list(stream) == []
+
+
+def test_iterating_an_async_stream_again_goes_on() -> None:
+    async def main() -> tuple[str, list[str], list[str]]:
+        async with sr.SitemapReader() as reader, reader.urls(SHOP) as stream:
+            first = (await anext(aiter(stream))).loc
+            return first, [url.loc async for url in stream], [url.loc async for url in stream]
+
+    first, rest, after = asyncio.run(main())
+    assert len({first, *rest}) == 640
+    assert after == []
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_a_loop_over_a_stream_that_nobody_else_holds_ends_it_at_once() -> None:
+    """No block is needed, and no garbage collection."""
+    for _ in sr.urls(SHOP):
+        assert any(thread.name == "sitemap-reader" for thread in threading.enumerate())
+        break
+    assert not any(thread.name == "sitemap-reader" for thread in threading.enumerate())
+
+    def fail() -> None:
+        for url in sr.urls(SHOP):
+            raise KeyError(url.loc)
+
+    with pytest.raises(KeyError) as raised:
+        fail()
+    assert raised.traceback, "its frames do not hold the stream"
+    assert not any(thread.name == "sitemap-reader" for thread in threading.enumerate())
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_a_loop_over_an_async_stream_that_nobody_else_holds_ends_it_soon() -> None:
+    async def main() -> list[str]:
+        async with sr.SitemapReader() as reader:
+            async for _ in reader.urls(SHOP):
+                break
+            await asyncio.sleep(0)  # a task of the loop's closes it
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            assert others
+            await asyncio.wait(others, timeout=WAIT_SECONDS)
+            return [str(task) for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    assert asyncio.run(main()) == []
+
+
+def test_a_stream_that_is_only_made_costs_nothing() -> None:
+    before = threading.active_count()
+    streams = [sr.urls(SHOP) for _ in range(100)]
+    assert threading.active_count() == before
+    del streams
+
+
+# --- as programs ------------------------------------------------------------------------------------------------
+
+# Turns of the loop that take long are no concern of these.
+QUIET = "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
+
+COUNTED = """
+import asyncio, sys, threading
+import sitemap_reader as sr
+
+shop = sys.argv[1]
+
+def sync():
+    with sr.urls(shop) as urls:
+        return sum(1 for _ in urls)
+
+async def cell():
+    return sync()
+
+async def reading():
+    async with sr.SitemapReader() as reader, reader.urls(shop) as urls:
+        return len([url async for url in urls])
+
+async def without_blocks():
+    reader = sr.SitemapReader()
+    return len([url async for url in reader.urls(shop)])
+
+counts = [sync(), sum(1 for _ in sr.urls(shop)), asyncio.run(cell()), asyncio.run(reading())]
+counts.append(asyncio.run(without_blocks()))
+thread = threading.Thread(target=lambda: counts.append(sync()))
+thread.start()
+thread.join()
+thread = threading.Thread(target=lambda: counts.append(asyncio.run(reading())))
+thread.start()
+thread.join()
+print(counts, threading.active_count())
+"""
+
+OPEN_AT_THE_END = """
+import sys
+import sitemap_reader as sr
+
+stream = sr.urls(sys.argv[1], allow_private=True)
+print(next(iter(stream)).loc.rpartition("/")[2])
+"""
+
+LEFT_IN_A_LOOP = """
+import asyncio, sys
+import sitemap_reader as sr
+
+async def main():
+    global stream
+    stream = sr.SitemapReader().urls(sys.argv[1])
+    return (await anext(aiter(stream))).loc
+
+print(asyncio.run(main()).startswith("https://"))
+"""
+
+
+def program(text: str, *arguments: str | Path) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr, with every warning an error."""
+    command = [sys.executable, "-X", "dev", "-W", "error", "-c", QUIET + text, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout.strip(), done.stderr
+
+
+def test_no_way_to_read_to_the_end_warns_of_anything() -> None:
+    code, counts, told = program(COUNTED, SHOP)
+    assert (code, told) == (0, "")
+    assert counts == f"{[640] * 7} 1"
+
+
+def test_a_program_may_end_while_a_stream_is_open(site_server: Serve) -> None:
+    """Its thread is not asked for longer than Python is there."""
+    server = site_server({})
+    locs = "".join(f"<url><loc>{server.url}/{number}</loc></url>" for number in range(40_000))
+    server.pages["/s.xml"] = (200, XML, f"<urlset {NAMESPACE}>{locs}</urlset>".encode())
+    assert program(OPEN_AT_THE_END, f"{server.url}/s.xml") == (0, "0", "")
+    assert program(LEFT_IN_A_LOOP, SHOP) == (0, "True", "")

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from sitemap_reader.errors import UsageError
+from sitemap_reader.records import UrlRecord
+from sitemap_reader.walk.selection import Patterns, Selection, make_patterns
+from sitemap_reader.walk.window import Window
+
+NEW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def selection(include: object = None, exclude: object = None, window: Window | None = None) -> Selection:
+    return Selection(window or Window(), make_patterns("include", include), make_patterns("exclude", exclude))
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "refused"),
+    [
+        (None, None, False),
+        ("/shoes/", None, False),
+        ("/hats/", None, True),
+        ("^/shoes/", None, True),  # it is the whole URL that is searched
+        (["/hats/", "/shoes/"], None, False),
+        ("/SHOES/", None, True),
+        ("(?i)/SHOES/", None, False),
+        (re.compile("/SHOES/", re.IGNORECASE), None, False),
+        (None, "/shoes/", True),
+        (None, "/hats/", False),
+        (None, ["/hats/", r"\d$"], True),
+        ("/shoes/", r"\d$", True),
+        ([], (), False),
+        (iter(["/shoes/"]), None, False),
+    ],
+)
+def test_patterns_are_searched_for_in_the_url(include: object, exclude: object, refused: bool) -> None:
+    record = UrlRecord("https://a.example/shoes/7")
+    assert selection(include, exclude).refuses(record) == ("pattern" if refused else None)
+
+
+def test_a_date_is_refused_before_a_pattern() -> None:
+    chosen = selection("/hats/", window=Window(since=NEW))
+    assert chosen.refuses(UrlRecord("https://a.example/", datetime(2025, 1, 1, tzinfo=UTC), "day")) == "date"
+    assert chosen.refuses(UrlRecord("https://a.example/", NEW, "day")) == "pattern"
+    assert chosen.refuses(UrlRecord("https://a.example/hats/", NEW, "day")) is None
+
+
+@pytest.mark.parametrize("pattern", ["(", "*.html", "[a"])
+def test_what_is_no_regular_expression_is_named(pattern: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"no_follow: {pattern!r} is no regular expression")):
+        make_patterns("no_follow", pattern)
+
+
+def test_no_pattern_finds_nothing() -> None:
+    assert not Patterns().find_in("https://a.example/")
+    assert not make_patterns("follow", None)
