@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .compare import Changes, Counts, diff
     from .crawl.feedchild import FallbackResult, feedparser_fallback
     from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .crawl.replay import ReplayFetcher
+    from .dumps import Dump, load
     from .errors import (
         FallbackFailed,
         FetchError,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from .records import (
         Alternate,
         Candidate,
+        Change,
         Extra,
         Image,
         Item,
@@ -44,14 +47,17 @@ if TYPE_CHECKING:
         UrlRecord,
         Video,
     )
+    from .seen import Seen
     from .shapes import schema
     from .streams import AsyncUrlStream, UrlStream
 
 # Module -> the public names that live there.
 _HOMES = {
+    "compare": ("Changes", "Counts", "diff"),
     "crawl.feedchild": ("FallbackResult", "feedparser_fallback"),
     "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     "crawl.replay": ("ReplayFetcher",),
+    "dumps": ("Dump", "load"),
     "errors": (
         "FallbackFailed",
         "FetchError",
@@ -73,6 +79,7 @@ _HOMES = {
     "records": (
         "Alternate",
         "Candidate",
+        "Change",
         "Extra",
         "Image",
         "Item",
@@ -82,6 +89,7 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
+    "seen": ("Seen",),
     "shapes": ("schema",),
     "streams": ("AsyncUrlStream", "UrlStream"),
 }
@@ -93,7 +101,11 @@ __all__ = [
     "Alternate",
     "AsyncUrlStream",
     "Candidate",
+    "Change",
+    "Changes",
+    "Counts",
     "Document",
+    "Dump",
     "Extra",
     "FallbackFailed",
     "FallbackResult",
@@ -114,6 +126,7 @@ __all__ = [
     "ReadError",
     "ReplayFetcher",
     "Response",
+    "Seen",
     "SitemapParser",
     "SitemapReader",
     "SitemapReaderError",
@@ -124,6 +137,7 @@ __all__ = [
     "UsageError",
     "Video",
     "__version__",
+    "diff",
     "discover",
     "feedparser_fallback",
     "from_json",
@@ -131,6 +145,7 @@ __all__ = [
     "iter_parse",
     "json_form",
     "json_line",
+    "load",
     "parse",
     "schema",
     "urls",

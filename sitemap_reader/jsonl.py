@@ -16,21 +16,24 @@ import orjson
 
 from .errors import UsageError
 from .problems import CATALOGUE, Problem
-from .records import Candidate, Outcome, SitemapRef, UrlRecord
+from .records import Candidate, Change, Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     Reader = Callable[[Any], Any]
 
-Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate
+Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
 # What "type" says; a line without one is a URL record.
 TYPES: dict[str, type[Line]] = {
     "sitemap": SitemapRef,
     "candidate": Candidate,
     "problem": Problem,
     "outcome": Outcome,
+    "change": Change,
 }
+# What the line of a removed URL says of it.
+REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
 
 
 def stamp(moment: datetime | None) -> str | None:
@@ -72,7 +75,8 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
 
     It equals the record that was written, except for what the JSON form leaves out. The problems of a record have
     their code, field and raw text, the severity and title that the catalogue gives the code, and the record's
-    `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`.
+    `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`,
+    and of a removed URL there is what Change says.
 
     A key that is absent counts as null. Keys that belong to no record, as `site`, are passed over: who wants them
     parses the line first, and hands the dict on.
@@ -90,10 +94,11 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
     if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
         raise UsageError(f"type: {_shown(kind)} is none of {', '.join(TYPES)}; URL records have none")
     try:
-        record: Line = _read_attrs(UrlRecord if kind is None else TYPES[kind], form)
+        record: Line = _read_attrs(UrlRecord if kind is None else TYPES[kind], _nested(form))
     except _Wrong as wrong:
         where = "URL record" if kind is None else f'line of type "{kind}"'
-        raise UsageError(f"{where}, {wrong.path.lstrip('.')}: {wrong.finding}") from None
+        path = wrong.path.lstrip(".").removeprefix("record.")  # the line of a change is flat
+        raise UsageError(f"{where}, {path}: {wrong.finding}") from None
     return record
 
 
@@ -147,6 +152,18 @@ def _ref_form(ref: SitemapRef) -> dict[str, Any]:
     return form
 
 
+def _change_form(change: Change) -> dict[str, Any]:
+    record = _url_form(change.record)
+    if change.change == "removed":
+        record = {name: record[name] for name in REMOVED}
+    form = {"type": "change", "change": change.change, **record}
+    if change.change == "updated":
+        form["changed"] = list(change.changed)
+        form["previous_lastmod"] = stamp(change.previous_lastmod)
+        form["previous_lastmod_precision"] = change.previous_lastmod_precision
+    return form
+
+
 def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
     return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
 
@@ -189,6 +206,7 @@ _FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Problem: _typed("problem"),
     Outcome: _typed("outcome", "samples"),
     Candidate: _typed("candidate"),
+    Change: _change_form,
 }
 
 
@@ -218,6 +236,11 @@ def _parsed(line: bytes | str) -> Any:
         return orjson.loads(line)
     except orjson.JSONDecodeError as exc:
         raise UsageError(f"no JSON: {exc}") from exc
+
+
+def _nested(form: dict[str, Any]) -> dict[str, Any]:
+    """The line of a change with its record as one: both have their keys side by side."""
+    return {**form, "record": form} if form.get("type") == "change" else form
 
 
 def _read_attrs(record: Any, form: dict[str, Any]) -> Any:

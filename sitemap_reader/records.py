@@ -267,4 +267,20 @@ class Candidate:
     problem: str | None = None
 
 
+@attrs.define
+class Change:
+    """What became of a URL between two looks at a site.
+
+    `record` is what the site says now; of a removed URL it is what it said last: loc, lastmod, its precision,
+    changefreq, priority and sitemap. Where it is updated, `changed` names the fields that differ, in the order of the
+    record, and `previous_lastmod` with its precision is what was said before.
+    """
+
+    change: Literal["new", "updated", "removed"]
+    record: UrlRecord
+    changed: tuple[str, ...] = ()
+    previous_lastmod: datetime | None = None
+    previous_lastmod_precision: Precision | None = None
+
+
 Item = UrlRecord | SitemapRef | Problem | Outcome

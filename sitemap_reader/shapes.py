@@ -14,8 +14,8 @@ import attrs
 import orjson
 
 from .errors import UsageError
-from .jsonl import TYPES, json_form, line_hints
-from .records import Outcome, SitemapRef, UrlRecord
+from .jsonl import REMOVED, TYPES, json_form, line_hints
+from .records import Change, Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,7 +64,7 @@ class Many:
 
 @attrs.frozen
 class Field:
-    """A key of an object. What may be absent is never null."""
+    """A key of an object. What may be absent is never null, but on the line of a Change."""
 
     name: str
     shape: Shape
@@ -92,6 +92,8 @@ def line_shape(record: type) -> Object:
     >>> [field.name for field in line_shape(UrlRecord).fields if field.may_be_absent]
     ['images', 'videos', 'news', 'alternates', 'mobile', 'extras', 'problems', 'site']
     """
+    if record is Change:
+        return _change_shape()
     hints = line_hints(record)
     blank: Any = {field.name: "" for field in attrs.fields(record) if field.default is attrs.NOTHING}
     always = json_form(record(**blank))
@@ -100,6 +102,17 @@ def line_shape(record: type) -> Object:
         if name not in always and (record, name) not in _UNWRITTEN:
             fields.append(Field(name, _field(name, hints[name]).shape, may_be_absent=True))
     return Object(record.__name__, (*fields, Field("site", Scalar("text"), may_be_absent=True)))
+
+
+def _change_shape() -> Object:
+    """A URL record between what says that it changed, and how: a new one has nothing before, a removed one few keys."""
+    hints = line_hints(Change)
+    *of_record, site = line_shape(UrlRecord).fields
+    fields = [_type_field("change"), _field("change", hints["change"])]
+    fields += [field if field.name in REMOVED else attrs.evolve(field, may_be_absent=True) for field in of_record]
+    for name in ("changed", "previous_lastmod", "previous_lastmod_precision"):
+        fields.append(attrs.evolve(_field(name, hints[name]), may_be_absent=True))
+    return Object("Change", (*fields, site))
 
 
 def _type_field(kind: str) -> Field:

@@ -1,70 +1,183 @@
-"""Where lines go: encoded lines in, blocks out to a binary stream.
+"""How URLs are written: the forms of their lines in, bytes of a format out.
 
-Lines are held back for a fraction of a second at most, so that writing is cheap and a pipe still sees them come.
-Never opens or closes the stream.
+Every sink writes each form that it is given as that of a URL; lines with "type" fit only where all lines do, in
+JSONL without fields, and whoever writes to another sink keeps them back. Never opens a file.
 """
 
 from __future__ import annotations
 
-import time
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+
+from .errors import UsageError
+from .fields import Fields, all_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from .blocks import Blocks
 
-BLOCK_BYTES = 64 * 1024
-# flush() is also called by whoever waits for the next line: together they stay below half a second.
-FLUSH_SECONDS = 0.25
-
-
-class ByteStream(Protocol):
-    """What a sink needs of a file or pipe; `write` may take a part only, and says how much."""
-
-    def write(self, data: bytes, /) -> int | None: ...
-    def flush(self) -> None: ...
+FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
+# Of a file's name -> the format that it stands for.
+SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".ndjson": "jsonl"}
+_LINE_END = re.compile(r"[\r\n]")
 
 
-class Jsonl:
-    """Lines to a stream, in blocks of some 64 KiB, or sooner where time passes.
+Row = Callable[[list[str]], bytes]
 
-    `hold` is entered around each write: whatever must not strike between the writing of a block and the note that
-    it is written. OSError, with `name` as its file, where the stream takes no more; what it refused is then gone.
-    """
 
-    def __init__(
-        self,
-        stream: ByteStream,
-        name: str = "stdout",
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
-    ) -> None:
-        self._stream = stream
-        self._name = name
-        self._clock = clock
-        self._hold = hold
-        self._block = bytearray()
-        self._flush_at = 0.0
+class Sink(Protocol):
+    """What takes forms."""
 
-    def write(self, line: bytes) -> None:
-        """Takes a line, newline included."""
-        if not self._block:
-            self._flush_at = self._clock() + FLUSH_SECONDS
-        self._block += line
-        if len(self._block) >= BLOCK_BYTES or self._clock() >= self._flush_at:
-            self.flush()
+    def write(self, form: dict[str, Any], /) -> None:
+        """Takes one form, as json_form() gives it; UsageError where the format cannot hold what is in it."""
 
     def flush(self) -> None:
-        """Writes what was held back."""
-        if not self._block:
-            return
-        with self._hold():
-            block, self._block = bytes(self._block), bytearray()
-            try:
-                while block:
-                    block = block[self._stream.write(block) or 0 :]
-                self._stream.flush()
-            except OSError as exc:
-                # OSError() picks the subclass of the number: a broken pipe stays a BrokenPipeError.
-                raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc
+        """Passes on what is ready."""
+
+    def close(self) -> None:
+        """Writes what has to stand at the end, or in a file without a form; once, and nothing comes behind it."""
+
+
+def format_of(path: str | os.PathLike[str] | None) -> str | None:
+    """The format that the suffix of a file's name stands for, None if it stands for none.
+
+    >>> format_of("urls.ndjson"), format_of("URLS.CSV"), format_of("urls.jsonl.gz"), format_of("-")
+    ('jsonl', 'csv', None, None)
+    """
+    return SUFFIXES.get(os.path.splitext(path or "")[1].lower())
+
+
+def check_format(format: str, fields: Fields | None = None) -> None:
+    """UsageError where make_sink() would raise one: so it can be told before any file is opened."""
+    if format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
+    if format == "txt" and fields is not None:
+        raise UsageError("txt is the locs alone, without fields; --format tsv has fields, one URL a line")
+    if format == "parquet":
+        from .parquet import require_pyarrow
+
+        require_pyarrow()
+
+
+def make_sink(
+    format: str, out: Blocks, *, fields: Fields | None = None, extras: bool = True, site: bool = True
+) -> Sink:
+    """The sink for one of FORMATS.
+
+    Without `fields` there are all keys: in JSONL those that a form has, in the others a column for each in the
+    documented order. `extras` and `site` say whether a CSV or TSV has those columns too; Parquet always has them, so
+    that all files of one kind have one schema. UsageError for another format, for txt with fields, and for parquet
+    without pyarrow.
+    """
+    check_format(format, fields)
+    if format == "jsonl":
+        return _Jsonl(out, fields)
+    if format == "txt":
+        return _Text(out)
+    if format == "parquet":
+        from .parquet import ParquetSink
+
+        return ParquetSink(out, fields or all_fields())
+    return _Table(out, fields or all_fields(extras=extras, site=site), _ROWS[format])
+
+
+class _Jsonl:
+    """One JSON object a line; with fields a flat one, every name present."""
+
+    def __init__(self, out: Blocks, fields: Fields | None) -> None:
+        self._write = out.write
+        self._select = fields and fields.select
+        self.flush = out.flush
+
+    def write(self, form: dict[str, Any]) -> None:
+        line = self._select(form) if self._select else form
+        self._write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def close(self) -> None:
+        self.flush()
+
+
+class _Text:
+    """The locs, one a line."""
+
+    def __init__(self, out: Blocks) -> None:
+        self._write = out.write
+        self.flush = out.flush
+
+    def write(self, form: dict[str, Any]) -> None:
+        loc = form.get("loc")
+        if type(loc) is not str or _LINE_END.search(loc):
+            raise UsageError(f"the loc {orjson.dumps(loc).decode()} is no line of text; --format jsonl takes any")
+        self._write(f"{loc}\n".encode())
+
+    def close(self) -> None:
+        self.flush()
+
+
+class _Table:
+    """A line of names, then a line for each form."""
+
+    def __init__(self, out: Blocks, fields: Fields, row: Row) -> None:
+        self._write = out.write
+        self._fields = fields
+        self._row = row
+        self._has_header = False
+        self.flush = out.flush
+
+    def write(self, form: dict[str, Any]) -> None:
+        cells = [value if type(value) is str else _cell(value) for value in self._fields.values(form)]
+        if not self._has_header:
+            self._head()
+        self._write(self._row(cells))
+
+    def close(self) -> None:
+        if not self._has_header:
+            self._head()
+        self.flush()
+
+    def _head(self) -> None:
+        self._has_header = True
+        self._write(self._row(list(self._fields.names)))
+
+
+def _cell(value: Any) -> str:
+    """What is no text: nothing for null, else compact JSON, so numbers and booleans as in the JSONL."""
+    return "" if value is None else orjson.dumps(value).decode()
+
+
+# RFC 4180 2.6 and 2.7: what holds one of these stands in quotes, and quotes inside are doubled. Lines end with \n all
+# the same: pandas, DuckDB, polars and Excel read both, and cut or awk would find a \r in the last column. (Python's
+# csv.writer takes twice as long, and leaves a lone \r bare if lines end with \n.)
+_QUOTED = re.compile(r'[",\r\n]')
+# Linear TSV: whatever is in a cell, a record is a line.
+_ESCAPED = re.compile(r"[\t\n\r\\]")
+_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
+
+
+def _csv_row(cells: list[str]) -> bytes:
+    line = ",".join(cells)
+    if '"' in line or "\n" in line or "\r" in line or line.count(",") >= len(cells):
+        line = ",".join(map(_quoted, cells))
+    # One empty cell would be a blank line, which readers pass over.
+    return f"{line}\n".encode() if line else b'""\n'
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
+
+
+def _tsv_row(cells: list[str]) -> bytes:
+    line = "\t".join(cells)
+    if "\\" in line or "\n" in line or "\r" in line or line.count("\t") >= len(cells):
+        line = "\t".join(map(_escaped, cells))
+    return f"{line}\n".encode()
+
+
+def _escaped(cell: str) -> str:
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], cell)
+
+
+_ROWS: dict[str, Row] = {"csv": _csv_row, "tsv": _tsv_row}

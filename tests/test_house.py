@@ -15,11 +15,13 @@ PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
 FLOORS = [
     {"version", "errors", "problems", "limits", "records"},
-    {"jsonl", "shapes"},
+    {"jsonl", "shapes", "seen", "blocks"},
+    {"fields", "dumps"},
     {"read"},
     {"walk"},
     {"crawl"},
-    {"sinks", "ledger", "targets", "testing"},
+    {"sinks", "parquet", "ledger", "targets", "testing", "statistics", "compare"},
+    {"progressbar", "callbacks", "bridge"},
     {"streams"},
     {"reader"},
     {"cli"},

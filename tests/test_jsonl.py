@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.jsonl import stamp
 from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, ChangeFreq, TvShow
+from sitemap_reader.records import Attribute, Change, ChangeFreq, TvShow
 
 # --- every kind of record ---
 
@@ -155,7 +155,13 @@ outcomes = st.builds(
     problems=st.dictionaries(codes, counts, max_size=3),
 )
 candidates = st.builds(sr.Candidate, texts, reasons, st.none() | counts, maybe_texts, maybe_texts)
-RECORDS = st.one_of(urls, refs, problems, outcomes, candidates)
+removed = st.builds(sr.UrlRecord, texts, maybe_moments, precisions, st.none() | st.just("daily"), sitemap=maybe_texts)
+changes = st.one_of(
+    st.builds(Change, st.just("new"), urls),
+    st.builds(Change, st.just("updated"), urls, few(texts), maybe_moments, precisions),
+    st.builds(Change, st.just("removed"), removed),
+)
+RECORDS = st.one_of(urls, refs, problems, outcomes, candidates, changes)
 
 
 @given(RECORDS)
@@ -187,6 +193,9 @@ def test_the_strategies_fill_every_field() -> None:
     for each in samples:
         names = {field.name for field in attrs.fields(type(each))} - left_out.get(type(each), set())
         assert set(sr.json_form(each)) - {"type"} == names
+    change = Change("updated", record)
+    names = {field.name for field in attrs.fields(Change)} - {"record"}
+    assert set(sr.json_form(change)) - {"type"} == names | set(sr.json_form(record))
     for nested, name in ((record.images, "images"), (record.videos, "videos"), (record.extras, "extras")):
         assert set(sr.json_form(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
     assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
@@ -228,6 +237,27 @@ def test_samples_and_authorities_are_not_written() -> None:
     assert sr.from_json(sr.json_line(ref)) == attrs.evolve(ref, authorities=())
 
 
+def test_of_a_removed_url_six_keys_are_written() -> None:
+    whole = sr.UrlRecord("a", datetime(2024, 1, 31, tzinfo=UTC), "day", "daily", 0.5, mobile=True, sitemap="s", line=3)
+    change = Change("removed", whole)
+    assert sr.json_line(change, site="example.com").decode() == (
+        '{"type":"change","change":"removed","loc":"a","lastmod":"2024-01-31T00:00:00Z","lastmod_precision":"day",'
+        '"changefreq":"daily","priority":0.5,"sitemap":"s","site":"example.com"}\n'
+    )
+    assert sr.from_json(sr.json_line(change)) == Change("removed", attrs.evolve(whole, mobile=False, line=None))
+
+
+def test_a_change_says_itself_first_and_what_it_was_last() -> None:
+    change = Change("updated", sr.UrlRecord("a", priority=0.5), ("lastmod",), datetime(2024, 1, 31, tzinfo=UTC), "day")
+    assert list(sr.json_form(change, site="example.com")) == [
+        "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
+        "changed", "previous_lastmod", "previous_lastmod_precision", "site",
+    ]  # fmt: skip
+    assert list(sr.json_form(attrs.evolve(change, change="new"))) == [
+        "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
+    ]  # fmt: skip
+
+
 # --- lines of other hands ---
 
 
@@ -262,7 +292,7 @@ WRONG = [
     ('"https://example.com/"', 'a line is a JSON object, not "https://example.com/"'),
     ("[1]", "a line is a JSON object, not a list"),
     # no kind of line
-    ('{"type": "change"}', 'type: "change" is none of sitemap, candidate, problem, outcome; URL records have none'),
+    ('{"type": "node"}', 'type: "node" is none of sitemap, candidate, problem, outcome, change; URL records have none'),
     ('{"type": ["sitemap"]}', "type: a list is none of sitemap"),
     ('{"type": 1}', "type: 1 is none of sitemap"),
     # something is missing
@@ -271,6 +301,8 @@ WRONG = [
     ('{"type": "sitemap"}', 'line of type "sitemap", loc: missing'),
     ('{"type": "problem", "code": "D01"}', 'line of type "problem", severity: missing'),
     ('{"type": "candidate", "url": "a"}', 'line of type "candidate", why: missing'),
+    ('{"type": "change", "loc": "a"}', 'line of type "change", change: missing'),
+    ('{"type": "change", "change": "new"}', 'line of type "change", loc: missing'),
     (f'{{{LOC}, "images": [{{}}]}}', "URL record, images[0].loc: missing"),
     # something is of another type
     ('{"loc": 5}', "URL record, loc: 5 is not text"),
@@ -300,7 +332,11 @@ WRONG = [
             '"2024-02-31T08:30:00Z"', '"2024-01-31T25:30:00Z"', '"2024-01-31T08:30:00.1234567Z"', "1706689800",
         ]
     ),
+    ('{"type": "change", "change": "new", "loc": "a", "news": {"title": 1}}',
+     'line of type "change", news.title: 1 is not text'),
     # words have a list
+    ('{"type": "change", "loc": "a", "change": "moved"}',
+     'line of type "change", change: "moved" is none of new, updated, removed'),
     (f'{{{LOC}, "lastmod_precision": "hour"}}',
      'URL record, lastmod_precision: "hour" is none of year, month, day, minute, second, subsecond'),
     ('{"type": "outcome", "why": "luck"}', 'line of type "outcome", why: "luck" is none of robots, '),

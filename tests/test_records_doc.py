@@ -69,8 +69,16 @@ def arrow_words(shape: Shape) -> str:
     return "struct" if isinstance(shape, Object) else ARROW_WORDS[shape.kind]
 
 
+OR_NOT = {
+    (False, False): "",
+    (True, False): " or null",
+    (False, True): " or absent",
+    (True, True): ", null or absent",
+}
+
+
 def row(field: Field) -> Row:
-    or_not = " or absent" if field.may_be_absent else " or null" if field.may_be_null else ""
+    or_not = OR_NOT[field.may_be_null, field.may_be_absent]
     return Row(field.name, json_words(field.shape) + or_not, arrow_words(field.shape))
 
 
@@ -145,9 +153,11 @@ def test_links_within_the_page_lead_somewhere() -> None:
     assert set(re.findall(r"\]\(#(.+?)\)", TEXT)) <= anchors
 
 
-def test_the_example_is_a_line() -> None:
-    (line,) = blocks("json")
-    assert sr.json_line(sr.from_json(line)).decode() == line
+def test_the_examples_are_lines() -> None:
+    lines = blocks("json")
+    assert [type(sr.from_json(line)).__name__ for line in lines] == ["UrlRecord", "Change"]
+    for line in lines:
+        assert sr.json_line(sr.from_json(line)).decode() == line
 
 
 # --- what it shows ---

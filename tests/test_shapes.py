@@ -20,7 +20,7 @@ from corpus_cases import CORPUS
 import sitemap_reader as sr
 from sitemap_reader.jsonl import TYPES
 from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, PlayerLoc, Price, Restriction, Segment, TvShow, Uploader, VideoId
+from sitemap_reader.records import Attribute, Change, PlayerLoc, Price, Restriction, Segment, TvShow, Uploader, VideoId
 from sitemap_reader.shapes import Field, Language, Many, Object, Scalar, Shape, line_shape, schema
 
 if TYPE_CHECKING:
@@ -154,6 +154,10 @@ OTHERS = (
     ),
     sr.Candidate("https://example.com/a.xml", "robots", 404, "html", "F01 404 Not Found"),
     sr.Candidate("https://example.com/b.xml", "index"),
+    Change("new", WHOLE),
+    Change("updated", WHOLE, ("lastmod", "images"), MOMENT, "subsecond"),
+    Change("updated", sr.UrlRecord("https://example.com/"), ("lastmod", "lastmod_precision")),
+    Change("removed", WHOLE),
 )
 
 
@@ -309,7 +313,8 @@ def test_every_kind_of_line_is_among_the_items() -> None:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_what_may_be_absent_is_never_null(record: type) -> None:
-    assert [field.name for field in line_shape(record).fields if field.may_be_absent and field.may_be_null] == []
+    both = [field.name for field in line_shape(record).fields if field.may_be_absent and field.may_be_null]
+    assert both == (["line", "previous_lastmod", "previous_lastmod_precision"] if record is Change else [])
 
 
 def test_no_object_is_without_fields() -> None:
@@ -435,6 +440,8 @@ UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
     "an unknown severity": (OTHERS[2], {"severity": "fatal"}),
     "an unknown why": (OTHERS[3], {"why": "guess"}),
     "a count that is text": (OTHERS[4], {"dropped": {"host": "1"}}),
+    "an unknown change": (OTHERS[-1], {"change": "moved"}),
+    "previous dates that are no dates": (OTHERS[-2], {"previous_lastmod": "2024"}),
     "authorities, which lines do not have": (OTHERS[0], {"authorities": []}),
     "samples, which lines do not have": (OTHERS[4], {"samples": []}),
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sitemap_reader.sinks import BLOCK_BYTES, FLUSH_SECONDS, Jsonl
+from sitemap_reader.blocks import BLOCK_BYTES, FLUSH_SECONDS, Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,43 +33,43 @@ class Broken(io.BytesIO):
 
 def test_lines_wait_for_a_block() -> None:
     stream = io.BytesIO()
-    sink = Jsonl(stream, clock=Clock())
+    blocks = Blocks(stream, clock=Clock())
     line = b"x" * 1023 + b"\n"
     for _ in range(BLOCK_BYTES // 1024 - 1):
-        sink.write(line)
+        blocks.write(line)
     assert stream.getvalue() == b""
-    sink.write(line)
+    blocks.write(line)
     assert len(stream.getvalue()) == BLOCK_BYTES
 
 
 def test_lines_do_not_wait_longer_than_the_time_to_flush() -> None:
     stream, clock = io.BytesIO(), Clock()
-    sink = Jsonl(stream, clock=clock)
-    sink.write(b"1\n")
+    blocks = Blocks(stream, clock=clock)
+    blocks.write(b"1\n")
     clock.now = FLUSH_SECONDS - 0.01
-    sink.write(b"2\n")
+    blocks.write(b"2\n")
     assert stream.getvalue() == b""
     clock.now = FLUSH_SECONDS
-    sink.write(b"3\n")
+    blocks.write(b"3\n")
     assert stream.getvalue() == b"1\n2\n3\n"
 
 
 def test_a_stream_that_takes_parts_gets_all() -> None:
     stream = Slow()
-    sink = Jsonl(stream)
-    sink.write(b"12345678\n")
-    sink.flush()
-    sink.flush()
+    blocks = Blocks(stream)
+    blocks.write(b"12345678\n")
+    blocks.flush()
+    blocks.flush()
     assert stream.getvalue() == b"12345678\n"
 
 
 def test_a_failure_names_its_file_and_keeps_its_kind() -> None:
-    sink = Jsonl(Broken(), "urls.jsonl")
-    sink.write(b"1\n")
+    blocks = Blocks(Broken(), "urls.jsonl")
+    blocks.write(b"1\n")
     with pytest.raises(BrokenPipeError) as failure:
-        sink.flush()
+        blocks.flush()
     assert failure.value.filename == "urls.jsonl"
-    sink.flush()  # what was refused is not tried again
+    blocks.flush()  # what was refused is not tried again
 
 
 def test_a_write_is_held() -> None:
@@ -81,7 +81,39 @@ def test_a_write_is_held() -> None:
         yield
         seen.append(stream.getvalue())
 
-    sink = Jsonl(stream, hold=hold)
-    sink.write(b"1\n")
-    sink.flush()
+    blocks = Blocks(stream, hold=hold)
+    blocks.write(b"1\n")
+    blocks.flush()
     assert seen == [b"", b"1\n"]
+
+
+class Full(io.BytesIO):
+    """Has room for so many bytes."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        taken = super().write(data[: min(self.room, 5)])
+        self.room -= taken
+        if not taken:
+            raise OSError(28, "No space left on device")
+        return taken
+
+
+@pytest.mark.parametrize(
+    ("room", "half"),
+    [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)],
+)
+def test_what_the_stream_took_of_a_record_that_is_not_whole_is_told(room: int, half: int) -> None:
+    told: list[int] = []
+    stream = Full(room)
+    blocks = Blocks(stream, take_back=told.append)
+    for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record is none
+        blocks.write(record)
+    assert not blocks.has_failed
+    with pytest.raises(OSError, match="No space"):
+        blocks.flush()
+    assert told == [half]
+    assert blocks.has_failed

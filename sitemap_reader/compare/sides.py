@@ -1,0 +1,157 @@
+"""One side of a comparison: a path, a Dump, a stream or records in, rows out that SQL can sort and compare.
+
+What a row says is a place, a key, how new it is, a digest of what the site states, and the line itself. On the way it
+notes what the side holds. Never has more than one line in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+
+import attrs
+import orjson
+
+from ..dumps import Dump, numbered_forms, open_file
+from ..errors import UsageError
+from ..jsonl import json_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import ExitStack
+
+    from ..dumps import Form
+    from ..records import SitemapRef, UrlRecord
+
+    Source = str | os.PathLike[str] | Dump | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]
+
+On = Literal["any", "lastmod"]
+
+# What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
+ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
+_NESTED = ("images", "videos", "news", "alternates", "mobile", "extras")
+STATED = (*ALWAYS, *_NESTED)
+COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
+
+
+@attrs.define
+class Side:
+    """One of the dumps: its lines with their numbers, and, once they are read, what there was among them."""
+
+    name: str
+    numbered: Iterator[tuple[int, Form]]
+    before: int = 0  # places are numbers of lines; those of NEW come behind all of OLD's
+    last: int = 0
+    urls: int = 0
+    keys: set[str] = attrs.field(factory=set)
+    others: dict[str, int] = attrs.field(factory=dict)
+    incomplete: int = 0
+
+    def rows(self, compared: tuple[str, ...]) -> Iterator[tuple[int, bytes, str, bytes, bytes]]:
+        """Place, key, newest, stated, line of each URL."""
+        keys, digest = self.keys, digester(compared)
+        for number, form in self.numbered:
+            self.last = number
+            if "type" in form:
+                self._pass_over(number, form)
+                continue
+            self.urls += 1
+            if not keys.issuperset(form):
+                keys.update(form)
+            try:
+                line = orjson.dumps(form)
+            except TypeError as exc:  # a record of somebody's own, with what JSON cannot hold
+                raise UsageError(f"{self.name}:{number}: {exc}") from exc
+            lastmod = form.get("lastmod")
+            # Without the Z: 00.25 is behind 00, and "00.25Z" before "00Z".
+            newest = lastmod[:-1] if isinstance(lastmod, str) else ""
+            yield self.before + number, key_of(form, by_site=True), newest, digest(form), line
+
+    def place(self, place: int) -> str:
+        """`file:line`."""
+        return f"{self.name}:{place - self.before}"
+
+    def known(self) -> frozenset[str]:
+        """The keys that it can speak of: all, unless it has been written with some of them only."""
+        if not self.urls or self.keys.issuperset(ALWAYS):
+            return frozenset(STATED)
+        return frozenset(self.keys)
+
+    def check(self) -> None:
+        """UsageError where there is something, but no URL."""
+        if self.others and not self.urls:
+            kinds = ", ".join(f"{count:,} of type {kind}" for kind, count in self.others.items())
+            raise UsageError(f"{self.name} has no URL, only lines of other types ({kinds}): compare dumps of URLs")
+
+    def _pass_over(self, number: int, form: Form) -> None:
+        kind = form["type"]
+        if kind == "change":
+            raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: compare the dumps instead")
+        self.others[kind] = self.others.get(kind, 0) + 1
+        self.incomplete += kind == "outcome" and form.get("complete") is False
+
+
+def open_side(source: Source, name: str, files: ExitStack) -> Side:
+    """A side that is not read yet; `name` is for what has none of its own."""
+    if isinstance(source, Dump):
+        source = source.path
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        return Side(path, numbered_forms(files.enter_context(open_file(path)), path))
+    if hasattr(source, "read"):
+        return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
+    if not hasattr(source, "__iter__"):
+        raise UsageError(f"{name} is a {type(source).__name__}; give a path, a Dump, a binary stream, or UrlRecords")
+    forms = (item if isinstance(item, dict) else json_form(item) for item in source)
+    return Side(name, enumerate(forms, 1))
+
+
+def stream_side(stream: BinaryIO, name: str) -> Side:
+    """The same of a stream that stays open."""
+    return Side(name, numbered_forms(stream, name))
+
+
+def key_of(form: Form, *, by_site: bool) -> bytes:
+    site = form.get("site") or "" if by_site else ""
+    return blake2b(f"{site}\n{form['loc']}".encode(), digest_size=16).digest()
+
+
+def digester(names: tuple[str, ...]) -> Callable[[Form], bytes]:
+    """The same bytes for the same statements: they are what is sorted, and compared."""
+    always = [name for name in names if name in ALWAYS]
+    sometimes = [name for name in names if name in _NESTED]
+    seldom = frozenset(sometimes)
+
+    def digest(form: Form) -> bytes:
+        values = [value_of(form, name) for name in always]
+        if not seldom.isdisjoint(form):
+            values += [[name, value] for name in sometimes if (value := value_of(form, name)) is not None]
+        return blake2b(orjson.dumps(values), digest_size=16).digest()
+
+    return digest
+
+
+def value_of(form: Form, name: str) -> Any:
+    """What is stated under a name, None for nothing."""
+    value = form.get(name)
+    if type(value) is str or value is None:
+        return value
+    if name in _NESTED and not value:
+        return None  # false and empty are what absence is
+    return _canonical(value)
+
+
+def _canonical(value: Any) -> Any:
+    """Without what says nothing, in one order of keys: other tools leave nulls out, or put them in."""
+    if isinstance(value, list):
+        return [_canonical(each) for each in value] or None
+    if isinstance(value, dict):
+        stated = ((key, _canonical(value[key])) for key in sorted(value))
+        return {key: each for key, each in stated if each is not None}
+    return _number(value) if type(value) is float else value
+
+
+def _number(value: float) -> float:
+    """1.0 as 1, which other tools make of it."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value

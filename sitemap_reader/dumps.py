@@ -1,0 +1,310 @@
+"""Dumps that were written before: a file of JSON lines, plain or gzipped, or a Parquet file -> its lines, as dicts.
+
+In: a binary stream, or a path. Out: forms, which are what json_form() gives, in the order of the file. Reads as it is
+asked to, and keeps no line. What is no dump is a UsageError that names file and line, and says what to try.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import zlib
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import attrs
+import orjson
+
+from .errors import UsageError
+from .jsonl import from_json, stamp
+from .records import UrlRecord
+from .shapes import line_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import WriteableBuffer
+
+    from .jsonl import Line
+
+Form = dict[str, Any]
+
+# An entry of a sitemap is at most 4 MiB, and escaping makes it longer: what goes beyond this is no dump.
+MAX_LINE_BYTES = 64 * 1024 * 1024
+BATCH_ROWS = 1024
+SHOWN_CHARS = 60
+STDIN = "stdin"
+
+_GZIP, _PARQUET, _BOM = b"\x1f\x8b", b"PAR1", b"\xef\xbb\xbf"
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+@attrs.frozen
+class Dump:
+    """A dump on disk: iterating over it gives its UrlRecords, each time from the beginning, and one at a time.
+
+    Lines of other types are passed over; items() has them too. UsageError where a line is none, with `file:line`.
+    """
+
+    path: Path
+
+    def __iter__(self) -> Iterator[UrlRecord]:
+        for number, form in self._numbered():
+            if "type" not in form:
+                yield self._record(number, form)  # type: ignore[misc] # a line without "type" is one
+
+    def items(self) -> Iterator[Line]:
+        """Every line as what it is: UrlRecord, SitemapRef, Problem, Outcome, Candidate, Change."""
+        for number, form in self._numbered():
+            yield self._record(number, form)
+
+    def forms(self) -> Iterator[Form]:
+        """Every line as a dict, as it stands there, with what belongs to no record, such as `site`."""
+        for _, form in self._numbered():
+            yield form
+
+    def _numbered(self) -> Iterator[tuple[int, Form]]:
+        with open_file(self.path) as stream:
+            yield from numbered_forms(stream, str(self.path))
+
+    def _record(self, number: int, form: Form) -> Line:
+        try:
+            return from_json(form)
+        except UsageError as exc:
+            raise UsageError(f"{self.path}:{number}: {exc}") from None
+
+
+def load(path: str | os.PathLike[str]) -> Dump:
+    """A dump that was written before: JSON lines, also gzipped, or Parquet (which needs pyarrow).
+
+    UsageError at once where there is no such file; what is wrong inside is told when it is read.
+    """
+    place = Path(path)
+    if not place.is_fifo():  # whoever writes to it would see its only reader leave
+        open_file(path).close()
+    return Dump(place)
+
+
+@contextmanager
+def open_dump(path: str | os.PathLike[str]) -> Iterator[Iterator[Form]]:
+    """The forms of a file; it is closed when the block ends."""
+    with open_file(path) as stream:
+        yield read_forms(stream, os.fspath(path))
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """The file, for read_forms(); UsageError where there is none, or it cannot be read."""
+    name = os.fspath(path)
+    kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
+    if kind:
+        hint = f"`sitemap-reader dump {name} > urls.jsonl` makes one"
+        raise UsageError(f"{name} is {kind}, and a dump is a file: {hint}")
+    try:
+        return open(name, "rb")
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {name}; `sitemap-reader dump HOST > urls.jsonl` makes a dump") from None
+    except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
+        raise UsageError(f"cannot read {name}: {getattr(exc, 'strerror', None) or exc}") from exc
+
+
+def read_forms(stream: BinaryIO, name: str) -> Iterator[Form]:
+    """The lines of a dump, in order, those with "type" included; `name` is what errors call it.
+
+    A line without "type" has a "loc" that is text; more is not checked. The stream stays open, and need not be one
+    that can seek, unless it holds Parquet.
+    """
+    for _, form in numbered_forms(stream, name):
+        yield form
+
+
+def numbered_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
+    """The same with the number of each line, or row, from 1."""
+    source = io.BufferedReader(_Ahead(stream, name), 1 << 16)
+    head = source.peek(len(_PARQUET))
+    if head.startswith(_PARQUET):
+        yield from _parquet_forms(stream, name)
+    elif head.startswith(_GZIP):
+        yield from _json_forms(gzip.GzipFile(fileobj=source, mode="rb"), name)
+    else:
+        yield from _json_forms(source, name)
+
+
+# --- JSON lines ------------------------------------------------------------------------------------------------
+
+
+class _Ahead(io.RawIOBase):
+    """A stream, whatever its kind, whose first read gives enough to tell by what it holds."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._has_begun = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        try:
+            data = self._read(len(view))
+        except OSError as exc:
+            raise UsageError(f"cannot read {self._name}: {exc.strerror or exc}") from exc
+        view[: len(data)] = data
+        return len(data)
+
+    def _read(self, size: int) -> bytes:
+        if self._has_begun:
+            return getattr(self._stream, "read1", self._stream.read)(size) or b""
+        self._has_begun = True
+        data = self._stream.read(len(_PARQUET))
+        if isinstance(data, str):
+            raise UsageError(f'{self._name} gives text, and a dump is read as bytes: open it with "rb"')
+        while len(data) < len(_PARQUET) and (more := self._stream.read(len(_PARQUET) - len(data))):
+            data += more
+        return data
+
+
+def _json_forms(stream: BinaryIO | io.BufferedReader | gzip.GzipFile, name: str) -> Iterator[tuple[int, Form]]:
+    before = 0  # the last line that was given
+    for number, line in _lines(stream, name):
+        form = _parsed(line)
+        if form is _BLANK:
+            continue
+        if type(form) is not dict:
+            raise _no_line(name, number, line, is_first=not before)
+        yield number, _checked(form, name, number)
+        before = number
+
+
+_BLANK = object()
+
+
+def _parsed(line: bytes) -> Any:
+    """The value of a line, None where it has none."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        bare = line.removeprefix(_BOM).strip()
+    if not bare:
+        return _BLANK
+    try:
+        return orjson.loads(bare)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _lines(stream: BinaryIO | io.BufferedReader | gzip.GzipFile, name: str) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(MAX_LINE_BYTES + 1)
+        except EOFError:
+            raise UsageError(f"{name}:{number}: here the gzip file is cut; the lines before were read") from None
+        except (gzip.BadGzipFile, zlib.error) as exc:
+            raise UsageError(f"{name}:{number}: the gzip file is damaged ({exc}); the lines before were read") from exc
+        if not line:
+            return
+        if len(line) > MAX_LINE_BYTES:
+            told = f"more than {MAX_LINE_BYTES:,} bytes without a line end"
+            raise UsageError(f"{name}:{number}: {told}: {_shown(line)}; {_hint(line, name)}")
+        yield number, line
+
+
+def _checked(form: Form, name: str, number: int) -> Form:
+    kind = form.get("type")
+    if kind is None:
+        if type(form.get("loc")) is not str:
+            shown = _shown(orjson.dumps(form))
+            raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has no "loc": {shown}')
+        form.pop("type", None)  # null says what absence says
+    elif type(kind) is not str:
+        raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(form))}')
+    return form
+
+
+def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageError:
+    bare = line.removeprefix(_BOM).strip()
+    place, shown = f"{name}:{number}", _shown(bare)
+    if bare.startswith(b"{") and not line.endswith(b"\n"):
+        return UsageError(
+            f"{place}: the last line is cut, as where a dump is stopped: {shown}; the lines before were read"
+        )
+    return UsageError(f"{place}: no JSON object: {shown}; {_hint(bare, name) if is_first else _RULE}")
+
+
+_RULE = "a dump has one on each line, as `sitemap-reader dump` writes it"
+# How what is no dump begins -> what to try. {} is the file, as an argument.
+_BEGINNINGS = (
+    ((b"\xff\xfe", b"\xfe\xff"), "that is UTF-16, as some shells write what is redirected: write with -o FILE"),
+    ((b"<",), "that is XML: `sitemap-reader parse {}` reads a document"),
+    ((b"http://", b"https://"), "that is a list of URLs: `sitemap-reader parse {}` writes it as JSONL"),
+    ((b"[",), "that is a JSON array: `jq -c '.[]' {}` writes a line for each"),
+    ((b"{",), "if it is JSON over several lines, `jq -c . {}` writes each object on one"),
+    ((b"loc,", b"loc\t", b'"loc",', b"url,", b"site,loc", b"site\tloc"), "that is a table: dump to JSONL or Parquet"),
+    ((b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", _GZIP, _PARQUET), "it is packed: unpack it first"),
+    ((b"SQLite format 3",), "that is an SQLite database, and no dump"),
+)
+
+
+def _hint(line: bytes, name: str) -> str:
+    line = line[:SHOWN_CHARS].lower()
+    hints = (hint for beginnings, hint in _BEGINNINGS if line.startswith(tuple(map(bytes.lower, beginnings))))
+    return next(hints, _RULE).replace("{}", "-" if name == STDIN else name)
+
+
+def _shown(line: bytes) -> str:
+    text = line[: 4 * SHOWN_CHARS].decode("utf-8", "replace")
+    return repr(text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…")
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------
+
+# What a line leaves out where a column has nothing: null, false or empty.
+_SOMETIMES = ("type", *(field.name for field in line_shape(UrlRecord).fields if field.may_be_absent))
+
+
+def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise UsageError(f"{name} is Parquet, which needs pyarrow: pip install 'sitemap-reader[parquet]'") from None
+    if not stream.seekable():
+        raise UsageError(f"{name} is Parquet, which is read from its end: give it as a file, not through a pipe")
+    number = 0
+    try:
+        file = ParquetFile(stream)
+        if "loc" not in file.schema_arrow.names:
+            raise UsageError(f"{name} has no column loc, so it is no dump; it has {', '.join(file.schema_arrow.names)}")
+        for batch in file.iter_batches(BATCH_ROWS):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, _checked(_form(row), name, number)
+    except (ArrowException, OSError) as exc:
+        hint = "it has no end where its writing was stopped" if not number else f"the {number:,} rows before were read"
+        raise UsageError(f"{name}: damaged Parquet: {exc}; {hint}") from exc
+
+
+def _form(row: Form) -> Form:
+    """A row as its line has it."""
+    form = {key: _plain(value) for key, value in row.items()}
+    for key in _SOMETIMES:
+        if not form.get(key, True):
+            del form[key]
+    return form
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, datetime):
+        # DuckDB's TIMESTAMP has no zone: it is in UTC.
+        return stamp(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+    return value

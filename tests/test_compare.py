@@ -1,0 +1,582 @@
+"""What differs between two dumps: the same as a dict of each would say, whatever the dumps are, in flat memory."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import io
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+import pytest
+from corpus_cases import CORPUS
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sitemap_reader as sr
+from sitemap_reader.compare import COMPARED, STATED, Counts, diff
+from sitemap_reader.compare import changes as comparison
+from sitemap_reader.dumps import load
+from sitemap_reader.records import Change
+from sitemap_reader.shapes import line_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sitemap_reader.compare import On
+
+SHOP = CORPUS / "sites" / "shop.jsonl"
+DAY = datetime(2024, 5, 1, tzinfo=UTC)
+unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
+
+
+def url(loc: str, **fields: Any) -> sr.UrlRecord:
+    return sr.UrlRecord(f"https://example.com/{loc}", **fields)
+
+
+def told(old: Any, new: Any, on: On = "any") -> list[str]:
+    """`new a`, `updated b: lastmod`, `removed c`."""
+    found = []
+    with diff(old, new, on=on) as changes:
+        for change in changes:
+            fields = f": {' '.join(change.changed)}" if change.changed else ""
+            found.append(f"{change.change} {change.record.loc.rpartition('/')[2]}{fields}")
+        assert len(changes) == len(found)
+    return found
+
+
+# --- as a dict would say it ---
+
+LISTINGS = st.builds(
+    sr.UrlRecord,
+    loc=st.sampled_from(["https://example.com/a", "https://example.com/b", "https://example.com/c"]),
+    lastmod=st.none()
+    | st.sampled_from([DAY, DAY.replace(microsecond=250_000), DAY.replace(microsecond=300_000), DAY.replace(day=2)]),
+    lastmod_precision=st.sampled_from(["day", "second"]),
+    changefreq=st.none() | st.just("daily"),
+    priority=st.none() | st.sampled_from([0.0, 0.5, 1.0]),
+    images=st.sampled_from([(), (sr.Image("i"),), (sr.Image("i", "t"),), (sr.Image("i"), sr.Image("j"))]),
+    videos=st.sampled_from([(), (sr.Video(),), (sr.Video(live=False),), (sr.Video(rating=1.0),)]),
+    news=st.none() | st.sampled_from([sr.News(), sr.News(title="t")]),
+    mobile=st.booleans(),
+    sitemap=st.sampled_from(["s", "t"]),
+    line=st.none() | st.integers(1, 9),
+)
+FORMS = st.builds(
+    lambda record, site: sr.json_form(record, site=site), LISTINGS, st.sampled_from(["example.com", "example.org"])
+)
+SIDES = st.lists(FORMS, max_size=8)
+
+
+def winners(forms: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The listing that counts of each URL."""
+    best: dict[tuple[str, str], tuple[int, Any]] = {}
+    for place, form in enumerate(forms):
+        key, moment = (form["site"], form["loc"]), record_of(form).lastmod
+        before = best.get(key)
+        oldest = before and record_of(forms[before[0]]).lastmod
+        if before is None or (moment is not None and (oldest is None or moment > oldest)):
+            best[key] = (place, form)
+    return {key: form for key, (_, form) in sorted(best.items(), key=lambda item: item[1][0])}
+
+
+def record_of(form: dict[str, Any]) -> sr.UrlRecord:
+    record = sr.from_json(form)
+    assert isinstance(record, sr.UrlRecord)
+    return record
+
+
+def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: On) -> Iterator[tuple[str, Change]]:
+    """Site and change, in the documented order, by dicts."""
+    before, after = winners(old), winners(new)
+    for key, form in after.items():
+        now = record_of(form)
+        if key not in before:
+            yield key[0], Change("new", now)
+            continue
+        was = record_of(before[key])
+        changed = tuple(name for name in COMPARED[on] if getattr(was, name) != getattr(now, name))
+        if changed:
+            yield key[0], Change("updated", now, changed, was.lastmod, was.lastmod_precision)
+    for key, form in before.items():
+        if key not in after:
+            was = record_of(form)
+            kept = {name: getattr(was, name) for name in ("loc", *COMPARED["any"][:4], "sitemap")}
+            yield key[0], Change("removed", sr.UrlRecord(**kept))
+
+
+@given(SIDES, SIDES, st.sampled_from(["any", "lastmod"]))
+def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any], on: On) -> None:
+    expected = list(naive(old, new, on))
+    with diff(old, new, on=on) as changes:
+        assert list(changes) == [change for _, change in expected]
+        assert list(changes.forms()) == [sr.json_form(change, site=site) for site, change in expected]
+        kinds = [change.change for _, change in expected]
+        both = len(winners(old).keys() & winners(new).keys())
+        numbers = Counts(
+            kinds.count("new"), kinds.count("updated"), kinds.count("removed"), both - kinds.count("updated")
+        )
+        assert changes.counts == numbers
+        assert len(changes) == len(kinds)
+
+
+@given(SIDES, st.randoms())
+def test_how_the_json_is_written_makes_no_difference(forms: list[dict[str, Any]], random: Any) -> None:
+    """Other tools sort keys, leave out what is null, or write 1.0 as 1."""
+
+    def rewritten(value: Any) -> Any:
+        if isinstance(value, list):
+            return [rewritten(each) for each in value]
+        if isinstance(value, dict):
+            items = [(key, rewritten(each)) for key, each in value.items() if each is not None or random.random() < 0.5]
+            random.shuffle(items)
+            return dict(items)
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    others = [{**rewritten(form), "lastmod_precision": form["lastmod_precision"]} for form in forms]
+    assert told(forms, others) == told(others, forms) == []
+
+
+def test_every_field_but_places_and_problems_is_stated() -> None:
+    fields = [field.name for field in attrs.fields(sr.UrlRecord)]
+    assert set(fields) - set(STATED) == {"loc", "sitemap", "line", "problems"}
+    keys = [field.name for field in line_shape(sr.UrlRecord).fields]
+    assert list(STATED) == [key for key in keys if key in STATED]  # the documented order
+
+
+# --- the rules, one by one ---
+
+RULES: dict[str, tuple[list[sr.UrlRecord], list[sr.UrlRecord], list[str]]] = {
+    "nothing changed": ([url("a"), url("b")], [url("b"), url("a")], []),
+    "new in NEW's order, removed in OLD's and last": (
+        [url("z"), url("b"), url("a")],
+        [url("y"), url("b", priority=0.1), url("x")],
+        ["new y", "updated b: priority", "new x", "removed z", "removed a"],
+    ),
+    "moved to another sitemap": (
+        [url("a", sitemap="s", line=3, problems=(sr.Problem("D01", "warning", "no date"),))],
+        [url("a", sitemap="t", line=4)],
+        [],
+    ),
+    "a date that is new": ([url("a")], [url("a", lastmod=DAY, lastmod_precision="day")],
+                           ["updated a: lastmod lastmod_precision"]),
+    "a date that is gone": ([url("a", lastmod=DAY, lastmod_precision="day")], [url("a")],
+                            ["updated a: lastmod lastmod_precision"]),
+    "the same date, stated otherwise": (
+        [url("a", lastmod=DAY, lastmod_precision="day")],
+        [url("a", lastmod=DAY, lastmod_precision="second")],
+        ["updated a: lastmod_precision"],
+    ),
+    "an older date": ([url("a", lastmod=DAY.replace(day=2))], [url("a", lastmod=DAY)], ["updated a: lastmod"]),
+    "a priority of 0 is one": ([url("a", priority=0.0)], [url("a")], ["updated a: priority"]),
+    "another image": ([url("a", images=(sr.Image("i"),))], [url("a", images=(sr.Image("j"),))], ["updated a: images"]),
+    "images in another order": (
+        [url("a", images=(sr.Image("i"), sr.Image("j")))],
+        [url("a", images=(sr.Image("j"), sr.Image("i")))],
+        ["updated a: images"],
+    ),
+    "fields are named in the order of the record": (
+        [url("a", mobile=True, changefreq="daily")],
+        [url("a", news=sr.News(), priority=0.1, alternates=(sr.Alternate("de", "a"),))],
+        ["updated a: changefreq priority news alternates mobile"],
+    ),
+    "of two listings the newer counts": (
+        [url("a", lastmod=DAY, priority=0.1), url("a", priority=0.3), url("a", lastmod=DAY.replace(day=2))],
+        [url("a", lastmod=DAY.replace(day=2)), url("a", lastmod=DAY, priority=0.2)],
+        [],
+    ),
+    "of two as new the first counts": (
+        [url("a", lastmod=DAY, priority=0.1), url("a", lastmod=DAY, priority=0.2)],
+        [url("a", lastmod=DAY, priority=0.1)],
+        [],
+    ),
+    "half a second is newer": (
+        [url("a", lastmod=DAY, priority=0.1), url("a", lastmod=DAY.replace(microsecond=500_000), priority=0.2)],
+        [url("a", lastmod=DAY.replace(microsecond=500_000), priority=0.2)],
+        [],
+    ),
+    "a URL that is listed once less": ([url("a"), url("a")], [url("a")], []),
+    "a slash is another URL": ([url("a")], [url("a/")], ["new ", "removed a"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules(name: str) -> None:
+    old, new, expected = RULES[name]
+    assert told(old, new) == expected
+
+
+def test_on_lastmod_sees_dates_alone() -> None:
+    old = [url("a", lastmod=DAY, lastmod_precision="day"), url("b", priority=0.1), url("c"), url("d")]
+    new = [url("a", lastmod=DAY, lastmod_precision="second", priority=0.1), url("b", mobile=True), url("c"), url("e")]
+    assert told(old, new, "lastmod") == ["updated a: lastmod_precision", "new e", "removed d"]
+
+
+def test_an_updated_url_has_what_was_said_before() -> None:
+    old = url("a", lastmod=DAY, lastmod_precision="day", priority=0.1, sitemap="s", line=3)
+    new = url("a", priority=0.2, sitemap="t", line=4, images=(sr.Image("i"),))
+    (change,) = diff([old], [new])
+    assert change == Change("updated", new, ("lastmod", "lastmod_precision", "priority", "images"), DAY, "day")
+    (form,) = diff([old], [new]).forms()
+    assert form == sr.json_form(change)
+    assert list(form) == list(sr.json_form(change))
+
+
+# --- sites ---
+
+
+def listed(site: str | None, *locs: str) -> list[dict[str, Any]]:
+    return [sr.json_form(url(loc), site=site) for loc in locs]
+
+
+def test_each_site_has_its_own_urls_where_both_name_them() -> None:
+    old = listed("one.example", "a", "b") + listed("two.example", "b")
+    new = listed("one.example", "a") + listed("two.example", "a", "b")
+    with diff(old, new) as changes:
+        assert [(form["change"], form["loc"][-1], form["site"]) for form in changes.forms()] == [
+            ("new", "a", "two.example"),
+            ("removed", "b", "one.example"),
+        ]
+        assert changes.names_sites
+
+
+def test_each_site_has_its_own_urls_where_the_other_side_is_empty() -> None:
+    named = listed("one.example", "b") + listed("two.example", "b")
+    assert told([], named) == ["new b", "new b"]
+    assert told(named, []) == ["removed b", "removed b"]
+
+
+def test_sites_that_one_alone_names_do_not_count() -> None:
+    named, bare = listed("one.example", "a", "b") + listed("two.example", "b"), listed(None, "a", "c")
+    assert told(bare, named) == ["new b", "removed c"]
+    with diff(named, bare) as changes:
+        assert [(form["change"], form["loc"][-1], form.get("site")) for form in changes.forms()] == [
+            ("new", "c", None),
+            ("removed", "b", "one.example"),
+        ]
+
+
+# --- dumps of some fields ---
+
+
+def only(records: list[sr.UrlRecord], *names: str) -> list[dict[str, Any]]:
+    forms = [sr.json_form(record) for record in records]
+    return [{name: form[name] for name in ("loc", *names) if name in form} for form in forms]
+
+
+WAS = [url("a", lastmod=DAY, priority=0.1, images=(sr.Image("i"),)), url("b", priority=0.1), url("c", mobile=True)]
+NOW = [url("a", lastmod=DAY, priority=0.2), url("b", lastmod=DAY, priority=0.1), url("c"), url("d")]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected", "note"),
+    [
+        ((), ["new d"], "old has no lastmod, lastmod_precision, changefreq, priority: compared is loc"),
+        (
+            ("lastmod", "lastmod_precision"),
+            ["updated b: lastmod", "new d"],
+            "old has no changefreq, priority: compared is loc, lastmod, lastmod_precision",
+        ),
+        (
+            ("priority", "images"),
+            ["updated a: priority images", "new d"],
+            "old has no lastmod, lastmod_precision, changefreq: compared is loc, priority, images",
+        ),
+    ],
+)
+def test_what_one_of_them_never_has_is_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
+    old = only(WAS, *names)
+    assert told(old, NOW) == expected
+    assert diff(old, NOW).notes == (note,)
+    assert diff(NOW, old).notes == (note.replace("old", "new"),)
+
+
+def test_a_key_that_some_lines_lack_is_compared() -> None:
+    """Tools that leave nulls out."""
+    old = [{key: value for key, value in form.items() if value is not None} for form in map(sr.json_form, WAS)]
+    old[0] |= {"lastmod_precision": None, "changefreq": None}
+    assert told(old, NOW) == ["updated a: priority images", "updated b: lastmod", "updated c: mobile", "new d"]
+    assert diff(old, NOW).notes == ()
+
+
+def test_dates_cannot_be_compared_where_there_are_none() -> None:
+    with pytest.raises(sr.UsageError, match=r"^old has no lastmod at all, so nothing can be compared by it$"):
+        diff(only(WAS, "priority"), NOW, on="lastmod")
+    assert told(only(WAS, "lastmod"), NOW, "lastmod") == ["updated b: lastmod", "new d"]
+
+
+# --- what can be compared ---
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """The shop, and the shop a day later."""
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    forms = [orjson.loads(line) for line in SHOP.read_bytes().splitlines()]
+    old.write_bytes(SHOP.read_bytes())
+    forms[3]["lastmod"] = "2030-01-01T00:00:00Z"
+    later = [*forms[:10], *forms[11:], {**forms[0], "loc": "https://shop.example/new"}]
+    new.write_bytes(b"".join(orjson.dumps(form) + b"\n" for form in later))
+    return old, new
+
+
+def test_paths_dumps_streams_and_records_are_compared_alike(pair: tuple[Path, Path]) -> None:
+    old, new = pair
+    expected = told(old, new)
+    assert [each.partition(" ")[0] for each in expected] == ["updated", "new", "removed"]
+    assert told(str(old), str(new)) == expected
+    assert told(load(old), load(new)) == expected
+    assert told(list(load(old)), iter(load(new))) == expected
+    assert told(load(old).forms(), load(new).items()) == expected
+    with old.open("rb") as stream:
+        assert told(stream, io.BytesIO(new.read_bytes())) == expected
+    assert told(old, old) == told(load(old), old) == []
+
+
+def test_a_dump_is_compared_with_the_site_itself(pair: tuple[Path, Path]) -> None:
+    old, _ = pair
+    with sr.urls(CORPUS / "sites" / "shop") as urls:
+        changes = diff(old, urls)
+    assert changes.counts == Counts(unchanged=640)
+
+
+def test_packed_dumps_and_parquet_are_compared(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    reader = pytest.importorskip("pyarrow.json")
+    old, new = pair
+    options = reader.ParseOptions(explicit_schema=eval(sr.schema("arrow"), {"pa": pa}))  # noqa: S307
+    pq.write_table(reader.read_json(old, parse_options=options), tmp_path / "old.parquet")
+    assert told(tmp_path / "old.parquet", new) == told(old, new)
+    assert told(tmp_path / "old.parquet", old) == []
+
+
+def test_other_lines_are_passed_over() -> None:
+    others = [sr.SitemapRef("https://example.com/a.xml"), sr.Outcome(), sr.Problem("D01", "warning", "no date")]
+    assert told([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "other lines alone": (
+        b'{"type":"problem"}\n{"type":"outcome"}\n{"type":"problem"}\n',
+        "has no URL, only lines of other types (2 of type problem, 1 of type outcome): compare dumps of URLs",
+    ),
+    "changes": (
+        b'{"loc":"a"}\n{"type":"change","change":"new","loc":"a"}\n',
+        ":2: that is a list of changes, and no dump: compare the dumps instead",
+    ),
+    "XML": (b"<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: "),
+    "a line that is cut": (b'{"loc":"a"}\n{"lo', ":2: the last line is cut"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("is_new", [False, True])
+def test_what_is_no_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> None:
+    bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
+    bad.write_bytes(BAD[name][0])
+    good.write_bytes(b'{"loc":"a"}\n')
+    with pytest.raises(sr.UsageError) as failure:
+        diff(*((good, bad) if is_new else (bad, good)))
+    assert str(failure.value).startswith(str(bad))
+    assert BAD[name][1] in str(failure.value)
+
+
+def test_a_missing_new_is_told_before_old_is_read(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_bytes(b"<urlset/>")
+    with pytest.raises(sr.UsageError, match=r"^there is no file .*new\.jsonl; "):
+        diff(tmp_path / "old.jsonl", tmp_path / "new.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told_so"),
+    [
+        (([], 5), "new is a int; give a path, a Dump, a binary stream, or UrlRecords"),
+        ((None, []), "old is a NoneType; give a path, a Dump, a binary stream, or UrlRecords"),
+        ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
+        (([{"loc": "a", "priority": {1}}], []), "old:1: Type is not JSON serializable: set"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_usage_error(arguments: Any, told_so: str) -> None:
+    with pytest.raises(sr.UsageError) as failure:
+        diff(*arguments)
+    assert str(failure.value) == told_so
+
+
+def test_an_unknown_on_is_told() -> None:
+    with pytest.raises(sr.UsageError, match=r"^on must be one of any, lastmod, not 'priority'$"):
+        diff([], [], on="priority")  # type: ignore[arg-type]
+
+
+def test_a_value_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_bytes(b'\n{"loc":"a","lastmod":"yesterday"}\n')
+    new.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
+    changes = iter(diff(old, new))
+    assert next(changes).record.loc == "b"
+    with pytest.raises(sr.UsageError) as failure:
+        next(changes)
+    assert str(failure.value) == f'{new}:3: line of type "change", priority: "high" is not a number'
+    with pytest.raises(sr.UsageError, match=r"old\.jsonl:2: .*lastmod: \"yesterday\" is not a date"):
+        list(diff(old, []))
+    assert [form["lastmod"] for form in diff(old, []).forms()] == ["yesterday"]  # as it stands there
+
+
+# --- notes ---
+
+
+def test_an_empty_side_is_noted(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    assert diff(empty, [url("a")]).notes == (f"{empty} is empty: every URL of the other counts as new",)
+    assert diff([url("a")], empty).notes == (f"{empty} is empty: every URL of the other counts as removed",)
+    assert diff([], []).counts == Counts()
+
+
+def test_documents_that_were_read_in_part_are_noted() -> None:
+    parts = [url("a"), sr.Outcome(complete=False), sr.Outcome(complete=False), sr.Outcome()]
+    assert diff([url("a")], parts).notes == ("new: 2 documents were read in part; what is missing counts as removed",)
+    assert diff(parts[:2], [url("a")]).notes == ("old: 1 document was read in part; what is missing counts as new",)
+    assert diff([url("a"), sr.Outcome()], [url("a")]).notes == ()
+
+
+# --- the object ---
+
+
+def test_changes_can_be_read_again_and_side_by_side() -> None:
+    changes = diff([url("a"), url("b")], [url("c"), url("d")])
+    first = list(changes)
+    assert [(one, other) for one, other in zip(changes, changes, strict=True)] == [(each, each) for each in first]
+    assert changes.summary == str(changes.counts) == "2 new, 0 updated, 2 removed; 0 unchanged"
+    assert repr(changes) == "Changes(counts=Counts(new=2, updated=0, removed=2, unchanged=0), notes=())"
+
+
+def test_it_is_false_where_nothing_differs() -> None:
+    assert not diff([url("a")], [url("a")])
+    assert diff([url("a")], [])
+
+
+def test_what_is_closed_says_so() -> None:
+    with diff([], [url("a")]) as changes:
+        pass
+    assert changes.counts.new == 1
+    with pytest.raises(sr.UsageError, match=r"^the comparison cannot be read: Cannot operate on a closed database"):
+        list(changes)
+
+
+def test_another_thread_may_read_them() -> None:
+    changes, found = diff([], [url("a")]), []
+    thread = threading.Thread(target=lambda: found.extend(changes))
+    thread.start()
+    thread.join()
+    assert found == [Change("new", url("a"))]
+
+
+LEFT = """
+import sys, warnings
+from sitemap_reader.compare import diff
+from sitemap_reader.records import UrlRecord
+def many():
+    for number in range(30_000):
+        yield UrlRecord(f"https://example.com/{number}" + "x" * 1000)
+changes = diff([], many())
+for change in changes:
+    break
+iterator = iter(changes)
+next(iterator)
+%s
+print("done")
+"""
+
+
+@pytest.mark.parametrize("end", ["del changes, iterator", "iterator.close(); changes.close()", "pass", "sys.exit()"])
+def test_what_is_left_half_way_leaves_nothing_behind(end: str, tmp_path: Path) -> None:
+    program = [sys.executable, "-X", "dev", "-W", "error", "-c", LEFT % end]
+    environment = {"TMPDIR": str(tmp_path), "SQLITE_TMPDIR": str(tmp_path), "PATH": ""}
+    result = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_its_file_goes_with_the_object() -> None:
+    fds = Path("/proc/self/fd")
+    if not fds.exists():
+        pytest.skip("there is no /proc")
+
+    def temporary() -> int:
+        gc.collect()
+        return sum("etilqs" in str(link.readlink()) for link in fds.iterdir() if link.is_symlink())
+
+    assert temporary() == 0
+    changes = diff([], (url(f"{number}{'x' * 1000}") for number in range(30_000)))
+    assert temporary() > 0
+    del changes
+    assert temporary() == 0
+    with pytest.raises(sr.UsageError):
+        diff((url(f"{number}{'x' * 1000}") if number < 29_000 else "no record" for number in range(30_000)), [])  # type: ignore[misc]
+    assert temporary() == 0
+
+
+def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_SCHEMA", f"{comparison._SCHEMA} PRAGMA max_page_count = 20;")
+    with pytest.raises(OSError, match="database or disk is full; TMPDIR can name another") as failure:
+        diff([], (url(f"{number}{'x' * 1000}") for number in range(1000)))
+    assert (failure.value.errno, failure.value.filename) == (errno.ENOSPC, "the temporary folder")
+
+
+@unix
+def test_a_temporary_file_that_cannot_grow_is_told() -> None:
+    program = """
+import resource, sys
+from sitemap_reader.compare import diff
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+try:
+    diff([], ({"loc": f"{number}" + "x" * 1000} for number in range(50_000)))
+except OSError as exc:
+    print(exc.filename, exc.strerror)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert result.stdout == "the temporary folder disk I/O error; TMPDIR can name another\n", result.stderr
+
+
+def test_an_exception_of_what_is_compared_comes_out_as_it_is() -> None:
+    class OwnError(Exception):
+        pass
+
+    def records() -> Iterator[sr.UrlRecord]:
+        yield url("a")
+        raise OwnError
+
+    with pytest.raises(OwnError):
+        diff(records(), [])
+    with pytest.raises(OwnError):
+        diff([], records())
+
+
+def peak_kilobytes(count: int) -> int:
+    program = f"""
+import resource
+from sitemap_reader.compare import diff
+def forms(skip):
+    for number in range({count}):
+        if number % 50 != skip:
+            yield {{"loc": f"https://www.shop.example/category/product-with-a-name-{{number}}", "lastmod": None,
+                    "lastmod_precision": None, "changefreq": None, "priority": number % 25 / 50 * (number % 49 == skip),
+                    "sitemap": "https://www.shop.example/sitemap.xml", "line": number}}
+changes = diff(forms(1), forms(2))
+assert sum(1 for _ in changes.forms()) == len(changes) > {count // 50}
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
+    return int(result.stdout) // (1024 if sys.platform == "darwin" else 1)
+
+
+@unix
+def test_memory_stays_flat() -> None:
+    few, many = peak_kilobytes(120_000), peak_kilobytes(360_000)
+    assert many - few < 10 * 1024

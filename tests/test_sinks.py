@@ -1,0 +1,314 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import orjson
+import polars as pl
+import pytest
+from corpus_cases import CORPUS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.blocks import Blocks
+from sitemap_reader.errors import UsageError
+from sitemap_reader.fields import all_fields, parse_fields
+from sitemap_reader.jsonl import json_form, json_line
+from sitemap_reader.records import Extra, Image, UrlRecord
+from sitemap_reader.sinks import FORMATS, format_of, make_sink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Form = dict[str, Any]
+COLUMNS = list(all_fields().names)
+
+
+def written(format: str, forms: Iterable[Form], fields: str | None = None, **wanted: bool) -> bytes:
+    stream = io.BytesIO()
+    sink = make_sink(format, Blocks(stream), fields=parse_fields(fields) if fields else None, **wanted)
+    for form in forms:
+        sink.write(form)
+    sink.close()
+    return stream.getvalue()
+
+
+def corpus_forms() -> list[Form]:
+    """The URLs of the expectations: a shop, and every extension."""
+    files = [CORPUS / "sites" / "shop.jsonl", *sorted((CORPUS / "extensions").glob("*.jsonl"))]
+    lines = [orjson.loads(line) for file in files for line in file.read_bytes().splitlines()]
+    return [line for line in lines if "type" not in line]
+
+
+CORPUS_FORMS = corpus_forms()
+
+
+def cell(value: Any) -> str:
+    """What a value looks like in a table."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def cells(form: Form, names: list[str]) -> list[str]:
+    return [cell(form.get(name)) for name in names]
+
+
+# --- formats ---
+
+
+@pytest.mark.parametrize(
+    ("path", "format"),
+    [
+        ("urls.jsonl", "jsonl"),
+        ("urls.ndjson", "jsonl"),
+        ("a.b/urls.CSV", "csv"),
+        ("urls.tsv", "tsv"),
+        ("urls.txt", "txt"),
+        ("urls.x.parquet", "parquet"),
+        ("urls.json", None),
+        ("urls.csv.gz", None),
+        ("csv", None),
+        (".csv", None),
+        ("a.csv/urls", None),
+        ("-", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_suffix_stands_for_a_format(path: str | None, format: str | None) -> None:
+    assert format_of(path) == format
+
+
+def test_every_format_has_a_sink_and_a_suffix() -> None:
+    for format in FORMATS:
+        assert format_of(f"urls.{format}") == format
+        assert written(format, CORPUS_FORMS[:1])
+
+
+def test_another_format_is_an_error_that_names_those_that_are() -> None:
+    with pytest.raises(UsageError, match="there is no format 'xlsx'; there are jsonl, csv, tsv, txt, parquet"):
+        make_sink("xlsx", Blocks(io.BytesIO()))
+
+
+# --- jsonl ---
+
+
+def test_jsonl_is_the_lines_of_the_records() -> None:
+    records = [
+        UrlRecord("https://example.com/a", priority=0.5, images=(Image("https://example.com/1.jpg", "Grüße"),)),
+        UrlRecord("https://example.com/b", extras=(Extra("urn:x", "y"),)),
+    ]
+    forms = [json_form(record, site="example.com") for record in records]
+    assert written("jsonl", forms) == b"".join(json_line(record, site="example.com") for record in records)
+    # Whatever the tables leave out.
+    assert written("jsonl", forms, extras=False, site=False) == written("jsonl", forms)
+
+
+def test_jsonl_with_fields_is_flat() -> None:
+    forms: list[Form] = [{"loc": "a", "images": [{"loc": "1"}, {"loc": "2"}]}, {"loc": "b", "priority": 1.0}]
+    assert written("jsonl", forms, "priority,images.loc,loc").decode().splitlines() == [
+        '{"priority":null,"images.loc":["1","2"],"loc":"a"}',
+        '{"priority":1.0,"images.loc":null,"loc":"b"}',
+    ]
+
+
+# --- txt ---
+
+
+def test_txt_is_the_locs() -> None:
+    assert written("txt", CORPUS_FORMS).decode().splitlines() == [form["loc"] for form in CORPUS_FORMS]
+    assert written("txt", []) == b""
+
+
+def test_txt_with_fields_is_refused_with_what_would_do() -> None:
+    with pytest.raises(UsageError, match=r"txt is the locs alone, without fields; --format tsv has fields"):
+        make_sink("txt", Blocks(io.BytesIO()), fields=parse_fields("loc"))
+
+
+@pytest.mark.parametrize("loc", ["https://example.com/a\nb", "a\r", None, 3])
+def test_txt_holds_no_loc_that_would_be_two_lines_or_none(loc: Any) -> None:
+    with pytest.raises(UsageError, match="is no line of text; --format jsonl takes any"):
+        written("txt", [{"loc": loc}])
+
+
+# --- csv and tsv: the lines ---
+
+
+def test_csv_has_a_header_null_is_empty_and_what_is_nested_is_compact_json() -> None:
+    form = {
+        "loc": "https://example.com/a,b",
+        "lastmod": None,
+        "priority": 1.0,
+        "line": 7,
+        "images": [{"loc": "https://example.com/1.jpg", "title": 'a "b", é', "caption": None}],
+        "mobile": True,
+    }
+    assert written("csv", [form], "loc,lastmod,priority,line,mobile,images,images.caption,news").decode() == (
+        "loc,lastmod,priority,line,mobile,images,images.caption,news\n"
+        '"https://example.com/a,b",,1.0,7,true,'
+        '"[{""loc"":""https://example.com/1.jpg"",""title"":""a \\""b\\"", é"",""caption"":null}]",[null],\n'
+    )
+
+
+def test_tsv_escapes_what_would_end_a_cell_and_quotes_nothing() -> None:
+    form = {"loc": 'say "a\tb"', "news": {"title": "one\ntwo\r\nthree\\n"}, "images": [{"title": 'a"b\n'}]}
+    assert written("tsv", [form], "loc,news.title,lastmod,images").decode() == (
+        "loc\tnews.title\tlastmod\timages\n"
+        'say "a\\tb"\tone\\ntwo\\r\\nthree\\\\n\t\t[{"title":"a\\\\"b\\\\n"}]\n'
+    )
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_an_empty_run_has_the_header(format: str) -> None:
+    separator = {"csv": ",", "tsv": "\t"}[format]
+    assert written(format, []).decode() == separator.join(COLUMNS) + "\n"
+    assert written(format, [], "loc,news.title").decode() == f"loc{separator}news.title\n"
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+@pytest.mark.parametrize("left_out", [[], ["extras"], ["site"], ["extras", "site"]])
+def test_extras_and_site_are_columns_where_they_are_asked_for(format: str, left_out: list[str]) -> None:
+    header = written(format, [], **dict.fromkeys(left_out, False)).decode().rstrip("\n")
+    names = re.split("[,\t]", header)
+    assert names == [name for name in COLUMNS if name not in left_out]
+
+
+def test_nothing_is_written_before_there_is_something() -> None:
+    stream = io.BytesIO()
+    sink = make_sink("csv", Blocks(stream))
+    sink.flush()
+    assert stream.getvalue() == b""
+
+
+def test_flush_passes_on_what_is_ready() -> None:
+    stream = io.BytesIO()
+    sink = make_sink("csv", Blocks(stream), fields=parse_fields("loc"))
+    sink.write({"loc": "a"})
+    sink.flush()
+    assert stream.getvalue() == b"loc\na\n"
+
+
+def test_a_form_that_cannot_be_written_leaves_no_part_of_it() -> None:
+    stream = io.BytesIO()
+    sink = make_sink("csv", Blocks(stream), fields=parse_fields("loc,news.title"))
+    with pytest.raises(UsageError, match=r"^a, news\.title: news is not built"):
+        sink.write({"loc": "a", "news": "x"})
+    sink.write({"loc": "b"})
+    sink.close()
+    assert stream.getvalue() == b"loc,news.title\nb,\n"
+
+
+# --- csv and tsv: what reads them ---
+
+HOSTILE = [
+    "plain", "a,b", 'say "yes"', "two\nlines", "dos\r\nline", "mac\rline", "tab\there", "back\\slash \\n \\t \\",
+    "=1+1", "=cmd|'/c calc'!A1", "+1", "-1", "@x", " lead", "trail ", "emoji 🎬 世界 Grüße", "\x01\x02\x1b[31m\x7f",
+    "\u2028\u2029\x85\x0b\x0c\x1c", '"', '""', "'", "\\", "\\\\", "null", "NULL", "NaN", "true", "1.50", "007", "#x",
+    "\ufeffbom", "//comment", "{}", "[]",
+]  # fmt: skip
+_UNESCAPED = {r"\t": "\t", r"\n": "\n", r"\r": "\r", "\\\\": "\\"}
+
+
+def unescaped(cell: str) -> str:
+    return re.sub(r"\\[tnr\\]", lambda found: _UNESCAPED[found[0]], cell)
+
+
+def hostile_form(number: int, text: str) -> Form:
+    return {"loc": f"https://example.com/{number}", "news": {"title": text}}
+
+
+def by_csv_module(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file, strict=True))
+
+
+def by_duckdb(path: Path, options: str) -> list[list[str]]:
+    reader = f"read_csv('{path}', all_varchar=true, {options})"
+    rows = duckdb.connect().execute(f"SELECT * FROM {reader}")  # noqa: S608 - a path of pytest's
+    names = [column[0] for column in rows.description]
+    return [names, *([each or "" for each in row] for row in rows.fetchall())]
+
+
+def by_polars(path: Path, **options: Any) -> list[list[str]]:
+    frame = pl.read_csv(path, infer_schema=False, **options)
+    return [frame.columns, *([each or "" for each in row] for row in frame.rows())]
+
+
+def by_lines(path: Path) -> list[list[str]]:
+    """What awk or cut see."""
+    *lines, rest = path.read_bytes().decode().split("\n")
+    assert rest == ""
+    return [line.split("\t") for line in lines]
+
+
+CSV_READERS = {
+    "csv": by_csv_module,
+    "duckdb": lambda path: by_duckdb(path, "header=true"),
+    "duckdb, told all": lambda path: by_duckdb(path, "header=true, delim=',', quote='\"', escape='\"'"),
+    "polars": by_polars,
+}
+TSV_READERS = {
+    "lines": by_lines,
+    "duckdb": lambda path: by_duckdb(path, "header=true, delim='\t', quote='', escape=''"),
+    "polars": lambda path: by_polars(path, separator="\t", quote_char=None),
+}
+
+
+@pytest.mark.parametrize("reader", CSV_READERS)
+def test_hostile_text_comes_back_from_csv_as_it_was(tmp_path: Path, reader: str) -> None:
+    file = tmp_path / "urls.csv"
+    forms = [hostile_form(number, text) for number, text in enumerate(HOSTILE)]
+    file.write_bytes(written("csv", forms, "news.title,loc"))
+    assert CSV_READERS[reader](file) == [
+        ["news.title", "loc"],
+        *([form["news"]["title"], form["loc"]] for form in forms),
+    ]
+
+
+@pytest.mark.parametrize("reader", TSV_READERS)
+def test_hostile_text_comes_back_from_tsv_as_it_was(tmp_path: Path, reader: str) -> None:
+    file = tmp_path / "urls.tsv"
+    forms = [hostile_form(number, text) for number, text in enumerate(HOSTILE)]
+    file.write_bytes(written("tsv", forms, "news.title,loc"))
+    header, *rows = TSV_READERS[reader](file)
+    assert header == ["news.title", "loc"]
+    assert [unescaped(row[0]) for row in rows] == HOSTILE
+    assert [row[1] for row in rows] == [form["loc"] for form in forms]
+
+
+@pytest.mark.parametrize("reader", CSV_READERS)
+def test_csv_says_what_the_jsonl_of_the_corpus_says(tmp_path: Path, reader: str) -> None:
+    file = tmp_path / "urls.csv"
+    file.write_bytes(written("csv", CORPUS_FORMS))
+    assert CSV_READERS[reader](file) == [COLUMNS, *(cells(form, COLUMNS) for form in CORPUS_FORMS)]
+
+
+@pytest.mark.parametrize("reader", TSV_READERS)
+def test_tsv_says_what_the_jsonl_of_the_corpus_says(tmp_path: Path, reader: str) -> None:
+    file = tmp_path / "urls.tsv"
+    file.write_bytes(written("tsv", CORPUS_FORMS))
+    rows = [[unescaped(cell) for cell in row] for row in TSV_READERS[reader](file)]
+    assert rows == [COLUMNS, *(cells(form, COLUMNS) for form in CORPUS_FORMS)]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+def test_any_text_comes_back(texts: list[str]) -> None:
+    forms: list[Form] = [{"loc": "x", "sitemap": text} for text in texts]
+    read = list(csv.reader(io.StringIO(written("csv", forms, "sitemap,loc").decode(), newline=""), strict=True))
+    assert [row[0] for row in read[1:]] == texts
+    lines = written("tsv", forms, "sitemap,loc").decode().split("\n")[1:-1]
+    assert [unescaped(line.split("\t")[0]) for line in lines] == texts
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
+def test_one_column_alone_is_read_as_well(texts: list[str]) -> None:
+    text = written("csv", [{"loc": "x", "sitemap": text} for text in texts], "sitemap").decode()
+    assert list(csv.reader(io.StringIO(text, newline=""), strict=True))[1:] == [[text] for text in texts]
+
+
