@@ -16,14 +16,15 @@ from .command import Command, CommandGroup
 if TYPE_CHECKING:
     from .exits import Exit
 
-_NAMES = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_EXIT_CODES = """Exit codes: 0 complete; 1 diff --exit-code found differences; 2 usage; 3 partial; 4 no URL; 5 no URL \
+because of errors; 6 output not writable; 130 interrupted."""
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(
     cls=CommandGroup,
-    context_settings=_NAMES,
-    epilog="Exit codes: 0 complete, 2 usage, 3 partial, 4 no URL, 5 no URL because of errors, 6 output not "
-    "writable, 130 interrupted.",
+    context_settings=_SETTINGS,
+    epilog=_EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="sitemap-reader")
 def main() -> None:
@@ -37,17 +38,26 @@ def main() -> None:
 @main.command(
     cls=Command,
     epilog="sitemap-reader dump example.com > urls.jsonl\n"
-    "sitemap-reader dump https://example.com/news.xml --since 7d | jq -r .loc",
+    "sitemap-reader dump https://example.com/news.xml --since 7d | jq -r .loc\n"
+    "sitemap-reader dump example.com --include /products/ --fields loc,lastmod,images.loc -o products.csv",
 )
 @options.targets
-@options.line_output
-@options.extras
+@options.output_file
+@options.record_format("by the suffix of -o, else jsonl")
+@options.unique
 @options.limit
+@options.extras
+@options.report
+@options.loudness
 @options.dates
+@options.pages
+@options.sitemaps
 @options.scope("protocol")
 @options.network
 def dump(**arguments: Any) -> Exit:
-    """Write every URL of the TARGETs as JSONL, as it is read.
+    """Write every URL of the TARGETs, as it is read.
+
+    As JSONL, or as CSV, TSV, plain text or Parquet.
 
     With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
     lines and # comments are skipped.
@@ -62,15 +72,17 @@ def dump(**arguments: Any) -> Exit:
     epilog="sitemap-reader parse sitemap.xml.gz --url https://example.com/sitemap.xml.gz\n"
     "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
 )
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|-", type=options.FILE)
 @options.option(
     "Document", "--url", metavar="URL", default_is="none", help="Where the document is from: relative URLs go by it."
 )
 @options.option(
     "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
 )
-@options.line_output
+@options.output_file
 @options.extras
+@options.report
+@options.loudness
 @options.scope("any")
 @options.option(
     "Filter",
@@ -119,13 +131,74 @@ def discover(**arguments: Any) -> Exit:
 @options.scope("protocol")
 @options.network
 def tree(**arguments: Any) -> Exit:
-    """Show which sitemap lists which, how many entries each has, and how new they are.
+    """Show which sitemap lists which, with counts and dates.
 
     "lastmod" is what the index states of a sitemap, "newest" the newest date inside it.
     """
     from .tree import run
 
     return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .",
+)
+@click.argument("target", metavar="TARGET|FILE", type=options.FILE)
+@options.table_output
+@options.dates
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@options.network
+def stats(**arguments: Any) -> Exit:
+    """Show a site on one screen: counts, dates, sections.
+
+    FILE is a dump, JSONL or Parquet; - is one on stdin.
+    """
+    from .stats import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
+    "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
+)
+@click.argument("old", metavar="OLD", type=options.FILE)
+@click.argument("new", metavar="NEW", type=options.FILE)
+@options.output_file
+@options.table_format("table on a terminal, else jsonl")
+@options.changed_on
+@options.exit_code
+@options.quiet
+def diff(**arguments: Any) -> Exit:
+    """Tell what is new, updated and removed between two dumps.
+
+    OLD and NEW are files that `dump` has written, JSONL or Parquet; one of them may be -, stdin. A URL that only moved
+    to another sitemap is no change.
+    """
+    from .diff import run
+
+    return run(**arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader convert urls.jsonl -o urls.parquet\n"
+    "sitemap-reader convert urls.jsonl --format csv --fields loc,lastmod,news.title > news.csv",
+)
+@click.argument("file", metavar="FILE|-", type=options.FILE)
+@options.output_file
+@options.record_format("by the suffix of -o")
+@options.unique
+@options.quiet
+def convert(**arguments: Any) -> Exit:
+    """Write a dump, JSONL or Parquet, in another format."""
+    from .convert import run
+
+    return run(**arguments)
 
 
 @main.command(
@@ -137,7 +210,9 @@ def tree(**arguments: Any) -> Exit:
 @click.argument("language", metavar="LANGUAGE", type=click.Choice(["json", "duckdb", "polars", "arrow"]))
 @options.output_file
 def schema(**arguments: Any) -> Exit:
-    """Print the types of the JSONL, so that late columns and nested values survive.
+    """Print the types of the JSONL, for DuckDB and others.
+
+    So late columns and nested values survive: readers that guess types from the first lines lose them.
 
     LANGUAGE is json, a JSON Schema of every kind of line; or, of the lines that are URLs, duckdb: what
     read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow: one of pa, for

@@ -16,7 +16,6 @@ import click
 
 from ..errors import UsageError
 from .exits import Exit
-from .messages import Console
 
 
 class GroupedOption(click.Option):
@@ -25,6 +24,12 @@ class GroupedOption(click.Option):
     def __init__(self, *args: Any, heading: str = "Output", **kwargs: Any) -> None:
         self.heading = heading
         super().__init__(*args, **kwargs)
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """The default alone, in words where it has some: what a number may be, its error says."""
+        words = self.show_default
+        default = words if isinstance(words, str) else super().get_help_extra(ctx).get("default")
+        return {"default": default} if default is not None else {}
 
 
 class Command(click.Command):
@@ -57,7 +62,7 @@ class Command(click.Command):
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         except UsageError as exc:
-            Console().error(str(exc))
+            _error(str(exc))
             return Exit.USAGE
         except OSError as exc:
             return _tell_unwritable(exc)
@@ -67,6 +72,10 @@ class CommandGroup(click.Group):
     """The group. Usage errors are one line, also those of its commands."""
 
     command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which they are defined: the main job first."""
+        return list(self.commands)
 
     def main(self, *args: Any, **options: Any) -> Any:
         options = {**options, "prog_name": "sitemap-reader", "standalone_mode": False}
@@ -81,14 +90,20 @@ class CommandGroup(click.Group):
         sys.exit(int(code or 0))
 
 
+def _error(text: str) -> None:
+    from .messages import Console  # only here: help has no use for all that it knows
+
+    Console().error(text)
+
+
 def _tell(exc: click.ClickException) -> int:
     context = getattr(exc, "ctx", None)
     path = context.command_path if context else "sitemap-reader"
     if not exc.format_message() or type(exc).__name__ == "NoArgsIsHelpError":  # a click of 8.2 or later
-        Console().error(f"which command? see {path} --help")
+        _error(f"which command? see {path} --help")
     else:
         message = " ".join(exc.format_message().split()).rstrip(".")
-        Console().error(f"{message}; see {path} --help")
+        _error(f"{message}; see {path} --help")
     return Exit.USAGE
 
 
@@ -96,7 +111,7 @@ def _tell_unwritable(exc: OSError) -> Exit:
     if isinstance(exc, BrokenPipeError):  # `| head` has what it wanted
         _silence_stdout()
         return Exit.COMPLETE
-    Console().error(_unwritable(exc))
+    _error(_unwritable(exc))
     _silence_stdout()
     return Exit.UNWRITABLE
 

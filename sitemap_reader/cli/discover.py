@@ -14,9 +14,9 @@ from ..reader import discover
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
-from .output import open_outputs
+from .output import is_terminal, open_outputs
 from .sites import each_target, read_targets
-from .table import write_rows
+from .table import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ def run(
     """One row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
+    format = format or ("table" if is_terminal(output) else "tsv")
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         discovery = _Discovery(console, reading)
         codes = each_target(names, console, discovery.site)
@@ -50,7 +51,10 @@ def run(
                 outputs.records.write(json_line(candidate, site=site if len(names) > 1 else None))
         else:
             header, rows = _rows(found, names_sites=len(names) > 1)
-            write_rows(outputs.records, header, rows, output=output, format=format, right=("status",))
+            for line in rows_as(format, header, rows, right=("status",), output=output):
+                outputs.records.write(line)
+    if set(codes) == {Exit.USAGE}:
+        return console.end(None, None, codes)
     holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
     summary = f"{count_of(holding, 'sitemap')} found"
     if holding < len(found):
@@ -74,7 +78,7 @@ class _Discovery:
         candidates = discover(target, on_item=hear, **self.reading)
         self.found += [(target, candidate) for candidate in candidates]
         if not candidates:
-            raise ledger.verdict(target) or NothingFound(f"no sitemap found for {target}")
+            raise ledger.verdict(target) or NothingFound(f"no sitemap found for {target}; give its URL, if you know it")
         good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
         if good == len(candidates):
             return Exit.COMPLETE

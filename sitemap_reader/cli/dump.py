@@ -1,4 +1,4 @@
-"""`dump`: every URL of sites as JSONL."""
+"""`dump`: every URL of sites, in a format."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..jsonl import json_line
+from ..fields import EXTRAS, SITE, parse_fields
+from ..jsonl import json_form, json_line
+from ..ledger import count_of
 from ..problems import Problem
 from ..reader import urls
 from ..records import Outcome
+from ..seen import Seen
+from ..sinks import format_of
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console, summary_line
-from .output import Outputs, open_outputs
+from .output import Outputs, is_terminal, open_outputs
 from .sites import each_target, judge, read_targets, utf8
 
 if TYPE_CHECKING:
@@ -30,6 +34,9 @@ def run(
     *,
     targets: Sequence[str],
     output: str | None,
+    format: str | None,
+    fields: str | None,
+    unique: bool,
     report: str | None,
     limit: int | None,
     quiet: bool,
@@ -39,9 +46,28 @@ def run(
     """Reads the targets one after the other; `reading` are keywords of sitemap_reader.urls()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
-    with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
-        dump = _Dump(console, outputs, interrupts, reading, limit, names_sites=len(names) > 1)
+    chosen = None if fields is None else parse_fields(fields)
+    asked = chosen.roots if chosen else frozenset()
+    names_sites = len(names) > 1 or SITE in asked
+    reading["extras"] = reading["extras"] or EXTRAS in asked
+    reading["unique"] = Seen() if unique else False
+    reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
+    with (
+        Interrupts() as interrupts,
+        open_outputs(
+            output,
+            report,
+            interrupts,
+            format=format or format_of(output) or "jsonl",
+            fields=chosen,
+            extras=reading["extras"],
+            site=names_sites,
+        ) as outputs,
+    ):
+        dump = _Dump(console, outputs, interrupts, reading, limit, names_sites)
         codes = each_target(names, console, dump.site)
+    if dump.undated and not quiet and (reading["since"] or reading["until"]):
+        console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
     if dump.total is None:  # not one target could be tried
         return console.end(None, None, codes)
     return console.end(summary_line(dump.total, limit), dump.total.partial_line(), codes)
@@ -57,6 +83,7 @@ class _Dump:
     reading: dict[str, Any]
     limit: int | None
     names_sites: bool
+    undated: int = 0
     total: Summary | None = None
 
     def site(self, target: str) -> Exit:
@@ -65,14 +92,15 @@ class _Dump:
         if left == 0:
             return Exit.COMPLETE
         site = utf8(target) if self.names_sites else None
-        write = self.outputs.records.write
+        write = self.outputs.sink.write
         hear = partial(self._hear, site)
         # Held: the summary counts what was written, no more and no less.
         with self.interrupts.held(), urls(target, on_item=hear, on_wait=self._wait, **self.reading) as stream:
             self.outputs.begin()
             try:
                 for record in islice(stream, left and min(left, sys.maxsize)):
-                    write(json_line(record, site=site))
+                    write(json_form(record, site=site))
+                    self.undated += record.lastmod is None
                     self.interrupts.check()
             finally:
                 summary = stream.summary

@@ -13,6 +13,7 @@ class Exit(IntEnum):
     """Exit codes; the same for every command."""
 
     COMPLETE = 0
+    THRESHOLD = 1
     USAGE = 2
     PARTIAL = 3
     NOTHING = 4
@@ -28,6 +29,7 @@ PRECEDENCE = (
     Exit.UNWRITABLE,
     Exit.UNREADABLE,
     Exit.NOTHING,
+    Exit.THRESHOLD,
     Exit.PARTIAL,
     Exit.COMPLETE,
 )

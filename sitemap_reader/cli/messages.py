@@ -6,6 +6,7 @@ control character, and a stderr that cannot be written stops nothing.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,26 +15,38 @@ import attrs
 from ..errors import UsageError
 from ..ledger import Problems, count_of
 from ..problems import CATALOGUE, Problem
+from ..progressbar import ProgressBar
 from ..records import Outcome
+from ..walk.selection import UNWANTED
 from .exits import Exit, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ..errors import ReadError
-    from ..ledger import Summary
+    from ..ledger import Progress, Summary
     from ..records import Item
 
-# What to try, by the code of the first error. The messages of F04 and F13 say so themselves.
-_HINTS = {
+# What to try, by the code of what ended it; where its own message ends with that, no other is given.
+_OWN_HINTS = re.compile(r".*; ((?:check |raise |--).*)", re.DOTALL)
+HINTS = {
     "F01": "check the URL; `discover HOST` looks for the sitemaps of a site",
     "F02": "--no-robots reads it all the same",
-    "F05": "give the URL of a sitemap; `discover HOST` looks for it",
-    "F07": "fetch it again: a part is missing",
-    "F11": "there is nothing in it to read",
-    "F14": "try again later; --no-robots reads it all the same",
-    "S09": "DTDs are refused because their entities can be harmful",
-    "S15": "give the URL of a sitemap, feed or list of URLs",
+    "F04": "see whether a browser reaches it, or try again later",
+    "F05": "give the sitemap itself; `discover HOST` looks for it",
+    "F07": "fetch it again, in case it was damaged on the way",
+    "F11": "check that it is the right one, or fetch it again",
+    "F13": "--allow-private permits private addresses",
+    "F14": "try again later; --no-robots goes on without it",
+    "S01": "fetch it again, in case it was damaged on the way",
+    "S09": "a DTD can do harm: save the document without its DOCTYPE, and `parse` that",
+    "S11": "check that it is a sitemap: its entries name no URL",
+    "S14": "--max-depth reads deeper",
+    "S15": "give a sitemap, a feed or a list of URLs",
+    "S16": "raise the limit that it names",
+    "U01": "say with `parse --url` where the document is from",
+    "U02": "check that it is a sitemap: those list http and https URLs",
+    "U15": "check that it is a sitemap: what it lists are no URLs",
 }
 
 
@@ -63,15 +76,28 @@ class Console:
         self._problems = Problems()
         self._severities: dict[tuple[str, str | None], str] = {}
         self._errors: set[str] = set()
+        self._bar = ProgressBar()
 
     def line(self, text: str) -> None:
-        """One line, unless nobody can read it."""
+        """One line, unless nobody can read it; a bar makes room for it."""
         if sys.stderr is None:
             return
-        try:
-            print(printable(text), file=sys.stderr, flush=True)
-        except OSError:  # stderr is closed or full: the data matters more
-            return
+        with self._bar.aside():
+            try:
+                print(printable(text), file=sys.stderr, flush=True)
+            except OSError:  # stderr is closed or full: the data matters more
+                return
+
+    def progress(self, *, beside_lines: bool = False) -> Callable[[Progress], None] | None:
+        """What a stream tells its progress to: a bar, until rest(). None where there is to be none.
+
+        `beside_lines`: the terminal also gets what is read, as it comes, and lines would stand among the bar's.
+        """
+        return None if self._quiet or beside_lines else self._show_progress
+
+    def _show_progress(self, progress: Progress) -> None:
+        self._bar.open()
+        self._bar(progress)
 
     def error(self, text: str) -> None:
         """`error: ...`; the same one is told once, however many targets have it."""
@@ -81,21 +107,23 @@ class Console:
 
     def nothing_read(self, failure: ReadError) -> None:
         """What ended a target without a URL, and what to try."""
-        samples = [sample for outcome in failure.outcomes if not outcome.complete for sample in outcome.samples]
+        broken = [outcome for outcome in failure.outcomes if not outcome.complete]
+        failed = [(outcome, sample) for outcome in broken for sample in outcome.samples]
+        failed.sort(key=lambda each: each[1].severity != "error")
         told = str(failure)
-        for sample in samples if not self._quiet else ():
+        for _, sample in failed if not self._quiet else ():
             told = told.removesuffix(f": {sample}")  # its own line has said so
-        self._hinted(told, samples[0].code if samples else "")
+        self.error(_hinted(told, *failed[0]) if failed else told)
 
     def unreadable(self, name: str, outcome: Outcome) -> None:
         """The same for a document that is read alone."""
         first = next((sample for sample in outcome.samples if sample.severity == "error"), None)
-        why = f": {first.code} {first.message}" if first and self._quiet else ""
-        self._hinted(f"no URL could be read of {name}{why}", first.code if first else "")
-
-    def _hinted(self, told: str, code: str) -> None:
-        hint = _HINTS.get(code)
-        self.error(f"{told}; {hint}" if hint else told)
+        told = f"no URL could be read of {name}"
+        if first is None:
+            self.error(told)
+            return
+        why = f": {first.code} {first.message}" if self._quiet else ""
+        self.error(_hinted(told + why, outcome, first))
 
     def hear(self, item: Item) -> None:
         """Shows problems, five of a code and document, and with `verbose` documents."""
@@ -111,7 +139,7 @@ class Console:
             self._all_dropped(outcome)
 
     def _all_dropped(self, outcome: Outcome) -> None:
-        if not self._quiet and "date" not in outcome.dropped:
+        if not self._quiet and UNWANTED.keys().isdisjoint(outcome.dropped):
             name = outcome.url or self._document
             self.line(f"note {name}: all its URLs are dropped; it may not speak for them, --scope any keeps them")
 
@@ -124,7 +152,8 @@ class Console:
             self.line(f"{problem.severity} {shown}")
 
     def rest(self) -> None:
-        """Counts what was not shown, and starts anew."""
+        """Counts what was not shown, and starts anew; the bar ends."""
+        self._bar.close()
         for code, document, count in self._problems.unsampled():
             severity = self._severities.get((code, document), CATALOGUE[code].severity)
             self.line(f"{severity} {code} {document or self._document}: {count:,} more")
@@ -133,6 +162,7 @@ class Console:
 
     def end(self, summary: str | None, partial: str | None, codes: Sequence[Exit]) -> Exit:
         """The last lines of a command, and the code that it exits with."""
+        self._bar.close()
         code = worst(codes)
         if self._quiet:
             return code
@@ -143,6 +173,15 @@ class Console:
         if code == Exit.INTERRUPTED:
             self.line(f"partial: interrupted (exit {code})")
         return code
+
+
+def _hinted(told: str, outcome: Outcome, sample: Problem) -> str:
+    """`told` with what to try behind it."""
+    own = _OWN_HINTS.fullmatch(sample.message)
+    # A robots.txt without an answer that counts closes its host, whatever the answer was.
+    code = "F14" if sample.code == "F01" and "F14" in outcome.problems else sample.code
+    hint = own[1] if own else HINTS.get(code)
+    return f"{told}; {hint}" if hint and not told.endswith(hint) else told
 
 
 def document_line(outcome: Outcome, name: str) -> str:

@@ -6,6 +6,7 @@ Each document stands once, under the one that listed it first.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -27,6 +28,7 @@ class Node:
     ref: SitemapRef | None = None
     outcome: Outcome | None = None
     newest: datetime | None = None
+    newest_precision: str | None = None
     children: list[Node] = attrs.field(factory=list)
 
 
@@ -41,7 +43,9 @@ class Row:
     entries: int | None
     kept: int | None
     lastmod: str | None
+    lastmod_precision: str | None
     newest: str | None
+    newest_precision: str | None
     complete: str
 
 
@@ -64,12 +68,18 @@ class Nesting:
             return
         node = self._node(record.sitemap)
         if node.newest is None or record.lastmod > node.newest:
-            node.newest = record.lastmod
+            node.newest, node.newest_precision = record.lastmod, record.lastmod_precision
 
     def rows(self) -> Iterator[Row]:
-        """Roots first; a document that nobody listed is one."""
-        seen: set[str] = set()
+        """Roots first; a document that nobody listed is one. By host, its robots.txt first; hosts with nothing last.
+
+        Which of several sites or guesses answers first is chance. A robots.txt that was only asked for permission, and
+        of whose sitemaps none was read, is no part of the tree.
+        """
         roots = [node for node in self._nodes.values() if node.ref is None]
+        seen = _asked_for_permission(roots)
+        hosts = {_host(root) for root in roots if root.children or (root.outcome and root.outcome.entries)}
+        roots.sort(key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url))
         for root in [*roots, *self._nodes.values()]:  # in a circle nobody is a root: its first is taken
             yield from _walk(root, seen)
 
@@ -83,6 +93,23 @@ class Nesting:
             return
         node.ref = ref
         parent.children.append(node)
+
+
+def _asked_for_permission(roots: list[Node]) -> set[str]:
+    """Beside what was read: each robots.txt that is whole and led to none of it, and what it names."""
+    whole = [node for node in roots if _is_robots(node) and node.outcome and node.outcome.complete]
+    beside = [node for node in whole if not any(child.outcome for child in node.children)]
+    if len(beside) == len(roots):
+        return set()
+    return {node.url for robots in beside for node in (robots, *robots.children)}
+
+
+def _host(node: Node) -> str:
+    return urlsplit(node.url).netloc
+
+
+def _is_robots(node: Node) -> bool:
+    return urlsplit(node.url).path == "/robots.txt"
 
 
 def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
@@ -110,6 +137,8 @@ def _row(node: Node, depth: int, branch: str) -> Row:
         entries=outcome.entries if outcome else None,
         kept=outcome.kept if outcome else None,
         lastmod=stamp(node.ref.lastmod) if node.ref else None,
+        lastmod_precision=node.ref.lastmod_precision if node.ref else None,
         newest=stamp(node.newest),
+        newest_precision=node.newest_precision,
         complete="unread" if outcome is None else "yes" if outcome.complete else "no",
     )

@@ -6,14 +6,12 @@ In: what was typed. Out: keywords: network() hands on one dict of SitemapReader'
 from __future__ import annotations
 
 import functools
-import math
-import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..limits import GIB, KIB, MIB, OPTIONS, Limits
-from ..read.scope import MODES
+from ..limits import MIB, OPTIONS, Limits
+from . import typed
 from .command import GroupedOption
 
 if TYPE_CHECKING:
@@ -21,42 +19,14 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
+# As read/scope.py, sinks.py and reader.py have them, which would load much that help has no use for; a test compares.
+SCOPES = ("protocol", "host", "domain", "any")
+FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
+PROBES = ("auto", "always", "never")
+
+FILE = typed.Name()
+
 _DEFAULTS = Limits()
-# RFC 9110 5.6.2: a field name is a token.
-_HEADER = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([^\x00-\x08\x0a-\x1f\x7f]*?)\s*")
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_BYTES = re.compile(r"([0-9]{1,18}) *(|[kmg])(?:i?b)?", re.IGNORECASE)
-_UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
-
-
-def _length(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """A length of time: 0 only where waiting not at all makes sense."""
-    if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and param.name == "timeout"):
-        raise click.BadParameter(f"{seconds:g} is no length of time; give a number of seconds", context, param)
-    return seconds
-
-
-def _headers(context: click.Context, param: click.Parameter, lines: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`Name: value` -> (name, value)."""
-    matches = [_HEADER.fullmatch(line) for line in lines]
-    for line, match in zip(lines, matches, strict=True):
-        if match is None:
-            raise click.BadParameter(f"{line!r} is no header; write it as 'Name: value'", context, param)
-    return [(match[1], match[2]) for match in matches if match]
-
-
-def _bytes(context: click.Context, param: click.Parameter, text: str) -> int:
-    """`500M`, `2 GiB` or `1000000`: how many bytes."""
-    size = _BYTES.fullmatch(text.strip())
-    if size is None or not int(size[1]):
-        raise click.BadParameter(f"{text!r} is no size; write it as 500M, 2G or a number of bytes", context, param)
-    return int(size[1]) * _UNITS[size[2].lower()]
-
-
-def _sendable(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    if text is not None and (not text.strip() or _CONTROL.search(text)):
-        raise click.BadParameter(f"{text!r} cannot be sent", context, param)
-    return text
 
 
 def option(heading: str, *names: str, default_is: str | None = None, **kwargs: Any) -> Callable[[Function], Function]:
@@ -81,24 +51,56 @@ def _flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
 
 
 output_file = option(
-    "Output", "-o", "--output", metavar="FILE", default_is="stdout", help="Write to FILE; - is stdout."
+    "Output",
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    default_is="stdout",
+    help="Write to FILE; - is stdout.",
 )
-_REPORT = option(
+report = option(
     "Output",
     "--report",
     metavar="FILE",
+    type=FILE,
     default_is="none",
     help="Write every problem and outcome to FILE as JSONL; - merges them into stdout.",
 )
 _QUIET = _flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
 _VERBOSE = _flag("Output", "-v", "--verbose", help="Show infos too, and a line for each finished document.")
-_FORMAT = option(
-    "Output",
-    "--format",
-    type=click.Choice(["table", "tsv", "jsonl"]),
-    default_is="table on a terminal, else tsv",
-    help="How to write the rows.",
-)
+_TABLE_FORMATS = ["table", "tsv", "jsonl"]
+
+
+def table_format(default: str) -> Callable[[Any], Any]:
+    """--format of what is a table to people; `default` says in words how it is written without."""
+    choices = click.Choice(_TABLE_FORMATS)
+    return option("Output", "--format", type=choices, default_is=default, help="How to write the rows.")
+
+
+
+
+def record_format(default: str) -> Callable[[Any], Any]:
+    """--format and --fields of URLs; `default` says in words how they are written without."""
+    return stacked(
+        option(
+            "Output",
+            "--format",
+            type=click.Choice(FORMATS),
+            default_is=default,
+            help="How to write the URLs; parquet needs pyarrow.",
+        ),
+        option(
+            "Output",
+            "--fields",
+            metavar="NAMES",
+            default_is="all",
+            help="Only these, in this order, such as loc,lastmod,news.title,images.loc",
+        ),
+    )
+
+
+unique = _flag("Output", "--unique", help="Write each URL once, however many sitemaps list it.")
 
 
 def scope(default: str) -> Callable[[Any], Any]:
@@ -106,14 +108,24 @@ def scope(default: str) -> Callable[[Any], Any]:
     return option(
         "Filter",
         "--scope",
-        type=click.Choice(MODES),
+        type=click.Choice(SCOPES),
         default=default,
         help="Which URLs a sitemap may list: by the protocol's host and path rules, by host, by domain, or any.",
     )
 
 
-line_output = stacked(output_file, _REPORT, _QUIET, _VERBOSE)
-table_output = stacked(output_file, _FORMAT, _QUIET, _VERBOSE)
+loudness = stacked(_QUIET, _VERBOSE)
+table_output = stacked(output_file, table_format("table on a terminal, else tsv"), loudness)
+quiet = _flag("Output", "-q", "--quiet", help="Show errors only: no summary.")
+
+changed_on = option(
+    "Filter",
+    "--on",
+    type=click.Choice(["any", "lastmod"]),
+    default="any",
+    help="What makes a URL updated: anything that the site states of it, or its lastmod alone.",
+)
+exit_code = _flag("Output", "--exit-code", help="Exit with 1 where there is a difference.")
 
 limit = option(
     "Output", "--limit", metavar="N", type=click.IntRange(min=1), default_is="no limit", help="Stop after N URLs."
@@ -128,6 +140,7 @@ dates = stacked(
         "Filter",
         "--since",
         metavar="WHEN",
+        callback=typed.when,
         default_is="no bound",
         help="URLs with a lastmod of then or later: a date such as 2026-05-31, or an age such as 7d or 12h. "
         "Leaves out sitemaps that their index calls older.",
@@ -136,6 +149,7 @@ dates = stacked(
         "Filter",
         "--until",
         metavar="WHEN",
+        callback=typed.when,
         default_is="no bound",
         help="URLs with a lastmod of then or earlier; a date takes in its whole day.",
     ),
@@ -148,12 +162,33 @@ dates = stacked(
     ),
 )
 
+def _patterns(name: str, help: str) -> Callable[[Any], Any]:
+    return option(
+        "Filter",
+        name,
+        metavar="REGEX",
+        multiple=True,
+        callback=typed.regular_expressions,
+        default_is="none",
+        help=f"{help}; may be repeated.",
+    )
+
+
+pages = stacked(
+    _patterns("--include", "Only URLs in which this is found"),
+    _patterns("--exclude", "No URL in which this is found"),
+)
+sitemaps = stacked(
+    _patterns("--follow", "Of the sitemaps that an index lists, only those in whose URL this is found"),
+    _patterns("--no-follow", "No sitemap in whose URL this is found, even if robots.txt names it"),
+)
+
 _DOCUMENT_LIMITS = (
     option(
         "Safety",
         "--max-decoded-bytes",
         metavar="SIZE",
-        callback=_bytes,
+        callback=typed.size,
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
         help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
     ),
@@ -191,8 +226,9 @@ _NETWORK = (
         "--timeout",
         metavar="SECONDS",
         type=float,
-        callback=_length,
+        callback=typed.length,
         default=_DEFAULTS.read_seconds,
+        default_is=f"{_DEFAULTS.read_seconds:g}",
         help="Give a request up after so long without a byte; connecting has "
         f"{_DEFAULTS.connect_seconds:.0f} s at most.",
     ),
@@ -209,8 +245,9 @@ _NETWORK = (
         "--max-wait",
         metavar="SECONDS",
         type=float,
-        callback=_length,
+        callback=typed.length,
         default=_DEFAULTS.max_wait_seconds,
+        default_is=f"{_DEFAULTS.max_wait_seconds:g}",
         help="The longest Retry-After that is waited for; a host that asks for more is given up.",
     ),
     option(
@@ -219,7 +256,7 @@ _NETWORK = (
         "--header",
         "headers",
         metavar="'NAME: VALUE'",
-        callback=_headers,
+        callback=typed.headers,
         multiple=True,
         default_is="none",
         help="Send a header with every request; may be repeated.",
@@ -229,15 +266,22 @@ _NETWORK = (
         "-A",
         "--user-agent",
         metavar="TEXT",
-        callback=_sendable,
+        callback=typed.sendable,
         default_is="sitemap-reader/VERSION",
         help="Who to say we are; also whom robots.txt is read for.",
+    ),
+    option(
+        "Network",
+        "--proxy",
+        metavar="URL",
+        default_is="none",
+        help="Send every request by this HTTP proxy; names are then resolved by it.",
     ),
     _flag("Network", "--no-robots", help="Fetch also what robots.txt forbids, without its Crawl-delay."),
     option(
         "Network",
         "--probe",
-        type=click.Choice(["auto", "always", "never"]),
+        type=click.Choice(PROBES),
         default="auto",
         help="Try well-known paths such as /sitemap.xml: auto where robots.txt names no sitemap.",
     ),
@@ -245,6 +289,7 @@ _NETWORK = (
         "Network",
         "--record",
         metavar="DIR",
+        type=FILE,
         default_is="none",
         help="Write every answer to DIR, which can then be read as a TARGET.",
     ),
@@ -288,11 +333,11 @@ def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
         connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
         tries=kwargs.pop("retries") + 1,
     )
-    reading = {name: kwargs.pop(name) for name in ("concurrency", "per_host", "headers", "probe", "record")}
+    reading = {name: kwargs.pop(name) for name in ("concurrency", "per_host", "headers", "proxy", "probe", "record")}
     reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
     reading["allow_private"] = kwargs.pop("allow_private")
     user_agent = kwargs.pop("user_agent")
     return reading if user_agent is None else {**reading, "user_agent": user_agent}
 
 
-targets = click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
+targets = click.argument("targets", metavar="TARGET...", type=FILE, nargs=-1, required=True)

@@ -1,6 +1,7 @@
 """Opens what a command writes to, and sees to it that all of it is written.
 
-In: the names of -o and --report. Out: sinks; they are flushed when the block ends, however it ends.
+In: the names of -o and --report, and how URLs are to be written. Out: a sink and streams of lines; they are closed or
+flushed when the block ends, however it ends.
 """
 
 from __future__ import annotations
@@ -16,68 +17,110 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
 
+from ..blocks import Blocks
 from ..errors import UsageError
-from ..sinks import ByteStream, Jsonl
+from ..sinks import Sink, check_format, make_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from typing_extensions import Buffer
 
+    from ..blocks import ByteStream
+    from ..fields import Fields
     from .interrupts import Interrupts
 
 STDOUT = "-"
 
 
-@attrs.frozen
+@attrs.define
 class Outputs:
-    """`records` takes what was asked for; `report` the rest, None where nobody asked; they may be the same."""
+    """`sink` takes the forms of URLs. `records` is where it writes to, for lines that are no URLs.
 
-    records: Jsonl
-    report: Jsonl | None
-    files: tuple[_File, ...] = ()
+    `report` takes problems and outcomes, None where nobody asked; it may be the same as `records`.
+    """
+
+    records: Blocks
+    report: Blocks | None
+    sink: Sink
+    streams: tuple[_Unbuffered, ...] = ()
+    _has_begun: bool = False
 
     def begin(self) -> None:
-        """Empties the files, also where nothing will be written: what they held is of another command."""
-        for file in self.files:
-            file.begin()
+        """Empties the files, also where no URL will be written: what they held is of another command."""
+        self._has_begun = True
+        for stream in self.streams:
+            stream.begin()
 
     def holds(self, body: BinaryIO) -> bool:
-        """Whether one of the files is the one that `body` reads."""
+        """Whether what `body` reads is written to, by name or as stdout."""
         with suppress(OSError):  # it is no file
-            return any(os.path.samestat(os.fstat(file.fileno()), os.fstat(body.fileno())) for file in self.files)
+            read = os.fstat(body.fileno())
+            # Terminals and sockets are read and written all the time.
+            is_file = stat.S_ISREG(read.st_mode) or stat.S_ISFIFO(read.st_mode)
+            return is_file and any(stream.is_same(read) for stream in self.streams)
         return False
 
     def flush(self) -> None:
         """Writes what is held back."""
-        self.records.flush()
-        if self.report is not None:
-            self.report.flush()
+        try:
+            self.records.flush()
+        finally:
+            if self.report is not None:
+                self.report.flush()
+
+    def close(self) -> None:
+        """Writes the rest, and what belongs at the end of a file, unless nothing has been begun."""
+        try:
+            if self._has_begun:
+                self.sink.close()
+        finally:
+            self.flush()
 
 
 @contextmanager
-def open_outputs(output: str | None, report: str | None, interrupts: Interrupts) -> Iterator[Outputs]:
-    """Both sinks. Files are opened at once: a path that cannot be written is known before any request.
+def open_outputs(
+    output: str | None,
+    report: str | None,
+    interrupts: Interrupts,
+    *,
+    format: str = "jsonl",
+    fields: Fields | None = None,
+    extras: bool = True,
+    site: bool = True,
+) -> Iterator[Outputs]:
+    """All outputs. Files are opened at once: a path that cannot be written is known before any request.
 
     What they held stays until begin() or the first block: a command that cannot be carried out destroys nothing.
+    The keywords are those of make_sink(), and for URLs alone.
     """
     output = output or STDOUT
-    if report is not None and report != STDOUT and _same(report, output):
-        raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
+    _refuse(output, report, format)
+    check_format(format, fields)
     with ExitStack() as files:
-        sinks: dict[str, Jsonl] = {}
-        opened: list[_File] = []
-        for name in dict.fromkeys(each for each in (output, report) if each):
-            if name == STDOUT:
-                sinks[name] = Jsonl(_stdout(), "stdout", hold=interrupts.held)
-                continue
-            opened.append(files.enter_context(_File(name)))
-            sinks[name] = Jsonl(opened[-1], name, hold=interrupts.held)
-        outputs = Outputs(sinks[output], sinks[report] if report else None, tuple(opened))
+        names = dict.fromkeys(each for each in (output, report) if each)
+        streams = {name: _stdout() if name == STDOUT else files.enter_context(_File(name)) for name in names}
+        blocks = {name: _blocks(stream, name, interrupts) for name, stream in streams.items()}
+        sink = make_sink(format, blocks[output], fields=fields, extras=extras, site=site)
+        own = tuple(stream for stream in streams.values() if isinstance(stream, _Unbuffered))
+        outputs = Outputs(blocks[output], blocks[report] if report else None, sink, own)
         try:
             yield outputs
         finally:
-            outputs.flush()
+            with interrupts.held():
+                outputs.close()
+
+
+def _refuse(output: str, report: str | None, format: str) -> None:
+    """UsageError for what cannot go together."""
+    if report is not None and report != STDOUT and _same(report, output):
+        raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
+    if report == output == STDOUT and format != "jsonl":
+        raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
+    if output.endswith(".gz"):
+        raise UsageError(f"{output}: nothing is packed here; write to stdout, and add `| gzip > {output}`")
+    if format == "parquet" and is_terminal(output):
+        raise UsageError("parquet is binary: give -o FILE")
 
 
 def is_terminal(output: str | None) -> bool:
@@ -85,35 +128,39 @@ def is_terminal(output: str | None) -> bool:
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
 
 
-class _WholeLines(FileIO):
-    """Where a file takes no more, it ends with its last whole line; nothing is held back here, or written at exit."""
+def _blocks(stream: ByteStream, name: str, interrupts: Interrupts) -> Blocks:
+    told = "stdout" if name == STDOUT else name
+    if isinstance(stream, _Unbuffered):
+        return Blocks(stream, told, hold=interrupts.held, take_back=stream.take_back)
+    return Blocks(stream, told, hold=interrupts.held)
 
-    _half = 0  # bytes behind the last line end
+
+class _Unbuffered(FileIO):
+    """A file or pipe, which may take a part of what it is given; nothing is held back here, or written at exit."""
 
     def write(self, data: Buffer, /) -> int:
-        view = memoryview(data)
-        try:
-            written = super().write(view)
-            while written is None:  # a pipe that does not block, and is full
-                select.select([], [self], [])
-                written = super().write(view)
-        except OSError:
-            self._cut()
-            raise
-        behind = bytes(view[:written]).rpartition(b"\n")
-        self._half = len(behind[2]) + (0 if behind[1] else self._half)
+        written = super().write(data)
+        while written is None:  # a pipe that does not block, and is full
+            select.select([], [self], [])
+            written = super().write(data)
         return written
 
-    def _cut(self) -> None:
-        """Takes the half line back, if this is a file, and nobody else has written behind it."""
+    def begin(self) -> None:
+        """Before anything is written."""
+
+    def is_same(self, file: os.stat_result) -> bool:
+        """Whether it is this file."""
+        return os.path.samestat(os.fstat(self.fileno()), file)
+
+    def take_back(self, size: int) -> None:
+        """Cuts off its last bytes, if this is a file, and nobody else has written behind them."""
         with suppress(OSError):  # the failure itself is what is told
             end = os.fstat(self.fileno())
-            if self._half and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
-                os.ftruncate(self.fileno(), end.st_size - self._half)
-                self._half = 0
+            if size and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
+                os.ftruncate(self.fileno(), end.st_size - size)
 
 
-class _File(_WholeLines):
+class _File(_Unbuffered):
     """A file that keeps what it held until something is written to it."""
 
     def __init__(self, name: str) -> None:
@@ -142,4 +189,4 @@ def _stdout() -> ByteStream:
         number = sys.stdout.fileno()
     except OSError:  # no file: somebody collects what is written
         return sys.stdout.buffer
-    return _WholeLines(number, "w", closefd=False)
+    return _Unbuffered(number, "w", closefd=False)

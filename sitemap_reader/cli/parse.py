@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -17,6 +15,7 @@ from ..problems import Problem
 from ..read.bodies import iter_parse
 from ..records import Outcome, SitemapRef, UrlRecord
 from .exits import Exit
+from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
 from .output import Outputs, open_outputs
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from ..read.scope import Mode
     from ..records import Item
 
-STDIN = "-"
 READ_BYTES = 64 * 1024
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
@@ -48,10 +46,10 @@ def run(
     verbose: bool,
 ) -> Exit:
     """Writes the items of the document as they are read."""
-    name = "stdin" if file == STDIN else file
+    name = called(file)
     console = Console(quiet=quiet, verbose=verbose, document=name)
     with (
-        _opened(file) as body,
+        opened(file, _open_document) as body,
         Interrupts() as interrupts,
         open_outputs(output, report, interrupts) as outputs,
     ):
@@ -131,31 +129,23 @@ class _Parsing:
         if self.ledger.progress.urls or self._children or outcome.dropped:
             return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
         if outcome.complete and not self._errors:
-            self._console.error(f"{self._name} lists no URL")
+            self._console.error(f"{self._name} lists no URL: it is empty; check that it is the right one")
             return Exit.NOTHING
         self._console.unreadable(self._name, outcome)
         return Exit.UNREADABLE
 
 
-@contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
-    if name == STDIN:
-        if sys.stdin is None:
-            raise UsageError("stdin is closed; give a file")
-        yield sys.stdin.buffer
-        return
+def _open_document(name: str) -> BinaryIO:
     if _URL.match(name):
         raise UsageError(f"{name} is a URL, and parse reads files: `sitemap-reader dump {name}` fetches it")
     path = Path(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, and parse reads one file: `sitemap-reader dump {name}` replays it")
     try:
-        body = path.open("rb")
+        return path.open("rb")
     except (OSError, ValueError) as exc:
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"cannot read {name}: {reason}; give a file, or - for stdin") from exc
-    with body:
-        yield body
 
 
 def _chunks(body: BinaryIO, name: str, outputs: Outputs) -> Iterator[bytes]:

@@ -68,7 +68,7 @@ def judge(target: str, summary: Summary, console: Console) -> Exit:
     """What a target that was read without an exception comes to."""
     if not summary.complete:
         return Exit.PARTIAL
-    if summary.urls or summary.dropped or summary.outside_dates or summary.pruned:
+    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.repeated:
         return Exit.COMPLETE
-    console.error(f"{target} lists no URL: its sitemaps are empty")
+    console.error(f"{target} lists no URL: its sitemaps are empty; -v shows each of them")
     return Exit.NOTHING

@@ -1,22 +1,23 @@
 """Rows for people or programs: aligned on a terminal, TSV with a header line when piped.
 
-In: a header and rows of text, None where there is nothing to say. Out: encoded lines.
+In: a header and rows of text, None where there is nothing to say. Out: encoded lines. Nothing is cut, however narrow
+the terminal.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from .columns import encoding_of, padded, shown, width
 from .messages import printable
-from .output import is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..sinks import Jsonl
-
 Cell = str | None
+
+# A cell that is wider stands out of its row, and leaves the others where they are.
+MAX_ALIGNED = 120
 
 
 def tsv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[bytes]:
@@ -29,32 +30,27 @@ def aligned(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str] = (), encoding: str = "utf-8"
 ) -> Iterator[bytes]:
     """Columns as wide as their widest cell, those named in `right` flush right; `-` where a cell is empty."""
-    lines = [[printable(cell or "-") for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines = [[shown(cell or "-", encoding) for cell in row] for row in (header, *rows)]
+    widths = [max(_width_to_align(cell) for cell in column) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for name, cell, width in zip(header, line, widths, strict=True)
+            padded(cell, columns, right=name in right)
+            for name, cell, columns in zip(header, line, widths, strict=True)
         ]
-        yield ("  ".join(cells).rstrip() + "\n").encode(encoding, "replace")
+        yield ("  ".join(cells).rstrip() + "\n").encode(encoding)
 
 
-def write_rows(
-    sink: Jsonl,
-    header: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    *,
-    output: str | None,
-    format: str | None,
-    right: Sequence[str],
-) -> None:
-    """The rows as `format` says; without one, a table on a terminal and TSV elsewhere. No rows, no header."""
+def _width_to_align(cell: str) -> int:
+    columns = width(cell)
+    return columns if columns <= MAX_ALIGNED else 0
+
+
+def rows_as(
+    format: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str], output: str | None
+) -> Iterator[bytes]:
+    """Lines of a table or of TSV for -o `output`; no rows, no header."""
     if not rows:
-        return
-    terminal = is_terminal(output)
-    if (format or ("table" if terminal else "tsv")) == "tsv":
-        lines = tsv(header, rows)
-    else:
-        lines = aligned(header, rows, right=right, encoding=sys.stdout.encoding if terminal else "utf-8")
-    for line in lines:
-        sink.write(line)
+        return iter(())
+    if format == "tsv":
+        return tsv(header, rows)
+    return aligned(header, rows, right=right, encoding=encoding_of(output))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
 from ..reader import urls
+from ..statistics import as_stated
+from .columns import encoding_of
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
 from .nesting import Nesting, Row
 from .output import is_terminal, open_outputs
 from .sites import each_target, judge, read_targets
-from .table import write_rows
+from .table import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from .table import Cell
 
 TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept")
-TABLE_HEADER = ("sitemap", "format", "entries", "lastmod", "newest", "complete")
 _ASCII = str.maketrans({"└": "`", "├": "|", "│": "|", "─": "-"})
 
 
@@ -52,8 +52,9 @@ def run(
             for site, row in rows:
                 outputs.records.write(_json_line(row, site if len(names) > 1 else None))
         else:
-            header, cells = (_table if format == "table" else _tsv)(rows, is_terminal(output))
-            write_rows(outputs.records, header, cells, output=output, format=format, right=("entries", "kept"))
+            table = _table(rows, encoding_of(output)) if format == "table" else _tsv(rows, len(names) > 1)
+            for line in rows_as(format, *table, right=("entries", "kept"), output=output):
+                outputs.records.write(line)
     return console.end(
         str(trees.total) if trees.total else None, trees.total.partial_line() if trees.total else None, codes
     )
@@ -76,8 +77,9 @@ class _Trees:
             nesting.hear(item)
 
         check = self.interrupts.check
+        told: dict[str, Any] = {"on_item": hear, "on_wait": check, "on_progress": self.console.progress()}
         # Held: an item that is heard of half stands in no tree.
-        with self.interrupts.held(), urls(target, on_item=hear, on_wait=check, **self.reading) as stream:
+        with self.interrupts.held(), urls(target, **told, **self.reading) as stream:
             self.nestings.append((target, nesting))
             try:
                 for record in stream:
@@ -89,7 +91,7 @@ class _Trees:
         return judge(target, summary, self.console)
 
 
-def _tsv(rows: Sequence[tuple[str, Row]], terminal: bool) -> tuple[Sequence[str], list[list[Cell]]]:
+def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:
     cells: list[list[Cell]] = [
         [
             str(row.depth),
@@ -103,23 +105,34 @@ def _tsv(rows: Sequence[tuple[str, Row]], terminal: bool) -> tuple[Sequence[str]
         ]
         for _, row in rows
     ]
-    return TSV_HEADER, cells
+    if not names_sites:
+        return TSV_HEADER, cells
+    return ("site", *TSV_HEADER), [[site, *each] for (site, _), each in zip(rows, cells, strict=True)]
 
 
-def _table(rows: Sequence[tuple[str, Row]], terminal: bool) -> tuple[Sequence[str], list[list[Cell]]]:
-    plain = terminal and not _can_draw(sys.stdout.encoding)
-    cells: list[list[Cell]] = []
-    for _, row in rows:
-        branch = row.branch.translate(_ASCII) if plain else row.branch
-        cells.append([branch + row.url, row.format, _counts(row), row.lastmod, row.newest, row.complete])
-    return TABLE_HEADER, cells
+def _table(rows: Sequence[tuple[str, Row]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
+    """Sites are told by their roots; `kept` only where something was not."""
+    plain = not _can_draw(encoding)
+    columns: dict[str, list[Cell]] = {
+        "sitemap": [(row.branch.translate(_ASCII) if plain else row.branch) + row.url for _, row in rows],
+        "format": [row.format for _, row in rows],
+        "entries": [_grouped(row.entries) for _, row in rows],
+        "kept": [_grouped(row.kept) for _, row in rows],
+        "lastmod": [_date(row.lastmod, row.lastmod_precision) for _, row in rows],
+        "newest": [_date(row.newest, row.newest_precision) for _, row in rows],
+        "complete": [row.complete for _, row in rows],
+    }
+    if columns["kept"] == columns["entries"]:
+        del columns["kept"]
+    return tuple(columns), [list(cells) for cells in zip(*columns.values(), strict=True)]
 
 
-def _counts(row: Row) -> str | None:
-    """`120`, or `120 (kept 110)`."""
-    if row.entries is None:
-        return None
-    return f"{row.entries:,}" if row.kept == row.entries else f"{row.entries:,} (kept {row.kept:,})"
+def _date(stamp: str | None, precision: str | None) -> str | None:
+    return as_stated(stamp, precision) if stamp and precision else stamp
+
+
+def _grouped(number: int | None) -> str | None:
+    return None if number is None else f"{number:,}"
 
 
 def _number(number: int | None) -> str | None:

@@ -352,3 +352,60 @@ def test_report_takes_the_outcome_of_a_robots_txt_that_is_not_there(tmp_path: Pa
 def test_a_limit_beyond_all_numbers_is_no_limit(tmp_path: Path) -> None:
     folder = replay(tmp_path, {"sitemap.xml": urlset("https://a.example/1")})
     assert locs(run("dump", folder, "--limit", "9" * 30).stdout) == ["https://a.example/1"]
+
+
+def test_patterns_choose_pages_and_sitemaps_and_the_summary_counts_them() -> None:
+    result = run("dump", SHOP, "--include", "/c/", "--exclude", "desk", "--no-follow", "products", "--format", "txt")
+    assert result.exit_code == 0
+    assert result.stdout
+    assert all("/c/" in loc and "desk" not in loc for loc in result.stdout.splitlines())
+    assert "outside the patterns; 1 sitemap left out (no-follow)" in result.stderr
+    assert "note " not in result.stderr, "what was asked for needs no explanation"
+
+
+def test_unique_writes_each_url_once_over_all_targets() -> None:
+    once = run("dump", SHOP, "--format", "txt").stdout.splitlines()
+    twice = run("dump", SHOP, SHOP, "--unique", "--format", "txt")
+    assert twice.stdout.splitlines() == once
+    assert f"{len(once):,} listed again" in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("urls.csv", b"loc,lastmod,"), ("urls.tsv", b"loc\tlastmod\t"), ("urls.txt", b"https://"), ("urls.ndjson", b"{"),
+     ("urls.parquet", b"PAR1"), ("urls", b"{")],
+)  # fmt: skip
+def test_the_suffix_of_the_output_says_the_format(tmp_path: Path, name: str, begins: bytes) -> None:
+    assert run("dump", SHOP, "-o", tmp_path / name).exit_code == 0
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_fields_are_flat_and_bring_what_they_name(tmp_path: Path) -> None:
+    foreign = urlset("https://a.example/1").replace("</url>", '<x:sku xmlns:x="urn:x">7</x:sku></url>')
+    site = replay(tmp_path / "site", {"sitemap.xml": foreign})
+    (line,) = lines(run("dump", site, "--fields", "site,loc,extras.text,news.title").stdout)
+    assert line == {"site": str(site), "loc": "https://a.example/1", "extras.text": ["7"], "news.title": None}
+
+
+def test_a_proxy_is_asked_in_place_of_the_site(site_server: Any) -> None:
+    proxy = site_server(
+        {
+            "http://a.example/robots.txt": (200, {}, b"Sitemap: http://a.example/s.xml"),
+            "http://a.example/s.xml": (200, {}, urlset("http://a.example/1").encode()),
+        }
+    )
+    result = run("dump", "http://a.example/", "--proxy", proxy.url, "--format", "txt")
+    assert result.stdout == "http://a.example/1\n", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--since", "2026"], True),
+        (["--until", "2026"], True),
+        (["--since", "2026", "--undated", "drop"], False),
+        ([], False),
+    ],
+)
+def test_urls_that_have_no_date_are_told_where_dates_are_asked_for(dated: Path, options: list[str], told: bool) -> None:
+    assert ("note 1 URL without a lastmod; --undated drop" in run("dump", dated, *options).stderr) == told

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
+from golden_tables import GOLDEN, Case, cases
 
+from sitemap_reader.cli.columns import padded, width
 from sitemap_reader.cli.nesting import Nesting
-from sitemap_reader.cli.table import aligned, tsv
+from sitemap_reader.cli.table import MAX_ALIGNED, aligned, tsv
 from sitemap_reader.records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
@@ -15,26 +17,22 @@ if TYPE_CHECKING:
 
 A = "https://a.example"
 GONE = "F01 404 Not Found (listed in robots.txt:1)"
-TREE = """\
-sitemap                                                      format        entries  lastmod               newest                complete
-https://shop.example/robots.txt                              robots              1  -                     -                     yes
-└── https://shop.example/sitemap_index.xml                   sitemapindex        7  -                     -                     yes
-    ├── https://shop.example/sitemaps/products-index.xml     sitemapindex        2  2026-10-23T05:24:00Z  -                     yes
-    │   ├── https://shop.example/sitemaps/products-1.xml.gz  urlset            195  2026-10-23T05:24:00Z  2026-10-23T05:24:00Z  yes
-    │   └── https://shop.example/sitemaps/products-2.xml.gz  urlset            195  2026-04-11T05:09:00Z  2026-04-11T05:09:00Z  yes
-    ├── https://shop.example/sitemaps/categories.xml         urlset             50  2026-10-26T00:00:00Z  2026-10-26T00:00:00Z  yes
-    ├── https://shop.example/sitemaps/magazine.xml           urlset             60  2026-08-21T06:33:00Z  2026-08-21T06:33:00Z  yes
-    ├── https://shop.example/sitemaps/pages.txt              text               60  -                     -                     yes
-    ├── https://shop.example/sitemaps/news.xml               urlset             30  2026-10-26T06:00:00Z  2026-10-26T06:00:00Z  yes
-    ├── https://shop.example/blog/feed.rss                   rss                25  2026-10-25T06:38:00Z  2026-10-25T06:38:00Z  yes
-    └── https://shop.example/journal/feed.atom               atom               25  2026-10-25T06:38:00Z  2026-10-25T06:38:00Z  yes
-"""  # noqa: E501 - as it is printed
 
 
-def test_tree_draws_the_nesting() -> None:
-    result = run("tree", SHOP, "--format", "table")
-    assert result.stdout == TREE
-    assert result.exit_code == 0
+# --- as files ---
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.file.name)
+def test_tables_are_their_golden_files(case: Case) -> None:
+    """Where they are to be others: `scripts/bless_tables`, and read what it prints."""
+    assert case.stdout().decode() == case.file.read_text("utf-8")
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {file.name for file in GOLDEN.iterdir()} == {case.file.name for case in cases()}
+
+
+# --- tree ---
 
 
 def test_tree_is_tsv_when_piped() -> None:
@@ -59,7 +57,9 @@ def test_tree_as_json() -> None:
         "entries": 195,
         "kept": 195,
         "lastmod": "2026-04-11T05:09:00Z",
+        "lastmod_precision": "second",
         "newest": "2026-04-11T05:09:00Z",
+        "newest_precision": "second",
         "complete": "yes",
     }
 
@@ -67,7 +67,23 @@ def test_tree_as_json() -> None:
 def test_tree_of_a_partial_site_exits_3_and_shows_what_was_kept() -> None:
     result = run("tree", BROKEN, "--format", "table")
     assert result.exit_code == 3
-    assert "30 (kept 20)" in result.stdout
+    header, *rows = (line.split() for line in result.stdout.splitlines())
+    assert header == ["sitemap", "format", "entries", "kept", "lastmod", "newest", "complete"]
+    assert rows[-1][-6:-3] == ["urlset", "30", "20"]
+
+
+def test_dates_of_a_table_are_as_exact_as_they_were_stated(tmp_path: Path) -> None:
+    dates = {f"{A}/1": "2026-11-01", f"{A}/2": "2026-10-31T23:00:00Z"}
+    folder = replay(tmp_path, {"sitemap.xml": urlset(*dates, lastmod=dates)})
+    assert run("tree", folder, "--format", "table").stdout.splitlines()[-1].split()[-2:] == ["2026-11-01", "yes"]
+    assert run("tree", folder, "--format", "tsv").stdout.splitlines()[-1].split("\t")[5] == "2026-11-01T00:00:00Z"
+
+
+def test_tree_names_sites_in_tsv_where_there_are_several() -> None:
+    rows = [line.split("\t") for line in run("tree", SHOP, BROKEN, "--format", "tsv").stdout.splitlines()]
+    assert rows[0][:3] == ["site", "depth", "url"]
+    assert [row[0] for row in rows[1:]] == [SHOP] * 11 + [BROKEN] * 9
+    assert {len(row) for row in rows} == {9}
 
 
 def test_tree_of_what_cannot_be_read_shows_what_was_tried() -> None:
@@ -97,23 +113,54 @@ def test_a_sitemap_with_two_parents_stands_under_the_first() -> None:
     assert [(row.depth, row.url) for row in nesting.rows()] == [(0, f"{A}/a"), (1, f"{A}/child"), (0, f"{A}/b")]
 
 
+def test_roots_stand_by_host_and_those_without_a_sitemap_last() -> None:
+    nesting = Nesting()
+    for url in ("https://z.example/robots.txt", f"{A}/sitemap.xml", "https://0.example/robots.txt", f"{A}/robots.txt"):
+        nesting.hear(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
+    assert [row.url for row in nesting.rows()] == [
+        f"{A}/robots.txt",
+        f"{A}/sitemap.xml",
+        "https://z.example/robots.txt",
+        "https://0.example/robots.txt",
+    ]
+
+
 def test_a_sitemap_that_was_not_asked_for_is_unread(tmp_path: Path) -> None:
     result = run("tree", replay(tmp_path, {"sitemap.xml": index("https://b.example/x.xml")}))
     assert result.stdout.splitlines()[-1].split("\t") == ["1", "https://b.example/x.xml", "", "", "", "", "unread", ""]
 
 
-def test_discover_lists_what_robots_names() -> None:
+def urls(table: str) -> list[str]:
+    return [line.split("\t")[1] for line in table.splitlines()[1:]]
+
+
+def test_a_robots_txt_that_was_only_asked_for_permission_is_no_part_of_it(tmp_path: Path) -> None:
+    pages = {"robots.txt": f"Sitemap: {A}/s.xml\n", "s.xml": urlset(f"{A}/1"), "other.xml": urlset(f"{A}/2")}
+    site = replay(tmp_path, pages)
+    (site / "site.toml").write_text(f'seeds = ["{A}/other.xml"]\n')
+    assert urls(run("tree", site).stdout) == [f"{A}/other.xml"]
+    (site / "site.toml").write_text(f'seeds = ["{A}/s.xml"]\n')
+    assert urls(run("tree", site).stdout) == [f"{A}/robots.txt", f"{A}/s.xml"]
+    (site / "site.toml").write_text(f'seeds = ["{A}/robots.txt"]\n')
+    (site / "https/a.example/s.xml").unlink()
+    assert "unread" not in run("tree", site).stdout
+
+
+# --- discover ---
+
+
+def test_discover_tells_how_many_there_are() -> None:
     result = run("discover", SHOP)
-    assert result.stdout == "url\twhy\tstatus\tformat\tproblem\nhttps://shop.example/sitemap_index.xml\trobots\t200\tsitemapindex\t\n"
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-1] == "1 sitemap found"
 
 
-def test_discover_as_a_table() -> None:
-    assert run("discover", SHOP, "--format", "table").stdout == (
-        "url                                     why     status  format        problem\n"
-        "https://shop.example/sitemap_index.xml  robots     200  sitemapindex  -\n"
-    )
+def test_discover_of_nothing_says_what_to_try(tmp_path: Path) -> None:
+    result = run("discover", replay(tmp_path, {}), "--format", "table")
+    assert result.exit_code == 4
+    assert result.stdout == ""
+    assert "error: no sitemap found for " in result.stderr
+    assert "if you know where it is, give its URL" in result.stderr
 
 
 def test_discover_as_json_with_sites() -> None:
@@ -151,12 +198,50 @@ def test_discover_exit_codes(tmp_path: Path, pages: dict[str, str], code: int, r
     assert (row in rows) if row else rows == []
 
 
+# --- tables ---
+
+
 def test_tables_escape_what_would_break_them() -> None:
     assert list(tsv(("a", "b"), [("x\ty", None)])) == [b"a\tb\n", b"x\\ty\t\n"]
     assert list(aligned(("a", "n"), [("\x1b[1m", "1"), (None, "22")], right=("n",))) == [
         b"a         n\n",
         b"\\x1b[1m   1\n",
         b"-        22\n",
+    ]
+
+
+WIDTHS = {
+    "": 0, "shop": 4, "商店": 4, "ｓｈｏｐ": 8, "ショップ": 8, "ｼｮｯﾌﾟ": 5, "가게": 4, "café": 4, "cafe\u0301": 4,
+    "🛒": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "columns"), list(WIDTHS.items()))
+def test_the_width_of_a_text_is_the_columns_that_it_takes(text: str, columns: int) -> None:
+    assert width(text) == columns
+    assert width(padded(text, 12)) == 12
+    assert padded(text, 12, right=True).endswith(text)
+
+
+def test_wide_characters_leave_the_columns_below_each_other() -> None:
+    rows = [("商店", "1"), ("shop", "20"), ("e\u0301", "3")]
+    lines = [line.decode() for line in aligned(("name", "n"), rows, right=("n",))]
+    assert lines == ["name   n\n", "商店   1\n", "shop  20\n", "e\u0301      3\n"]
+
+
+def test_a_very_long_cell_leaves_the_other_rows_where_they_are() -> None:
+    long = "x" * (MAX_ALIGNED + 1)
+    lines = [line.decode() for line in aligned(("url", "n"), [("short", "1"), (long, "2"), ("x" * 8, "3")])]
+    assert lines == ["url       n\n", "short     1\n", f"{long}  2\n", "xxxxxxxx  3\n"]
+    just = "x" * MAX_ALIGNED
+    assert next(aligned(("url", "n"), [(just, "1")])).decode() == f"{'url'.ljust(MAX_ALIGNED)}  n\n"
+
+
+def test_what_a_terminal_has_no_character_for_leaves_the_columns_too() -> None:
+    assert list(aligned(("a", "b"), [("商店", "x"), ("shop", "y")], encoding="ascii")) == [
+        b"a     b\n",
+        b"??    x\n",
+        b"shop  y\n",
     ]
 
 

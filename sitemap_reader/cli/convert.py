@@ -1,0 +1,155 @@
+"""`convert`: a dump in another format."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import attrs
+
+from ..dumps import numbered_forms
+from ..errors import UsageError
+from ..fields import parse_fields
+from ..ledger import count_of
+from ..seen import Seen
+from ..sinks import SUFFIXES, format_of
+from .exits import Exit
+from .inputs import called, opened
+from .interrupts import Interrupts
+from .messages import Console
+from .output import STDOUT, Outputs, open_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from _typeshed import WriteableBuffer
+
+READ_BYTES = 64 * 1024
+
+
+def run(
+    *,
+    file: str,
+    output: str | None,
+    format: str | None,
+    fields: str | None,
+    unique: bool,
+    quiet: bool,
+) -> Exit:
+    """Writes the URLs of `file`, - for stdin, one after the other; other lines only where the output is JSONL whole."""
+    console = Console(quiet=quiet)
+    wanted = None if fields is None else parse_fields(fields)
+    target = format or format_of(output) or _no_format(output)
+    name = called(file)
+    with (
+        opened(file) as dump,
+        Interrupts() as interrupts,
+        open_outputs(output, None, interrupts, format=target, fields=wanted) as outputs,
+    ):
+        if outputs.holds(dump):
+            raise UsageError(f"{name} is read and written at once; write to another file")
+        conversion = _Conversion(
+            name,
+            outputs,
+            interrupts,
+            console,
+            takes_all=target == "jsonl" and wanted is None,
+            seen=Seen() if unique else None,
+        )
+        code = conversion.run(numbered_forms(_source(dump, outputs.flush), name))
+    return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
+
+
+def _no_format(output: str | None) -> str:
+    asked = "no format is asked for" if output in (None, STDOUT) else f"the name {output} says no format"
+    raise UsageError(f"{asked}; give --format, or -o with a name in one of {', '.join(SUFFIXES)}")
+
+
+@attrs.define
+class _Conversion:
+    """One file on its way. `takes_all`: lines that are no URLs are written too; `seen`: each URL is written once."""
+
+    name: str
+    outputs: Outputs
+    interrupts: Interrupts
+    console: Console
+    takes_all: bool
+    seen: Seen | None
+    urls: int = 0
+    repeated: int = 0
+    others: int = 0
+    started: float = attrs.field(factory=time.monotonic)
+
+    def run(self, forms: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
+        """All of it; a line that is none ends it, with what stands before it written."""
+        try:
+            # The first line tells whether this is a dump at all: until then the output keeps what it held.
+            first = next(forms, None)
+            self.outputs.begin()
+            if first is not None:
+                self._write(*first)
+            for number, form in forms:
+                self._write(number, form)
+        except KeyboardInterrupt:
+            return Exit.INTERRUPTED
+        except UsageError as exc:
+            if not self.urls:
+                raise
+            self.console.error(str(exc))
+            return Exit.USAGE
+        return Exit.COMPLETE if self.urls else self._nothing()
+
+    def summary(self, place: str) -> str:
+        """What was written, and what was not."""
+        others = count_of(self.others, "other line")
+        told = [count_of(self.urls, "URL") + (f" and {others}" if self.others and self.takes_all else "")]
+        told[0] += f" written to {place}"
+        if self.repeated:
+            told.append(f"{self.repeated:,} listed again")
+        if self.others and not self.takes_all:
+            told.append(f"{others} left out")
+        return "; ".join([*told, f"{time.monotonic() - self.started:.1f} s"])
+
+    def _write(self, number: int, form: dict[str, Any]) -> None:
+        is_other = "type" in form
+        if is_other and not self.takes_all:
+            self.others += 1
+            return
+        if self.seen is not None and not is_other and not self.seen.add(form["loc"]):
+            self.repeated += 1
+            return
+        # Held: the summary counts what was written, no more and no less.
+        with self.interrupts.held():
+            try:
+                self.outputs.sink.write(form)
+            except UsageError as exc:
+                raise UsageError(f"{self.name}:{number}: {exc}") from None
+            self.others += is_other
+            self.urls += not is_other
+
+    def _nothing(self) -> Exit:
+        others = f", but {count_of(self.others, 'other line')}" if self.others else ""
+        self.console.error(f"{self.name} holds no URL{others}")
+        return Exit.NOTHING
+
+
+def _source(dump: BinaryIO, flush: Callable[[], None]) -> BinaryIO:
+    """The same; where it may have to be waited for, what is ready goes out before."""
+    return dump if dump.seekable() else io.BufferedReader(_Slow(dump, flush), READ_BYTES)
+
+
+class _Slow(io.RawIOBase):
+    def __init__(self, dump: BinaryIO, flush: Callable[[], None]) -> None:
+        self._read: Callable[[int], bytes] = getattr(dump, "read1", dump.read)
+        self._flush = flush
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._flush()
+        view = memoryview(buffer)
+        data = self._read(len(view))
+        view[: len(data)] = data
+        return len(data)

@@ -1,0 +1,182 @@
+"""`stats`: a site, or a dump of one, on one screen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from ..dumps import numbered_forms
+from ..errors import UsageError
+from ..jsonl import from_json, json_form
+from ..ledger import count_of
+from ..records import SitemapRef, UrlRecord
+from ..statistics import Statistics
+from ..walk.selection import Selection, make_patterns
+from ..walk.window import make_window
+from .columns import encoding_of
+from .exits import Exit
+from .inputs import STDIN, called, opened
+from .interrupts import Interrupts
+from .messages import Console
+from .output import is_terminal, open_outputs
+from .panels import panels
+from .sites import each_target, judge
+from .table import tsv
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ..records import Item
+    from ..statistics import Fact
+    from .output import Outputs
+
+HEADER = ("group", "name", "count", "share")
+# What ends so is a file, also where there is none; the latter unless there is a host before it.
+_DUMPS = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
+_FILES = (".gz", ".csv", ".tsv", ".xml", ".txt", ".json")
+
+
+def run(
+    *,
+    target: str,
+    output: str | None,
+    format: str | None,
+    quiet: bool,
+    verbose: bool,
+    **reading: Any,
+) -> Exit:
+    """The facts of a TARGET, for which `reading` are keywords of sitemap_reader.urls(), or of a FILE.
+
+    Of these a FILE minds dates and patterns of pages.
+    """
+    console = Console(quiet=quiet, verbose=verbose)
+    format = format or ("table" if is_terminal(output) else "tsv")
+    now = _now()
+    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+        survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now))
+        codes = each_target([target], console, survey.file if _is_file(target) else survey.site)
+        if set(codes) != {Exit.USAGE}:
+            outputs.begin()
+            for line in _WRITERS[format](survey.statistics.facts(), encoding_of(output)):
+                outputs.records.write(line)
+    return console.end(survey.told, survey.partial, codes)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _is_file(name: str) -> bool:
+    """Whether it is a dump; a pipe, as of the shell's <(...), is one too."""
+    if "://" in name:
+        return False
+    if name == STDIN or name.endswith(_DUMPS) or (name.endswith(_FILES) and "/" not in name):
+        return not os.path.isdir(name)
+    try:
+        return os.path.exists(name) and not os.path.isdir(name)
+    except ValueError:  # it holds a NUL
+        return False
+
+
+@attrs.define
+class _Survey:
+    """What is counted, and what the last lines on stderr say."""
+
+    console: Console
+    interrupts: Interrupts
+    outputs: Outputs
+    reading: dict[str, Any]
+    now: datetime
+    statistics: Statistics
+    told: str | None = None
+    partial: str | None = None
+
+    def site(self, target: str) -> Exit:
+        """Reads a target to its end."""
+        from ..reader import urls  # a file needs no network library
+
+        check, add = self.interrupts.check, self.statistics.add
+        told: dict[str, Any] = {"on_item": self._hear, "on_wait": check, "on_progress": self.console.progress()}
+        # Held: what was counted is what the summary tells.
+        with self.interrupts.held(), urls(target, **told, **self.reading) as stream:
+            try:
+                for record in stream:
+                    add(json_form(record))
+                    check()
+            finally:
+                summary = stream.summary
+                self.told, self.partial = str(summary), summary.partial_line()
+        return judge(target, summary, self.console)
+
+    def _hear(self, item: Item) -> None:
+        self.console.hear(item)
+        if not isinstance(item, SitemapRef):
+            self.statistics.add(json_form(item))
+
+    def file(self, file: str) -> Exit:
+        """Reads a dump to its end."""
+        name, started = called(file), time.monotonic()
+        wanted = _selection(name, self.reading, self.now)
+        with opened(file) as body:
+            if self.outputs.holds(body):
+                raise UsageError(f"{name} is read and written at once; write to another file")
+            for number, form in numbered_forms(body, name):
+                try:
+                    if "type" in form or wanted is None or wanted(form):
+                        self.statistics.add(form)
+                except UsageError as exc:
+                    raise UsageError(f"{name}:{number}: {exc}") from None
+        self.told = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
+        if self.statistics.urls:
+            return Exit.COMPLETE
+        self.console.error(f"{name} lists no URL" + (" that was asked for" if wanted else ""))
+        return Exit.NOTHING
+
+
+def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Callable[[Mapping[str, Any]], bool] | None:
+    """Whether a line is asked for; None where all are."""
+    for keyword in ("follow", "no_follow"):
+        if reading.get(keyword):
+            option = f"--{keyword.replace('_', '-')}"
+            raise UsageError(f"{option} chooses sitemaps to read, and {name} is a dump: give {option} to `dump`")
+    asked = {keyword: reading.get(keyword) for keyword in ("since", "until", "include", "exclude")}
+    if not any(asked.values()):
+        return None
+    selection = Selection(
+        make_window(asked["since"], asked["until"], reading.get("undated", "keep"), now),
+        make_patterns("include", asked["include"]),
+        make_patterns("exclude", asked["exclude"]),
+    )
+
+    def wanted(form: Mapping[str, Any]) -> bool:
+        record = from_json(form)
+        return isinstance(record, UrlRecord) and selection.refuses(record) is None
+
+    return wanted
+
+
+def _table(facts: list[Fact], encoding: str) -> Iterator[bytes]:
+    for line in panels(facts, shutil.get_terminal_size().columns):
+        yield f"{line}\n".encode(encoding, "replace")
+
+
+def _tsv(facts: list[Fact], encoding: str) -> Iterator[bytes]:
+    rows = [(fact.group, fact.name, str(fact.count), _fraction(fact.share)) for fact in facts]
+    return tsv(HEADER, rows) if rows else iter(())
+
+
+def _fraction(share: float | None) -> str | None:
+    return None if share is None else f"{share:.6g}"
+
+
+def _jsonl(facts: list[Fact], encoding: str) -> Iterator[bytes]:
+    return (orjson.dumps(fact.form(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
+
+
+_WRITERS: dict[str, Callable[[list[Fact], str], Iterator[bytes]]] = {"table": _table, "tsv": _tsv, "jsonl": _jsonl}

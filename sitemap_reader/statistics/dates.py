@@ -1,0 +1,112 @@
+"""Lastmods: forms in; oldest, newest, most common, how recent and how exact out.
+
+Dates are text here, cut to what was stated: then its order is that of the dates, and no hour is invented.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..jsonl import stamp
+from .facts import Fact, Tops, facts, share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+RECENT_DAYS = (7, 30, 365)
+MAX_YEARS = 5
+# How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
+_STATED = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
+_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
+
+
+def as_stated(lastmod: str, precision: str) -> str:
+    """A full stamp, cut to its precision.
+
+    >>> as_stated("2026-11-01T00:00:00Z", "day"), as_stated("2026-11-01T08:30:00Z", "minute")
+    ('2026-11-01', '2026-11-01T08:30Z')
+    """
+    return _with_zone(_cut(lastmod, precision))
+
+
+class Dates:
+    """take() every form, then facts(). `now` is aware."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = _text(now)
+        # A day counts if any of it is within; a month or a year, of which most may lie before, if it began within.
+        since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
+        self._since = [{precision: text[: max(chars, 10)] for precision, chars in _STATED.items()} for text in since]
+        self._recent = [0] * len(RECENT_DAYS)
+        self._future = 0
+        self._precisions: Counter[str] = Counter()
+        self._years: Counter[str] = Counter()
+        self._values = Tops()
+        self._oldest = self._newest = ("", 0)
+
+    def take(self, form: Mapping[str, Any]) -> None:
+        """Takes in a URL; ValueError where its date is no full stamp."""
+        lastmod = form.get("lastmod")
+        if lastmod is None:
+            return
+        if not _STAMP.fullmatch(lastmod):
+            raise ValueError(f"lastmod {lastmod[:60]!r} is no full stamp such as 2026-11-01T00:00:00Z")
+        precision = form.get("lastmod_precision") or "second"
+        text = _cut(lastmod, precision)
+        self._precisions[precision] += 1
+        self._values.add(text)
+        self._years[text[:4]] += 1
+        self._bound(text)
+        self._age(text, precision)
+
+    def _bound(self, text: str) -> None:
+        oldest, oldest_count = self._oldest
+        if not oldest or text <= oldest:
+            self._oldest = text, oldest_count + 1 if text == oldest else 1
+        newest, newest_count = self._newest
+        if text >= newest:
+            self._newest = text, newest_count + 1 if text == newest else 1
+
+    def _age(self, text: str, precision: str) -> None:
+        if text > self._now:
+            self._future += 1
+            return
+        for number, since in enumerate(self._since):
+            if text >= since[precision]:
+                self._recent[number] += 1
+                return
+
+    def facts(self, urls: int) -> Iterator[Fact]:
+        """All of them; shares are of all URLs, dated or not."""
+        stated = self._values.total
+        yield Fact("lastmod", "stated", stated, share(stated, urls))
+        if not stated:
+            return
+        if self._future:
+            yield Fact("lastmod", "in the future", self._future, share(self._future, urls))
+        ends = [("oldest", self._oldest), ("newest", self._newest)]
+        for name, (text, count) in ends + [("most common", pair) for pair in self._values.top(1)]:
+            yield Fact(f"lastmod {name}", _with_zone(text), count, share(count, urls))
+        within = [(f"{days} days", sum(self._recent[: number + 1])) for number, days in enumerate(RECENT_DAYS)]
+        yield from facts("lastmod within", within, urls)
+        precisions = [(name, self._precisions[name]) for name in _STATED if self._precisions[name]]
+        yield from facts("lastmod precision", precisions, urls)
+        years = sorted(self._years.items(), reverse=True)
+        older = sum(count for _, count in years[MAX_YEARS:])
+        yield from facts("lastmod year", years[:MAX_YEARS] + [("other", older)] * bool(older), urls)
+
+
+def _cut(lastmod: str, precision: str) -> str:
+    return lastmod[:-1][: _STATED[precision]]
+
+
+def _with_zone(text: str) -> str:
+    return f"{text}Z" if "T" in text else text
+
+
+def _text(moment: datetime) -> str:
+    return (stamp(moment) or "")[:-1]

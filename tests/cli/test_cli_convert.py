@@ -1,0 +1,441 @@
+from __future__ import annotations
+
+import csv
+import fcntl
+import gzip
+import io
+import json
+import os
+import pty
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from cli_runs import PROGRAM, SITES, process, run
+
+from sitemap_reader.cli.interrupts import Interrupts
+from sitemap_reader.cli.output import open_outputs
+from sitemap_reader.errors import UsageError
+from sitemap_reader.fields import all_fields, parse_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHOP_DUMP = SITES / "shop.jsonl"
+URLS = SHOP_DUMP.read_text("utf-8").splitlines()
+OTHER = '{"type":"outcome","url":"https://shop.example/"}'
+ALL = list(all_fields().names)
+
+
+def dump(folder: Path, *forms: dict[str, Any] | str) -> Path:
+    """A dump of these lines."""
+    file = folder / "urls.jsonl"
+    file.write_text("".join((form if isinstance(form, str) else json.dumps(form)) + "\n" for form in forms))
+    return file
+
+
+def read_csv(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+# --- formats ---
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "parquet", "ndjson", "jsonl"])
+def test_the_suffix_of_the_output_says_the_format(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"urls.{suffix}"
+    result = run("convert", SHOP_DUMP, "-o", file)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith(f"{len(URLS)} URLs")
+    first = file.read_bytes().splitlines()[0]
+    begins = {"csv": b"loc,lastmod,", "tsv": b"loc\tlastmod\t", "txt": b"https://", "parquet": b"PAR1"}
+    assert first.startswith(begins.get(suffix, b'{"loc":'))
+
+
+def test_format_wins_over_the_suffix(tmp_path: Path) -> None:
+    file = tmp_path / "urls.csv"
+    assert run("convert", SHOP_DUMP, "-o", file, "--format", "txt").exit_code == 0
+    assert file.read_text().splitlines() == [json.loads(line)["loc"] for line in URLS]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "no format is asked for; give --format, or -o with a name in one of .jsonl, .csv, .tsv, .txt, .parquet"),
+        (["-o", "-"], "no format is asked for; give --format"),
+        (["-o", "urls.xlsx"], "the name urls.xlsx says no format; give --format"),
+        (["-o", "urls.csv.gz"], "the name urls.csv.gz says no format; give --format"),
+        (["--format", "txt", "--fields", "loc"], "txt is the locs alone, without fields; --format tsv has fields"),
+        (["--format", "csv", "--fields", "loc,title"], "--fields: there is no title; do you mean images.title"),
+        (["--format", "csv", "--fields", ""], "--fields: which ones? there are loc, lastmod"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("convert", SHOP_DUMP, *options)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {told}")
+    assert len(result.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_pyarrow_parquet_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    result = run("convert", SHOP_DUMP, "-o", tmp_path / "urls.parquet")
+    assert result.exit_code == 2
+    assert result.stderr == "error: parquet needs pyarrow: pip install 'sitemap-reader[parquet]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what is written ---
+
+
+def test_jsonl_whole_is_the_dump_again(tmp_path: Path) -> None:
+    lines = [OTHER, *URLS, OTHER]
+    result = run("convert", dump(tmp_path, *lines), "--format", "jsonl")
+    assert result.stdout.splitlines() == lines
+    assert result.stderr.startswith(f"{len(URLS)} URLs and 2 other lines written to stdout; ")
+
+
+def test_other_lines_are_left_out_and_counted(tmp_path: Path) -> None:
+    output = tmp_path / "urls.csv"
+    result = run("convert", dump(tmp_path, OTHER, *URLS, OTHER), "-o", output)
+    assert result.stderr.startswith(f"{len(URLS)} URLs written to {output}; 2 other lines left out; ")
+    assert [row[0] for row in read_csv(output.read_text())] == ["loc", *(json.loads(line)["loc"] for line in URLS)]
+    one = run("convert", dump(tmp_path, URLS[0], OTHER), "--format", "txt")
+    assert one.stderr.startswith("1 URL written to stdout; 1 other line left out; ")
+
+
+def test_fields_are_selected_in_the_order_typed(tmp_path: Path) -> None:
+    file = dump(tmp_path, {"loc": "https://a.example/", "images": [{"loc": "1"}, {"loc": "2"}]}, {"type": "outcome"})
+    result = run("convert", file, "--format", "jsonl", "--fields", "images.loc, loc,news.title")
+    assert result.stdout == '{"images.loc":["1","2"],"loc":"https://a.example/","news.title":null}\n'
+    assert result.stderr.startswith("1 URL written to stdout; 1 other line left out; ")
+    result = run("convert", file, "--format", "tsv", "--fields", "images.1.loc,loc")
+    assert result.stdout == "images.1.loc\tloc\n2\thttps://a.example/\n"
+
+
+def test_a_table_has_every_column_whatever_the_dump_has(tmp_path: Path) -> None:
+    file = dump(tmp_path, {"loc": "https://a.example/", "site": "a", "extras": []})
+    header, row = read_csv(run("convert", file, "--format", "csv").stdout)
+    assert header == ALL
+    assert dict(zip(header, row, strict=True))["site"] == "a"
+
+
+def test_unique_writes_each_url_once(tmp_path: Path) -> None:
+    one, two = {"loc": "https://a.example/1", "line": 1}, {"loc": "https://a.example/2", "line": 2}
+    outcome = {"type": "outcome", "loc": "https://a.example/1"}
+    file = dump(tmp_path, one, {**one, "line": 3}, outcome, two, outcome, {**two, "line": 4}, {**one, "line": 5})
+    result = run("convert", file, "--format", "jsonl", "--unique")
+    assert [json.loads(line) for line in result.stdout.splitlines()] == [one, outcome, two, outcome]
+    assert result.stderr.startswith("2 URLs and 2 other lines written to stdout; 3 listed again; ")
+    assert run("convert", file, "--format", "txt").stdout.count("\n") == 5
+
+
+def test_parquet_and_back_is_the_same(tmp_path: Path) -> None:
+    there, back = tmp_path / "urls.parquet", tmp_path / "back.jsonl"
+    assert run("convert", SHOP_DUMP, "-o", there).exit_code == 0
+    assert run("convert", there, "-o", back).exit_code == 0
+    assert back.read_text("utf-8").splitlines() == URLS
+
+
+def test_a_gzipped_dump_and_stdin_are_read(tmp_path: Path) -> None:
+    body = "\n".join([*URLS, OTHER]).encode()
+    locs = [json.loads(line)["loc"] for line in URLS]
+    packed = tmp_path / "urls.jsonl.gz"
+    packed.write_bytes(gzip.compress(body))
+    assert run("convert", packed, "--format", "txt").stdout.splitlines() == locs
+    for stdin in (body, gzip.compress(body)):
+        result = run("convert", "-", "--format", "txt", stdin=stdin)
+        assert result.stdout.splitlines() == locs
+        assert result.exit_code == 0
+
+
+def test_quiet_says_nothing() -> None:
+    result = run("convert", SHOP_DUMP, "--format", "txt", "-q")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+# --- nothing, or not all ---
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([], "stdin holds no URL"),
+        (['{"type":"outcome"}'], "stdin holds no URL, but 1 other line"),
+    ],
+)
+@pytest.mark.parametrize(("format", "output"), [("csv", ",".join(ALL) + "\n"), ("txt", "")])
+def test_no_url_is_exit_4_with_the_header(lines: list[str], told: str, format: str, output: str) -> None:
+    result = run("convert", "-", "--format", format, stdin="\n".join(lines))
+    assert (result.exit_code, result.stdout) == (4, output)
+    assert result.stderr.splitlines()[0] == f"error: {told}"
+
+
+def test_no_url_is_a_parquet_file_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "urls.parquet"
+    assert run("convert", "-", "-o", file, stdin="").exit_code == 4
+    assert pq.read_table(file).column_names == ALL
+    assert pq.read_table(file).num_rows == 0
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "txt", "parquet"])
+def test_a_bad_line_is_named_and_what_was_before_is_written(tmp_path: Path, format: str) -> None:
+    file = dump(tmp_path, *URLS[:3], "{", *URLS[3:5])
+    output = tmp_path / f"out.{format}"
+    result = run("convert", file, "-o", output)
+    assert result.exit_code == 2
+    error, summary = result.stderr.splitlines()
+    assert error.startswith(f"error: {file}:4: ")
+    assert summary.startswith(f"3 URLs written to {output}; ")
+    if format == "parquet":
+        assert pq.read_table(output).column("loc").to_pylist() == [json.loads(line)["loc"] for line in URLS[:3]]
+    else:
+        assert len(output.read_text().splitlines()) == {"csv": 4}.get(format, 3)
+
+
+def test_a_value_that_the_format_cannot_hold_is_named_with_its_line(tmp_path: Path) -> None:
+    file = dump(tmp_path, {"loc": "a"}, {"loc": "b", "priority": "high"})
+    output = tmp_path / "urls.parquet"
+    result = run("convert", file, "-o", output)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[0] == f'error: {file}:2: b: priority: "high" is not a number'
+    assert pq.read_table(output).column("loc").to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("content", ["<urlset/>", "https://a.example/\n", "{", "[]"])
+def test_what_is_no_dump_leaves_the_output_as_it_was(tmp_path: Path, content: str) -> None:
+    file, output = tmp_path / "urls.jsonl", tmp_path / "urls.csv"
+    file.write_text(content)
+    output.write_text("precious")
+    result = run("convert", file, "-o", output)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {file}:1: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert output.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", ".", "https://a.example/", "a\x00b"])
+def test_a_file_that_cannot_be_read_is_an_error_and_makes_none(tmp_path: Path, name: str) -> None:
+    output = tmp_path / "urls.csv"
+    result = run("convert", name, "-o", output)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("name", ["urls.jsonl", "link.jsonl", "./urls.jsonl"])
+def test_a_file_that_is_read_and_written_is_refused_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = dump(tmp_path, {"loc": "https://a.example/"})
+    before = file.read_bytes()
+    (tmp_path / "link.jsonl").symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    result = run("convert", file, "-o", name)
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {file} is read and written at once; write to another file\n"
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_stdout_is_appended_to_is_refused(tmp_path: Path) -> None:
+    file = dump(tmp_path, {"loc": "https://a.example/"})
+    before = file.read_bytes()
+    with file.open("ab") as stdout:
+        done = subprocess.run(
+            [*PROGRAM, "convert", str(file), "--format", "txt"], stdout=stdout, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert b"is read and written at once" in done.stderr
+    assert file.read_bytes() == before
+
+
+# --- processes ---
+
+
+def piped(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*PROGRAM, "convert", "-", *arguments], **pipes, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_what_is_ready_goes_out_before_the_next_line_is_waited_for() -> None:
+    with piped("--format", "csv", "--fields", "loc") as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(b'{"loc":"https://a.example/1"}\n')
+        running.stdin.flush()
+        assert running.stdout.readline() == b"loc\n"
+        assert running.stdout.readline() == b"https://a.example/1\n"
+        running.stdin.close()
+        assert running.stdout.read() == b""
+    assert running.returncode == 0
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_a_whole_file_of_what_was_read(
+    tmp_path: Path, format: str, number: signal.Signals
+) -> None:
+    output = tmp_path / f"urls.{format}"
+    with piped("-o", str(output)) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        for line in URLS * 10:
+            running.stdin.write(f"{line}\n".encode())
+        running.stdin.flush()
+        wait_until_read(running)
+        running.send_signal(number)
+        told = running.stderr.read().decode().splitlines()
+    assert running.returncode == 130
+    rows = pq.read_table(output).to_pylist() if format == "parquet" else read_csv(output.read_text())[1:]
+    assert told == [f"{len(rows):,} URLs written to {output}; {told[0].split('; ')[-1]}", told[1]]
+    assert told[1] == "partial: interrupted (exit 130)"
+    assert len(rows) > 5_000  # all but what the pipe and its reader hold
+
+
+def wait_until_read(running: subprocess.Popen[bytes]) -> None:
+    """Until the process has taken what is in its stdin."""
+    assert running.stdin is not None
+    while struct.unpack("i", fcntl.ioctl(running.stdin, termios.FIONREAD, bytes(4)))[0]:
+        time.sleep(0.01)
+
+
+def test_head_ends_it_quietly(tmp_path: Path) -> None:
+    file = tmp_path / "urls.jsonl"
+    file.write_text("".join(f"{line}\n" for line in URLS * 20))
+    script = f"set -o pipefail; {' '.join(PROGRAM)} convert {file} --format csv | head -2; echo ${{PIPESTATUS[@]}}"
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout.splitlines()[-1] == "0 0"
+    assert result.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_a_full_disk_is_exit_6(format: str) -> None:
+    result = process("convert", SHOP_DUMP, "-o", "/dev/full", "--format", format)
+    assert result.returncode == 6
+    assert result.stderr.splitlines()[-1].startswith("error: cannot write /dev/full: No space left on device")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def limited(size: int) -> Callable[[], None]:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+@pytest.mark.parametrize("size", [100, 65_536, 100_001, 123_456])
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_where_a_file_takes_no_more_it_ends_with_a_whole_record(tmp_path: Path, size: int, format: str) -> None:
+    forms = [{"loc": f"https://a.example/{number}", "news": {"title": 'a\n"b"\n\nc'}} for number in range(10_000)]
+    file, output = dump(tmp_path, *forms), tmp_path / "out"
+    arguments = [*PROGRAM, "convert", str(file), "-o", str(output), "--format", format, "--fields", "loc,news.title"]
+    done = subprocess.run(arguments, capture_output=True, preexec_fn=limited(size), check=False)
+    assert done.returncode == 6
+    text = output.read_text()
+    assert size - 200 < len(text) <= size
+    titles = [json.loads(line)["news.title"] for line in text.splitlines()] if format == "jsonl" else []
+    titles = titles or [row[1] for row in read_csv(text)[1:]]
+    assert set(titles) <= {'a\n"b"\n\nc'}
+    assert text.endswith("\n")
+
+
+def test_parquet_can_go_through_a_pipe() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "convert", str(SHOP_DUMP), "--format", "parquet"], capture_output=True, check=False
+    )
+    assert done.returncode == 0
+    assert pq.read_table(io.BytesIO(done.stdout)).num_rows == len(URLS)
+
+
+def test_a_closed_stdin_is_an_error() -> None:
+    script = f"{' '.join(PROGRAM)} convert - --format csv <&-"
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
+
+
+# --- outputs, for whatever command ---
+
+
+def outputs_of(output: str | None, report: str | None = None, **wanted: Any) -> Any:
+    return open_outputs(output, report, Interrupts(), **wanted)
+
+
+def test_parquet_is_not_shown_on_a_terminal(tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    command = [*PROGRAM, "convert", str(SHOP_DUMP), "--format", "parquet"]
+    done = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(terminal)
+    os.close(controller)
+    assert (done.returncode, done.stderr) == (2, "error: parquet is binary: give -o FILE\n")
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "txt", "parquet"])
+def test_a_report_shares_stdout_with_jsonl_alone(tmp_path: Path, format: str) -> None:
+    told = f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE"
+    with pytest.raises(UsageError) as failure, outputs_of(None, "-", format=format):
+        pass
+    assert str(failure.value) == told
+    with outputs_of(str(tmp_path / "urls"), "-", format=format) as outputs:
+        assert outputs.report is not outputs.records
+
+
+def test_the_file_is_ended_however_the_block_ends(tmp_path: Path) -> None:
+    file = tmp_path / "urls.parquet"
+
+    def interrupted() -> None:
+        with outputs_of(str(file), format="parquet") as outputs:
+            outputs.begin()
+            outputs.sink.write({"loc": "https://a.example/"})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert pq.read_table(file).column("loc").to_pylist() == ["https://a.example/"]
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_what_was_never_begun_is_not_ended_either(tmp_path: Path, format: str) -> None:
+    file = tmp_path / "urls"
+    file.write_text("precious")
+    with outputs_of(str(file), format=format):
+        pass
+    assert file.read_text() == "precious"
+
+
+def test_fields_and_columns_reach_the_sink(tmp_path: Path) -> None:
+    file = tmp_path / "urls.csv"
+    with outputs_of(str(file), format="csv", fields=parse_fields("news.title,loc")) as outputs:
+        outputs.begin()
+    assert file.read_text() == "news.title,loc\n"
+    with outputs_of(str(file), format="csv", extras=False, site=False) as outputs:
+        outputs.begin()
+    assert file.read_text().rstrip("\n").split(",") == [name for name in ALL if name not in ("extras", "site")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_report_is_written_whole_even_where_the_records_cannot_be(tmp_path: Path) -> None:
+    report = tmp_path / "report.jsonl"
+
+    def write_both() -> None:
+        with outputs_of("/dev/full", str(report)) as outputs:
+            outputs.begin()
+            outputs.records.write(b"{}\n")
+            outputs.report.write(b"[]\n")
+
+    with pytest.raises(OSError, match="No space"):
+        write_both()
+    assert report.read_bytes() == b"[]\n"

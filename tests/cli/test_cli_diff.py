@@ -1,0 +1,312 @@
+"""`diff` at a shell: what it writes, what it says, and what it exits with."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import PROGRAM, SHOP, process, run
+
+import sitemap_reader as sr
+from sitemap_reader.cli.exits import Exit
+from sitemap_reader.compare import changes as comparison
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY, LATER = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+OLD = [
+    {"loc": "https://a.example/", "lastmod": DAY, "lastmod_precision": "day", "priority": 0.5},
+    {"loc": "https://a.example/dated", "lastmod": DAY, "lastmod_precision": "day", "priority": 0.5},
+    {"loc": "https://a.example/gone", "lastmod": "2025-01-01T00:00:00Z", "lastmod_precision": "year"},
+    {"loc": "https://a.example/undated", "priority": 0.5},
+]
+NEW = [
+    {"loc": "https://a.example/fresh", "lastmod": "2026-02-03T04:05:06Z", "lastmod_precision": "second"},
+    {"loc": "https://a.example/", "lastmod": DAY, "lastmod_precision": "day", "priority": 0.5},
+    {"loc": "https://a.example/dated", "lastmod": "2026-02-01T08:30:00Z", "lastmod_precision": "minute"},
+    {"loc": "https://a.example/undated", "lastmod": LATER, "lastmod_precision": "day", "priority": 0.5},
+]
+TABLE = """\
++ https://a.example/fresh
+~ https://a.example/dated  lastmod 2026-01-01 -> 2026-02-01T08:30Z, priority
+~ https://a.example/undated  lastmod none -> 2026-02-01
+- https://a.example/gone
+"""
+TSV = """\
+change	loc	lastmod	previous_lastmod	changed
+new	https://a.example/fresh	2026-02-03T04:05:06Z\t\t
+updated	https://a.example/dated	2026-02-01T08:30:00Z	2026-01-01T00:00:00Z	lastmod,lastmod_precision,priority
+updated	https://a.example/undated	2026-02-01T00:00:00Z\t	lastmod,lastmod_precision
+removed	https://a.example/gone	2025-01-01T00:00:00Z\t\t
+"""
+SUMMARY = "1 new, 2 updated, 1 removed; 1 unchanged; N s\n"
+
+
+def lines(forms: list[dict[str, Any]], site: str | None = None) -> bytes:
+    records = map(sr.from_json, forms)
+    return b"".join(sr.json_line(record, site=site) for record in records)
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r"[0-9.]+ s$", "N s", text, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(lines(OLD))
+    return path
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    path = tmp_path / "new.jsonl"
+    path.write_bytes(lines(NEW))
+    return path
+
+
+# --- what is written ---
+
+
+def test_changes_are_jsonl_where_nobody_watches(old: Path, new: Path) -> None:
+    result = run("diff", old, new)
+    changes = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(change["change"], change["loc"][18:]) for change in changes] == [
+        ("new", "fresh"), ("updated", "dated"), ("updated", "undated"), ("removed", "gone"),
+    ]  # fmt: skip
+    assert changes[1]["changed"] == ["lastmod", "lastmod_precision", "priority"]
+    assert changes[1]["previous_lastmod"] == "2026-01-01T00:00:00Z"
+    assert [sr.json_form(sr.from_json(change)) for change in changes] == changes
+    assert (result.exit_code, without_seconds(result.stderr)) == (Exit.COMPLETE, SUMMARY)
+
+
+@pytest.mark.parametrize(("format", "expected"), [("table", TABLE), ("tsv", TSV)])
+def test_changes_for_people_and_spreadsheets(format: str, expected: str, old: Path, new: Path) -> None:
+    result = run("diff", old, new, "--format", format)
+    assert (result.exit_code, result.stdout) == (Exit.COMPLETE, expected)
+
+
+def test_a_terminal_gets_the_table(old: Path, new: Path) -> None:
+    reading, writing = pty.openpty()
+    with subprocess.Popen([*PROGRAM, "diff", old, new], stdout=writing, stderr=subprocess.PIPE) as child:
+        _, told = child.communicate(timeout=60)
+    shown = os.read(reading, 1 << 16).decode().replace("\r\n", "\n")
+    os.close(reading)
+    os.close(writing)
+    assert (child.returncode, shown, without_seconds(told.decode())) == (0, TABLE, SUMMARY)
+
+
+def test_what_a_terminal_must_not_see_is_escaped(tmp_path: Path, old: Path) -> None:
+    (tmp_path / "evil.jsonl").write_text(json.dumps({**OLD[0], "loc": "https://a.example/\x1b[31m\n- x"}) + "\n")
+    result = run("diff", old, tmp_path / "evil.jsonl", "--format", "table")
+    assert result.stdout.splitlines()[0] == r"+ https://a.example/\x1b[31m\n- x"
+
+
+def test_several_sites_have_a_column(tmp_path: Path) -> None:
+    one, two = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    one.write_bytes(lines(OLD[:1], "one.example") + lines(OLD[:1], "two.example"))
+    two.write_bytes(lines(OLD[:1], "two.example") + lines(NEW[:1], "two.example"))
+    assert run("diff", one, two, "--format", "tsv").stdout.splitlines() == [
+        "site\tchange\tloc\tlastmod\tprevious_lastmod\tchanged",
+        "two.example\tnew\thttps://a.example/fresh\t2026-02-03T04:05:06Z\t\t",
+        "one.example\tremoved\thttps://a.example/\t2026-01-01T00:00:00Z\t\t",
+    ]
+    changes = [json.loads(line) for line in run("diff", one, two).stdout.splitlines()]
+    assert [(change["change"], change["site"], list(change)[-1]) for change in changes] == [
+        ("new", "two.example", "site"), ("removed", "one.example", "site"),
+    ]  # fmt: skip
+
+
+def test_on_lastmod_passes_over_the_rest(tmp_path: Path, old: Path) -> None:
+    new = tmp_path / "new.jsonl"
+    new.write_bytes(lines([{**OLD[0], "priority": 0.9}, *OLD[1:]]))
+    assert "1 updated" in run("diff", old, new).stderr
+    result = run("diff", old, new, "--on", "lastmod", "--exit-code")
+    assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
+
+
+def test_values_that_are_none_are_written_as_they_stand(tmp_path: Path) -> None:
+    one, two = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    one.write_text('{"loc":"a","lastmod":"yesterday","lastmod_precision":"week"}\n')
+    two.write_text('{"loc":"a","lastmod":5,"lastmod_precision":["x"]}\n{"loc":"b","lastmod":{}}\n')
+    assert run("diff", one, two, "--format", "table").stdout == "~ a  lastmod yesterday -> none\n+ b\n"
+    assert run("diff", one, two, "--format", "tsv").stdout.splitlines()[1].startswith("updated\ta\t5\tyesterday\t")
+    assert json.loads(run("diff", one, two).stdout.splitlines()[0])["lastmod"] == 5
+
+
+# --- from where, to where ---
+
+
+@pytest.mark.parametrize("format", ["jsonl", "table", "tsv"])
+def test_the_same_dump_twice_differs_in_nothing(format: str, old: Path) -> None:
+    result = run("diff", old, old, "--format", format, "--exit-code")
+    assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
+    assert without_seconds(result.stderr) == "0 new, 0 updated, 0 removed; 4 unchanged; N s\n"
+
+
+@pytest.mark.parametrize(("arguments", "change"), [(("-", "old"), "removed"), (("old", "-"), "new")])
+def test_one_of_them_may_be_stdin(arguments: tuple[str, str], change: str, old: Path) -> None:
+    typed = [str(old) if name == "old" else name for name in arguments]
+    result = run("diff", *typed, stdin=lines(OLD) + lines(NEW[:1]))
+    (line,) = result.stdout.splitlines()
+    assert (json.loads(line)["change"], json.loads(line)["loc"]) == (change, NEW[0]["loc"])
+
+
+def test_both_cannot_be_stdin() -> None:
+    result = run("diff", "-", "-")
+    assert (result.exit_code, result.stderr) == (
+        Exit.USAGE,
+        "error: OLD and NEW cannot both be stdin; give a file for one of them\n",
+    )
+
+
+def test_a_closed_stdin_is_told(old: Path) -> None:
+    closed = process("diff", old, "-", preexec_fn=lambda: os.close(0))
+    assert (closed.returncode, closed.stderr) == (Exit.USAGE, "error: stdin is closed; give a file\n")
+
+
+def test_packed_dumps_and_parquet_are_read(tmp_path: Path, old: Path, new: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "old.gz").write_bytes(gzip.compress(old.read_bytes()))
+    assert run("convert", new, "-o", tmp_path / "new.parquet").exit_code == 0
+    assert run("diff", tmp_path / "old.gz", tmp_path / "new.parquet").stdout == run("diff", old, new).stdout
+
+
+def test_dumps_of_a_site_are_compared_as_they_come(tmp_path: Path) -> None:
+    dump = tmp_path / "urls.jsonl"
+    assert run("dump", SHOP, "-o", dump).exit_code == 0
+    assert run("diff", dump, "-", "--exit-code", stdin=run("dump", SHOP).stdout_bytes).exit_code == Exit.COMPLETE
+
+
+def test_a_file_is_written_and_emptied_also_where_nothing_differs(tmp_path: Path, old: Path, new: Path) -> None:
+    out = tmp_path / "changes.jsonl"
+    assert run("diff", old, new, "-o", out).stdout == ""
+    assert out.read_text() == run("diff", old, new).stdout
+    run("diff", old, old, "-o", out)
+    assert out.read_bytes() == b""
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+def test_what_is_compared_is_never_written_over(which: str, old: Path, new: Path) -> None:
+    path = {"old": old, "new": new}[which]
+    before = path.read_bytes()
+    result = run("diff", old, new, "-o", path)
+    assert (result.exit_code, path.read_bytes()) == (Exit.USAGE, before)
+    assert result.stderr == f"error: {path} is read and written at once; write to another file\n"
+
+
+# --- what it says ---
+
+
+def test_exit_code_tells_whether_anything_differs(old: Path, new: Path) -> None:
+    assert run("diff", old, new, "--exit-code").exit_code == Exit.THRESHOLD == 1
+    assert run("diff", old, new).exit_code == Exit.COMPLETE
+
+
+def test_quiet_says_nothing(old: Path, new: Path) -> None:
+    assert run("diff", old, new, "-q").stderr == ""
+    assert run("diff", old, "-", "-q", stdin="").stderr == ""
+
+
+def test_what_the_comparison_could_not_see_is_noted(old: Path) -> None:
+    result = run("diff", old, "-", stdin="")
+    assert without_seconds(result.stderr).splitlines() == [
+        "note stdin is empty: every URL of the other counts as removed",
+        "0 new, 0 updated, 4 removed; 0 unchanged; N s",
+    ]
+    result = run("diff", "-", old, stdin='{"loc":"https://a.example/","lastmod":null}\n')
+    assert result.stderr.splitlines()[0] == (
+        "note stdin has no lastmod_precision, changefreq, priority: compared is loc, lastmod"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: `sitemap-reader parse {}` reads a document"),
+        ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before were "
+         "read"),
+        ('{"type":"problem"}', " has no URL, only lines of other types (1 of type problem): compare dumps of URLs"),
+        ('{"type":"change","loc":"a"}', ":1: that is a list of changes, and no dump: compare the dumps instead"),
+    ],
+)  # fmt: skip
+def test_what_is_no_dump_is_one_line_with_the_file(body: str, told: str, tmp_path: Path, old: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(body)
+    for arguments in ((bad, old), (old, bad)):
+        result = run("diff", *arguments)
+        assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+        assert result.stderr == f"error: {bad}{told.replace('{}', str(bad))}\n"
+
+
+def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
+    for name, told in (("nothing.jsonl", "there is no file {}; "), ("", "{} is a folder, and a dump is a file: ")):
+        path = str(tmp_path / name)
+        result = run("diff", old, path)
+        assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+        assert result.stderr.startswith(f"error: {told.replace('{}', path)}")
+        assert "`sitemap-reader dump " in result.stderr
+
+
+# --- where it cannot go on ---
+
+
+def test_an_output_that_cannot_be_written_is_exit_6(tmp_path: Path, old: Path, new: Path) -> None:
+    result = run("diff", old, new, "-o", tmp_path / "nowhere" / "out.jsonl")
+    assert result.exit_code == Exit.UNWRITABLE
+    assert result.stderr.startswith("error: cannot write ")
+    with open("/dev/full", "wb") as full:
+        command = [*PROGRAM, "diff", old, new]
+        child = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert child.returncode == Exit.UNWRITABLE
+    assert child.stderr.startswith(b"error: cannot write stdout: No space left on device")
+    assert child.stderr.count(b"\n") == 1
+
+
+def test_a_full_temporary_folder_is_exit_6(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, old: Path) -> None:
+    monkeypatch.setattr(comparison, "_SCHEMA", f"{comparison._SCHEMA} PRAGMA max_page_count = 20;")
+    many = tmp_path / "many.jsonl"
+    many.write_text("".join(f'{{"loc":"https://a.example/{number}"}}\n' for number in range(5000)))
+    result = run("diff", old, many)
+    assert result.exit_code == Exit.UNWRITABLE
+    assert result.stderr == (
+        "error: cannot write the temporary folder: database or disk is full; TMPDIR can name another; "
+        "free some space, or write elsewhere\n"
+    )
+
+
+def test_head_ends_it_quietly(tmp_path: Path, old: Path) -> None:
+    many = tmp_path / "many.jsonl"
+    many.write_text("".join(f'{{"loc":"https://a.example/{number}","lastmod":null}}\n' for number in range(50_000)))
+    for format in ("jsonl", "table", "tsv"):
+        command = f"{' '.join(PROGRAM)} diff {old} {many} -q --format {format} | head -1; echo ${{PIPESTATUS[@]}}"
+        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+        assert (result.stdout.splitlines()[-1], result.stderr) == ("0 0", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_exit_130_and_keeps_what_the_output_held(number: int, tmp_path: Path, old: Path) -> None:
+    out = tmp_path / "changes.jsonl"
+    command = [*PROGRAM, "diff", old, "-", "-o", out]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        child.stdin.write(b"{}")  # which is no line as yet
+        child.stdin.flush()
+        give_up_at = time.monotonic() + 30
+        while not out.exists() and time.monotonic() < give_up_at:
+            time.sleep(0.01)
+        out.write_bytes(b"of before")
+        time.sleep(0.1)
+        child.send_signal(number)
+        _, told = child.communicate(timeout=60)
+    assert (child.returncode, told) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
+    assert out.read_bytes() == b"of before"

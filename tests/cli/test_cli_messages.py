@@ -1,0 +1,98 @@
+"""What the last line says to try, and that every message stands on one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import process, replay, run, urlset
+
+from sitemap_reader.cli.messages import HINTS, Console, printable
+from sitemap_reader.errors import NothingReadable
+from sitemap_reader.problems import CATALOGUE, Problem
+from sitemap_reader.records import Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+URL = "https://a.example/s.xml"
+
+
+def ended(
+    capsys: pytest.CaptureFixture[str], *problems: tuple[str, str], quiet: bool = True, severity: str = "error"
+) -> str:
+    """The error line of a run that one document ended, with these problems: (code, message)."""
+    samples = tuple(Problem(code, severity, message, URL) for code, message in problems)  # type: ignore[arg-type]
+    outcome = Outcome(url=URL, complete=False, samples=samples, problems={code: 1 for code, _ in problems})
+    Console(quiet=quiet).nothing_read(NothingReadable(f"no URL could be read of a.example: {samples[0]}", [outcome]))
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", sorted(code for code, rule in CATALOGUE.items() if rule.severity == "error"))
+def test_whatever_can_end_a_run_has_something_to_try(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if code in ("D01", "L06", "U14"):  # of entries that are kept
+        assert code not in HINTS
+        return
+    assert ended(capsys, (code, "it is so")).endswith(f": {code} {URL}: it is so; {HINTS[code]}\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "to_try"),
+    [
+        ("F04", "no-such-host.invalid: no such host; check the spelling", "check the spelling"),
+        ("S16", "more than 5 entries: reading stops here; raise max_entries to go on", "raise max_entries to go on"),
+        ("F13", "10.0.0.1 is private; --allow-private (allow_private=True) permits it", None),
+        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # no advice of ours
+    ],
+)
+def test_what_the_problem_itself_says_is_said_once(
+    capsys: pytest.CaptureFixture[str], code: str, message: str, to_try: str | None
+) -> None:
+    to_try = to_try or message.partition("; ")[2]
+    quiet = ended(capsys, (code, message))
+    assert quiet.endswith(f"; {to_try}\n")
+    assert quiet.count(to_try) == 1
+    assert ended(capsys, (code, message), quiet=False) == f"error: no URL could be read of a.example; {to_try}\n"
+
+
+def test_a_robots_txt_that_closes_its_host_is_what_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    told = ended(capsys, ("F01", "503 Service Unavailable"), ("F14", "robots.txt is unreachable"), quiet=False)
+    assert told == f"error: no URL could be read of a.example; {HINTS['F14']}\n"
+
+
+def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    warning, error = Problem("F06", "warning", "text/html", URL), Problem("F11", "error", "empty", URL)
+    outcome = Outcome(url=URL, complete=False, samples=(warning, error), problems={"F06": 1, "F11": 1})
+    Console(quiet=True).nothing_read(NothingReadable(f"nothing: {error}", [outcome]))
+    assert capsys.readouterr().err.endswith(f"; {HINTS['F11']}\n")
+
+
+def test_a_document_that_is_read_alone_has_it_too(tmp_path: Path) -> None:
+    bodies = {
+        "cut.xml": ("<urlset><url><loc>htt", "S01"),
+        "dtd.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><urlset/>', "S09"),
+        "relative.xml": (urlset("/a"), "U01"),
+        "ftp.txt": ("ftp://a.example/x\n", "U02"),
+        "empty.xml": ("", "F11"),
+        "page.html": ("<html></html>", "F05"),
+        "words.txt": ("words\n", "S15"),
+        "nothing.xml": ("<urlset><url><lastmod>2020</lastmod></url></urlset>", "S11"),
+    }
+    for name, (body, code) in bodies.items():
+        (tmp_path / name).write_text(body)
+        for loudness in ([], ["-q"]):
+            result = run("parse", tmp_path / name, *loudness)
+            (error,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+            assert error.endswith(f"; {HINTS[code]}"), name
+            assert result.exit_code == 5
+
+
+def test_a_site_that_gives_nothing_has_it_too(tmp_path: Path) -> None:
+    site = replay(tmp_path / "site", {"robots.txt": "User-agent: *\nDisallow: /\nSitemap: https://a.example/s.xml\n"})
+    result = process("dump", f"{site}/")
+    assert result.returncode == 5
+    assert result.stderr.splitlines()[1].endswith(f"; {HINTS['F02']}")
+
+
+def test_what_a_site_wrote_is_no_control_character() -> None:
+    assert printable("a\x1b[31m\r\nb\u202e") == "a\\x1b[31m\\r\\nb\\u202e"

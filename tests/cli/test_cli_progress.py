@@ -1,0 +1,189 @@
+"""The bar of a command on a terminal: where it is, where it is not, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import NS, PROGRAM, process, urlset
+from cli_runs import index as sitemapindex
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+from terminals import on_terminal, screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from servers import Page, SiteServer
+
+BAR = r"sitemaps  \d+/(\d+|\?) \[\d\d:\d\d, "
+XML = {"Content-Type": "application/xml"}
+WAIT_SECONDS = 20.0
+
+
+class Held(dict[str, Any]):
+    """Pages of a server; the last child is given when `free` is set."""
+
+    def __init__(self, pages: Mapping[str, Page], last: str) -> None:
+        super().__init__(pages)
+        self.free = threading.Event()
+        self._last = last
+
+    def get(self, path: str, default: Any = None) -> Any:
+        if path == self._last:
+            self.free.wait(WAIT_SECONDS)
+        return super().get(path, default)
+
+
+@pytest.fixture
+def held(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tuple[str, Held]]:
+    """The URL of an index of three sitemaps, and the pages: the last has a date that cannot be read."""
+    server = site_server({})
+    at = server.url
+    bodies = {
+        "/0.xml": urlset(f"{at}/1", f"{at}/2"),
+        "/1.xml": urlset(f"{at}/3", f"{at}/4"),
+        "/2.xml": urlset(f"{at}/5", lastmod={f"{at}/5": "Mon"}),
+    }
+    bodies["/index.xml"] = sitemapindex(*(at + path for path in bodies))
+    server.pages = Held({path: (200, XML, body.encode()) for path, body in bodies.items()}, "/2.xml")
+    yield f"{at}/index.xml", server.pages
+    server.pages.free.set()
+
+
+def dump(target: str, *arguments: str | Path) -> list[str]:
+    return [*PROGRAM, "dump", target, "--allow-private", *map(str, arguments)]
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, pages = held
+    with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
+        terminal.wait_for(r"sitemaps  3/4 \[00:\d\d, 4 URLs, \d+ B\]")
+        pages.free.set()
+        assert terminal.end() == 0
+    site = target.removesuffix("/index.xml")
+    problem, summary = terminal.screen()
+    assert problem == f'error D01 {site}/2.xml:2: lastmod "Mon" is no date'
+    assert re.fullmatch(r"5 URLs from 4 sitemaps; 1 problem; \d+\.\d s", summary)
+    assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
+
+
+def test_its_line_is_never_longer_than_the_terminal(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, pages = held
+    with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl", "-q"), columns=30) as quiet:
+        pages.free.set()
+        assert quiet.end() == 0
+    assert quiet.screen() == []
+    pages.free.clear()
+    with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl"), columns=30) as terminal:
+        terminal.wait_for(r"sitemaps  3/4 \[00:\d\d, 4 URLs")
+        assert len(screen(terminal.written, 30)) == 1
+        pages.free.set()
+        assert terminal.end() == 0
+    assert "sitemaps  " not in "\n".join(terminal.screen())
+
+
+def test_a_terminal_that_does_not_know_its_size_has_one_too(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, pages = held
+    with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl"), columns=0) as terminal:
+        terminal.wait_for(BAR)
+        pages.free.set()
+        assert terminal.end() == 0
+
+
+def test_what_is_piped_on_is_not_disturbed(held: tuple[str, Held]) -> None:
+    target, pages = held
+    with on_terminal(dump(target), pipes_stdout=True) as terminal:
+        terminal.wait_for(BAR)
+        pages.free.set()
+        assert terminal.end() == 0
+    assert len([json.loads(line) for line in terminal.output.splitlines()]) == 5
+    assert "\r" not in terminal.output.decode()
+
+
+def test_a_table_comes_when_the_bar_is_gone(held: tuple[str, Held]) -> None:
+    target, pages = held
+    with on_terminal([*PROGRAM, "tree", target, "--allow-private"], columns=160) as terminal:
+        terminal.wait_for(r"sitemaps  3/4")
+        pages.free.set()
+        assert terminal.end() == 0
+    error, header, *rows, summary = terminal.screen()
+    assert error.startswith("error D01 ")
+    assert header.split()[:3] == ["sitemap", "format", "entries"]
+    assert len(rows) == 4
+    assert summary.startswith("5 URLs from 4 sitemaps")
+
+
+@pytest.mark.parametrize("arguments", [[], ["-o", "FILE", "-q"], ["-q"]], ids=" ".join)
+def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
+    held: tuple[str, Held], tmp_path: Path, arguments: list[str]
+) -> None:
+    target, pages = held
+    pages.free.set()
+    given = [str(tmp_path / "urls.jsonl") if argument == "FILE" else argument for argument in arguments]
+    with on_terminal(dump(target, *given), columns=400) as terminal:
+        assert terminal.end() == 0
+    assert "sitemaps  " not in terminal.written
+    assert "\r" not in terminal.written.replace("\r\n", "")
+    lines = [json.loads(line) for line in terminal.screen() if line.startswith("{")]
+    assert len(lines) == (0 if "FILE" in arguments else 5)
+
+
+def test_none_where_stderr_is_no_terminal(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, pages = held
+    threading.Timer(0.6, pages.free.set).start()
+    done = process("dump", target, "--allow-private", "-o", tmp_path / "urls.jsonl")
+    assert done.returncode == 0
+    assert "sitemaps  " not in done.stderr
+    assert "\r" not in done.stderr
+
+
+def test_an_interrupt_leaves_nothing_of_it(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, _ = held
+    with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
+        terminal.wait_for(r"sitemaps  3/4")
+        terminal.type(b"\x03")
+        assert terminal.end() == 130
+    assert "^C" in terminal.written  # the echo stands behind the bar
+    summary, partial = terminal.screen()
+    assert re.fullmatch(r"4 URLs from 3 sitemaps; \d+\.\d s", summary)
+    assert partial == "partial: interrupted (exit 130)"
+    assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_terminal_that_is_gone_stops_nothing(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, pages = held
+    ignoring = "import os, signal as s, sys; s.signal(s.SIGHUP, s.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    command = dump(target, "-o", tmp_path / "urls.jsonl")
+    with on_terminal([sys.executable, "-c", ignoring, *command], pipes_stdout=True) as terminal:
+        terminal.wait_for(BAR)
+        terminal.hang_up()
+        pages.free.set()
+        assert terminal.end() == 0
+    assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
+
+
+def test_a_target_that_gives_nothing_leaves_nothing_of_it(site_server: Any) -> None:
+    server = site_server({"/s.xml": (200, XML, f"<urlset {NS}>".encode())})
+    with on_terminal(dump(f"{server.url}/s.xml"), columns=200, pipes_stdout=True) as terminal:
+        assert terminal.end() == 5
+    assert terminal.output == b""
+    assert re.search(BAR, terminal.written)
+    assert [line.partition(" ")[0] for line in terminal.screen()] == ["error", "error:", "0"]
+
+
+def test_each_of_several_targets_has_a_bar_of_its_own(held: tuple[str, Held], tmp_path: Path) -> None:
+    target, pages = held
+    pages.free.set()
+    with on_terminal(dump(target, target, "-o", tmp_path / "urls.jsonl")) as terminal:
+        assert terminal.end() == 0
+    problem, again, summary = terminal.screen()
+    assert problem == again
+    assert summary.startswith("10 URLs from 8 sitemaps")

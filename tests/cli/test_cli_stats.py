@@ -1,0 +1,276 @@
+"""`stats`: what it takes, from where, and how it ends. tests/test_statistics.py has what is counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
+
+from sitemap_reader.cli.panels import panels, percent
+from sitemap_reader.statistics import Fact
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+A = "https://a.example"
+LINE = json.dumps({"loc": f"{A}/x"})
+DUMP = f"{SHOP}.jsonl"
+
+
+def facts(result: Result) -> dict[tuple[str, str], int]:
+    """(group, name) -> count of TSV."""
+    header, *rows = (line.split("\t") for line in result.stdout.splitlines())
+    assert header == ["group", "name", "count", "share"]
+    return {(group, name): int(count) for group, name, count, _ in rows}
+
+
+# --- where it reads ---
+
+
+def test_a_dump_gives_the_facts_of_its_site_but_for_those_of_the_run() -> None:
+    dump, site = facts(run("stats", DUMP)), facts(run("stats", SHOP))
+    of_run = {"sitemaps", "sitemaps format", "sitemaps bytes", "problems"}
+    assert {key: count for key, count in site.items() if key[0] not in of_run} == dump
+    assert {group for group, _ in site} - {group for group, _ in dump} == of_run
+
+
+@pytest.mark.parametrize("site", ["shop", "broken", "nesting", "trouble", "cross-submission"])
+def test_a_dump_with_its_report_gives_the_facts_of_the_run(site: str, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.jsonl"
+    whole.write_bytes(run("dump", SITES / site, "--report", "-").stdout_bytes)
+    assert facts(run("stats", whole)) == facts(run("stats", SITES / site))
+
+
+def test_a_gzipped_dump_is_a_dump(tmp_path: Path) -> None:
+    packed = tmp_path / "urls.jsonl.gz"
+    packed.write_bytes(gzip.compress(LINE.encode()))
+    assert facts(run("stats", packed))["urls", "listed"] == 1
+
+
+def test_stdin_is_a_dump() -> None:
+    result = run("stats", "-", stdin=LINE + "\n")
+    assert facts(result)["urls", "listed"] == 1
+    assert result.stderr.startswith("1 URL in stdin; ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
+def test_a_pipe_with_a_name_is_a_dump(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(LINE + "\n",))
+    writer.start()
+    assert facts(run("stats", pipe))["urls", "listed"] == 1
+    writer.join()
+
+
+def test_a_dump_needs_no_network_library() -> None:
+    script = (
+        "import sys\n"
+        "from sitemap_reader.cli import main\n"
+        "try:\n"
+        f"    main(['stats', {DUMP!r}, '-q'])\n"
+        "finally:\n"
+        "    print(*({'aiohttp', 'feedparser', 'pandas', 'pyarrow'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.strip()) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "listed"),
+    [
+        (["--until", "2026-08-01", "--undated", "drop"], 360),
+        (["--include", "/en/"], 130),
+        (["--include", "/en/", "--include", "/de/"], 260),
+        (["--exclude", "/(en|de|fr)/"], 250),
+    ],
+)
+def test_dates_and_patterns_choose_from_a_dump_as_from_a_site(options: list[str], listed: int) -> None:
+    of_dump, of_site = (facts(run("stats", target, *options))["urls", "listed"] for target in (DUMP, SHOP))
+    assert (of_dump, of_site) == (listed, listed)
+
+
+# --- what it says ---
+
+
+def test_json_has_a_line_for_each_fact() -> None:
+    first, *rest = (json.loads(line) for line in run("stats", DUMP, "--format", "jsonl").stdout.splitlines())
+    assert first == {"type": "statistic", "group": "urls", "name": "listed", "count": 640, "share": None}
+    assert {tuple(each) for each in rest} == {tuple(first)}
+
+
+def test_a_suspicious_date_is_told_with_its_share(tmp_path: Path) -> None:
+    dates = {f"{A}/{number}": "2026-11-01" if number else "2026-10-01" for number in range(50)}
+    result = run("stats", replay(tmp_path, {"sitemap.xml": urlset(*dates, lastmod=dates)}), "--format", "table")
+    assert "most common 2026-11-01 49 98.0%" in " ".join(result.stdout.split())
+
+
+HOSTILE = {
+    "loc": f"{A}/\x1b[31m/x",
+    "sitemap": "\x1b]0;title\x07",
+    "changefreq": "\x9b31m\nnever",
+    "alternates": [{"hreflang": "d\u202ee\tx", "href": A, "media": None}],
+    "problems": [{"code": "\x1b[2J", "field": None, "raw": None}],
+}
+
+
+@pytest.mark.parametrize("format", ["table", "tsv"])
+def test_what_a_site_wrote_stays_on_its_line_and_controls_no_terminal(format: str) -> None:
+    result = run("stats", "-", "--format", format, stdin=json.dumps(HOSTILE))
+    assert result.exit_code == 0
+    plain = run("stats", "-", "--format", format, stdin=json.dumps({**HOSTILE, "changefreq": "never"}))
+    assert len(result.stdout.splitlines()) == len(plain.stdout.splitlines())
+    assert all(char.isprintable() for char in result.stdout if char not in "\n\t")
+
+
+# --- how it ends ---
+
+
+def test_a_partial_site_exits_3() -> None:
+    result = run("stats", BROKEN)
+    assert result.exit_code == 3
+    assert result.stderr.splitlines()[-1].startswith("partial: ")
+    assert facts(result)["sitemaps", "failed"] == 3
+
+
+def test_a_site_without_sitemaps_exits_4(tmp_path: Path) -> None:
+    result = run("stats", replay(tmp_path, {}))
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "error: no sitemap found for " in result.stderr
+
+
+def test_a_dump_without_a_url_exits_4(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    result = run("stats", empty)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert f"error: {empty} lists no URL\n" in result.stderr
+    assert f"error: {DUMP} lists no URL that was asked for\n" in run("stats", DUMP, "--include", "nowhere").stderr
+
+
+XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "told"),
+    [
+        ("sitemap.xml", XML.encode(), "that is XML: `sitemap-reader parse"),
+        ("sitemap.xml.gz", gzip.compress(XML.encode()), "that is XML: `sitemap-reader parse"),
+        ("urls.txt", f"{A}/\n".encode(), "that is a list of URLs"),
+        ("cut.jsonl", f'{LINE}\n{{"loc": "htt'.encode(), ":2: the last line is cut"),
+        ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record, lastmod: "),
+        ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record, priority: "),
+    ],
+)
+def test_what_is_no_dump_is_a_usage_error(name: str, body: bytes, told: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(body)
+    result = run("stats", file)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize("name", ["urls.jsonl", "old/urls.jsonl", "urls.parquet", "sitemap.xml", "urls.jsonl.gz"])
+def test_a_file_that_is_not_there_is_no_host(name: str) -> None:
+    result = run("stats", name)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: there is no file {name}; ")
+
+
+@pytest.mark.parametrize("option", ["--follow", "--no-follow"])
+def test_a_dump_has_no_sitemaps_to_choose_from(option: str) -> None:
+    result = run("stats", DUMP, option, "x")
+    assert result.exit_code == 2
+    assert f"{option} chooses sitemaps to read" in result.stderr
+
+
+def test_a_dump_is_not_written_over(tmp_path: Path) -> None:
+    dump = tmp_path / "urls.jsonl"
+    dump.write_text(LINE)
+    result = run("stats", dump, "-o", dump)
+    assert result.exit_code == 2
+    assert "is read and written at once" in result.stderr
+    assert dump.read_text() == LINE
+
+
+def test_a_table_in_a_file_replaces_what_it_held(tmp_path: Path) -> None:
+    kept = tmp_path / "facts.tsv"
+    kept.write_text("yesterday's\n" * 1000)
+    assert run("stats", "no host", "-o", kept).exit_code == 2
+    assert len(kept.read_text().splitlines()) == 1000
+    assert run("stats", DUMP, "-o", kept).exit_code == 0
+    assert kept.read_text() == run("stats", DUMP).stdout
+
+
+def test_a_closed_stdin_is_told() -> None:
+    result = process("stats", "-", stdin=None, preexec_fn=lambda: os.close(0)) if os.name == "posix" else None
+    if result is not None:
+        assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send")
+def test_an_interrupt_tells_what_was_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [*PROGRAM, "stats", str(pipe), "--format", "jsonl"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
+        pipe.open("w") as writer,  # opens when it is being read
+    ):
+        writer.write(LINE + "\n")
+        writer.flush()
+        time.sleep(0.5)
+        running.send_signal(signal.SIGINT)
+        told, errors = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert errors == "partial: interrupted (exit 130)\n"
+    assert told == "" or json.loads(told.splitlines()[0])["count"] == 1
+
+
+# --- panels ---
+
+
+@pytest.mark.parametrize(
+    ("count", "share", "told"),
+    [
+        (0, 0.0, "0%"),
+        (1, 0.000001, "<0.1%"),
+        (1, 0.001, "0.1%"),
+        (1, 0.125, "12.5%"),
+        (999_999, 0.999999, ">99.9%"),
+        (1, 1.0, "100%"),
+        (1, None, ""),
+    ],
+)
+def test_shares_tell_none_and_all_from_nearly(count: int, share: float | None, told: str) -> None:
+    assert percent(Fact("g", "n", count, share)) == told
+
+
+TWO = [Fact("urls", "listed", 1_200), Fact("urls with", "images", 60, 0.05), Fact("hosts", "a.example", 1_200, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        (80, ["urls                          hosts", "  listed       1,200            a.example  1,200  100%"]),
+        (10, ["urls", "  listed       1,200", "  with images     60  5.0%", "", "hosts", "  a.example    1,200  100%"]),
+    ],
+)
+def test_panels_take_two_columns_where_they_fit(columns: int, lines: list[str]) -> None:
+    assert list(panels(TWO, columns))[: len(lines)] == lines
+
+
+def test_panels_of_nothing_are_nothing() -> None:
+    assert list(panels([], 80)) == []

@@ -1,0 +1,58 @@
+"""Tables where people see them: on a terminal, wide or narrow, and in a pipe from it."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from cli_runs import PROGRAM, SHOP
+from golden_tables import GOLDEN
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+from terminals import on_terminal
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+
+
+def lines(*arguments: str, columns: int, environment: dict[str, str] | None = None) -> list[str]:
+    """What is written, before the terminal breaks what is too long."""
+    command = [*PROGRAM, *arguments, "-q"]
+    with on_terminal(command, columns=columns, environment={"COLUMNS": "", **(environment or {})}) as terminal:
+        assert terminal.end() == 0
+        return terminal.written.replace("\r\n", "\n").splitlines()
+
+
+@pytest.mark.parametrize("command", ["tree", "discover"])
+@pytest.mark.parametrize("columns", [200, 40])
+def test_a_terminal_gets_the_whole_table_however_narrow(command: str, columns: int) -> None:
+    golden = (GOLDEN / f"{command}-shop.txt").read_text("utf-8")
+    assert lines(command, SHOP, columns=columns) == golden.splitlines()
+
+
+@pytest.mark.parametrize("command", ["tree", "discover"])
+def test_a_pipe_from_a_terminal_gets_tsv(command: str) -> None:
+    with on_terminal([*PROGRAM, command, SHOP, "-q"], pipes_stdout=True) as terminal:
+        assert terminal.end() == 0
+        assert terminal.output == (GOLDEN / f"{command}-shop.tsv").read_bytes()
+        assert terminal.written == ""
+
+
+def test_a_terminal_that_knows_ascii_only_gets_a_tree_of_ascii() -> None:
+    table = lines("tree", SHOP, columns=200, environment=ASCII)
+    golden = (GOLDEN / "tree-shop.txt").read_text("utf-8")
+    assert table == golden.translate(str.maketrans("└├│─", "`||-")).splitlines()
+
+
+def test_stats_stand_side_by_side_where_there_is_room() -> None:
+    wide, narrow = (lines("stats", f"{SHOP}.jsonl", columns=columns) for columns in (100, 60))
+    assert max(map(len, wide)) <= 100
+    assert max(map(len, narrow)) <= 60
+    assert len(wide) <= 45 < len(narrow)
+    assert sorted(" ".join(wide).split()) == sorted(" ".join(narrow).split())
+
+
+def test_stats_end_with_shares_below_each_other() -> None:
+    shares = [line for line in lines("stats", f"{SHOP}.jsonl", columns=60) if line.endswith("%")]
+    assert len({len(line) for line in shares}) == 1
