@@ -1,0 +1,49 @@
+"""Stands in for the network of whoever tries the examples of docs/: the names that they use lead to this machine.
+
+Copied to a folder as sitecustomize.py, so that every Python started there has it. Only names and connects are
+changed: what is looked up, checked, encrypted and sent stays real. Any other name is unknown, as it is offline.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any
+
+# Public addresses: those that the documentation is meant to use are refused, as they should be.
+ADDRESSES = {"example.com": "93.184.215.14", "broken.example": "93.184.215.15"}
+PORT = "DOCS_SITE_PORT"
+
+_getaddrinfo = socket.getaddrinfo
+
+
+def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
+    """socket.getaddrinfo() without a resolver."""
+    name = host.decode() if isinstance(host, bytes) else host
+    address = ADDRESSES.get(name, name)
+    if address is not None and not address.replace(".", "").isdigit():
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    return _getaddrinfo(address, *args, **options)
+
+
+class Socket(socket.socket):
+    """Connects to the site on this machine where one of the addresses was meant; https only."""
+
+    def connect(self, address: Any) -> None:
+        super().connect(_here(address))
+
+    def connect_ex(self, address: Any) -> int:
+        return super().connect_ex(_here(address))
+
+
+def _here(address: Any) -> Any:
+    if address[0] not in ADDRESSES.values():
+        return address
+    if address[1] != 443:
+        raise ConnectionRefusedError(111, "Connection refused")
+    return "127.0.0.1", int(os.environ[PORT])
+
+
+if PORT in os.environ:
+    socket.getaddrinfo = getaddrinfo
+    socket.socket = Socket  # type: ignore[misc]

@@ -1,0 +1,140 @@
+"""The sites of the examples, on 127.0.0.1 under the names that the pages use: `https://example.com/` is the shop of
+corpus/sites, `https://broken.example/` its neighbour there. From one day to the next a little changes in the shop.
+"""
+
+from __future__ import annotations
+
+import gzip
+import ssl
+import threading
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
+
+SITES = Path(__file__).parent.parent / "corpus" / "sites"
+OLD_NAME, NAME = b"shop.example", b"example.com"
+# What the examples also ask the shop for; the news are always of today.
+ALIASES = {"/news.xml": "/sitemaps/news.xml", "/sitemap.xml": "/sitemaps/categories.xml"}
+# What changes from one day to the next, and back on the day after. All in one document: documents come in any order.
+CHANGING = "/sitemaps/categories.xml"
+DAYS = (
+    (b"/c/kitchen/tea-pot/</loc>\n  <lastmod>2026-10-26", b"/c/kitchen/tea-pot/</loc>\n  <lastmod>2026-10-27"),
+    (b"/c/kitchen/sale/", b"/c/kitchen/outlet/"),
+)
+
+
+class DocsSite:
+    """Serves both sites over TLS; a context manager. `next_day()` changes the shop."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pages = {("example.com", path): body for path, body in _shop()} | {
+            ("broken.example", path): body for path, body in _files("broken")
+        }
+        self.pages |= {("example.com", name): self.pages["example.com", path] for name, path in ALIASES.items()}
+        self.pages["example.com", "/news.xml"] = self.pages["example.com", "/news.xml"].replace(b"2026-10-26", _today())
+        self.pages["example.com", "/c/kitchen/outlet/"] = b"<title>Outlet</title>"
+        certificate = folder / "served.pem"
+        certificate.write_text(CERTIFICATE)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self._server = _Server(("127.0.0.1", 0), self._handler())
+        # The handshake is left to the thread of the connection.
+        self._server.socket = context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self.port = int(self._server.server_port)
+
+    def next_day(self) -> None:
+        """The shop as it is a day later."""
+        body = self.pages["example.com", CHANGING]
+        for texts in DAYS:
+            (old,) = (text for text in texts if text in body)
+            (new,) = (text for text in texts if text not in body)
+            body = body.replace(old, new)
+        self.pages["example.com", CHANGING] = body
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            timeout = 5  # a client that keeps its connection open does not keep the thread for ever
+
+            def do_GET(self) -> None:
+                body = site.pages.get((self.headers["Host"], self.path))
+                self.send_response(404 if body is None else 200)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Nothing on stderr."""
+
+        return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up, also in the handshake, is what clients do."""
+
+
+def _files(site: str) -> list[tuple[str, bytes]]:
+    (host,) = (SITES / site / "https").iterdir()
+    recorded = [path for path in host.rglob("*") if path.is_file() and path.suffix != ".headers"]
+    return [(f"/{path.relative_to(host)}", path.read_bytes()) for path in recorded if not _is_gone(path)]
+
+
+def _is_gone(path: Path) -> bool:
+    headers = path.with_name(f"{path.name}.headers")
+    return headers.is_file() and "status: 404" in headers.read_text()
+
+
+def _shop() -> list[tuple[str, bytes]]:
+    """The shop, moved to example.com."""
+    return [(path, _moved(path, body)) for path, body in _files("shop")]
+
+
+def _moved(path: str, body: bytes) -> bytes:
+    if path.endswith(".gz"):
+        return gzip.compress(gzip.decompress(body).replace(OLD_NAME, NAME), mtime=0)
+    return body.replace(OLD_NAME, NAME)
+
+
+def _today() -> bytes:
+    return datetime.now(UTC).date().isoformat().encode()
+
+
+# For example.com and broken.example; the key was made for it and for nothing else; it ends in 2126.
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBvDCCAWOgAwIBAgIUWId9TWqDkZdp7T5EGJAIQuYX20AwCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLZXhhbXBsZS5jb20wIBcNMjYxMTIxMTQwMTE5WhgPMjEyNjEw
+MjgxNDAxMTlaMBYxFDASBgNVBAMMC2V4YW1wbGUuY29tMFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAEb29m3TjrxY+6NPu/z0e9DYt9gmfMXEKypc0SMHt4hd/KbZle
+7CfapwoiF3HcvxTV7ryTOzpCS6irBvuyAjRV2KOBjDCBiTAdBgNVHQ4EFgQUXz0E
+3Rt+8JtVFjS+bHra0EyjzpkwHwYDVR0jBBgwFoAUXz0E3Rt+8JtVFjS+bHra0Eyj
+zpkwJgYDVR0RBB8wHYILZXhhbXBsZS5jb22CDmJyb2tlbi5leGFtcGxlMA4GA1Ud
+DwEB/wQEAwIChDAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0cAMEQCICWt
+tpwXZfGuLvM3wtg+7zfrbE2cwwlBKlGMmCpXazx5AiB4I+YCpMjxkm4CCZGA43HF
+ECe/yZo6lLvjh1ds7Q5fjA==
+-----END CERTIFICATE-----
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8A80oh06tmllf0jc
+sJ12rXzeZsmCLW2nhUlz3oh79MWhRANCAARvb2bdOOvFj7o0+7/PR70Ni32CZ8xc
+QrKlzRIwe3iF38ptmV7sJ9qnCiIXcdy/FNXuvJM7OkJLqKsG+7ICNFXY
+-----END PRIVATE KEY-----
+"""
