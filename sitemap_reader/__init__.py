@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         SitemapReaderError,
         UsageError,
     )
-    from .jsonl import from_json, json_form, json_line
+    from .jsonl import json_form, json_line
     from .ledger import Problems, Progress, Summary
     from .limits import Limits
     from .problems import CATALOGUE, Problem
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         UrlRecord,
         Video,
     )
+    from .restore import from_json
     from .seen import Seen
     from .shapes import schema
     from .streams import AsyncUrlStream, UrlStream
@@ -68,7 +69,7 @@ _HOMES = {
         "SitemapReaderError",
         "UsageError",
     ),
-    "jsonl": ("from_json", "json_form", "json_line"),
+    "jsonl": ("json_form", "json_line"),
     "ledger": ("Problems", "Progress", "Summary"),
     "limits": ("Limits",),
     "problems": ("CATALOGUE", "Problem"),
@@ -89,6 +90,7 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
+    "restore": ("from_json",),
     "seen": ("Seen",),
     "shapes": ("schema",),
     "streams": ("AsyncUrlStream", "UrlStream"),

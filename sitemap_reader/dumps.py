@@ -11,7 +11,6 @@ import io
 import os
 import re
 import zlib
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -20,8 +19,9 @@ import attrs
 import orjson
 
 from .errors import UsageError
-from .jsonl import from_json, stamp
+from .jsonl import stamp
 from .records import UrlRecord
+from .restore import from_json
 from .shapes import line_shape
 
 if TYPE_CHECKING:
@@ -89,15 +89,8 @@ def load(path: str | os.PathLike[str]) -> Dump:
     return Dump(place)
 
 
-@contextmanager
-def open_dump(path: str | os.PathLike[str]) -> Iterator[Iterator[Form]]:
-    """The forms of a file; it is closed when the block ends."""
-    with open_file(path) as stream:
-        yield read_forms(stream, os.fspath(path))
-
-
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file, for read_forms(); UsageError where there is none, or it cannot be read."""
+    """The file, for numbered_forms(); UsageError where there is none, or it cannot be read."""
     name = os.fspath(path)
     kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
     if kind:
@@ -111,18 +104,12 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise UsageError(f"cannot read {name}: {getattr(exc, 'strerror', None) or exc}") from exc
 
 
-def read_forms(stream: BinaryIO, name: str) -> Iterator[Form]:
-    """The lines of a dump, in order, those with "type" included; `name` is what errors call it.
-
-    A line without "type" has a "loc" that is text; more is not checked. The stream stays open, and need not be one
-    that can seek, unless it holds Parquet.
-    """
-    for _, form in numbered_forms(stream, name):
-        yield form
-
-
 def numbered_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
-    """The same with the number of each line, or row, from 1."""
+    """The lines of a dump, in order, those with "type" included, each with its number, from 1; of Parquet, its rows.
+
+    `name` is what errors call it. A line without "type" has a "loc" that is text; more is not checked. The stream stays
+    open, and need not be one that can seek, unless it holds Parquet.
+    """
     source = io.BufferedReader(_Ahead(stream, name), 1 << 16)
     head = source.peek(len(_PARQUET))
     if head.startswith(_PARQUET):

@@ -18,7 +18,7 @@ from corpus_cases import CORPUS
 
 from sitemap_reader import parquet as room
 from sitemap_reader.blocks import Blocks
-from sitemap_reader.dumps import read_forms
+from sitemap_reader.dumps import numbered_forms
 from sitemap_reader.errors import UsageError
 from sitemap_reader.fields import Fields, all_fields, parse_fields
 from sitemap_reader.parquet import ParquetSink, arrow_schema
@@ -57,7 +57,7 @@ FORMS = [orjson.loads(line) for line in LINES]
 
 
 def test_the_forms_come_back_as_they_were() -> None:
-    assert list(read_forms(io.BytesIO(written(FORMS)), "urls.parquet")) == FORMS
+    assert [form for _, form in numbered_forms(io.BytesIO(written(FORMS)), "urls.parquet")] == FORMS
 
 
 def test_polars_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:

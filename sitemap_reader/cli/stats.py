@@ -13,9 +13,10 @@ import orjson
 
 from ..dumps import numbered_forms
 from ..errors import UsageError
-from ..jsonl import from_json, json_form
+from ..jsonl import json_form
 from ..ledger import count_of
 from ..records import SitemapRef, UrlRecord
+from ..restore import from_json
 from ..statistics import Statistics
 from ..walk.selection import Selection, make_patterns
 from ..walk.window import make_window

@@ -17,8 +17,9 @@ import attrs
 import orjson
 
 from ..errors import UsageError
-from ..jsonl import REMOVED, from_json
+from ..jsonl import REMOVED
 from ..records import Change
+from ..restore import from_json
 from .sides import ALWAYS, COMPARED, digester, key_of, value_of
 
 if TYPE_CHECKING:

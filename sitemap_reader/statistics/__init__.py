@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from ..jsonl import from_json
+from ..restore import from_json
 from .dates import Dates, as_stated
 from .facts import Fact
 from .hints import Hints

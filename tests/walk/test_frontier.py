@@ -26,11 +26,12 @@ from walks import (
     walk,
 )
 
-from sitemap_reader.jsonl import from_json, json_line
+from sitemap_reader.jsonl import json_line
 from sitemap_reader.ledger import Ledger
 from sitemap_reader.limits import Limits
 from sitemap_reader.problems import Problem
 from sitemap_reader.records import Outcome, SitemapRef
+from sitemap_reader.restore import from_json
 from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
 from sitemap_reader.walk.selection import Selection
