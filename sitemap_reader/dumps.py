@@ -101,7 +101,8 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     except FileNotFoundError:
         raise UsageError(f"there is no file {name}; `sitemap-reader dump HOST > urls.jsonl` makes a dump") from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
-        raise UsageError(f"cannot read {name}: {getattr(exc, 'strerror', None) or exc}") from exc
+        reason = getattr(exc, "strerror", None) or exc
+        raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
 
 
 def numbered_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:

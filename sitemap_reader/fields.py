@@ -99,10 +99,10 @@ geo_targeting, amp
         raise UsageError(f"{option}: {exc}") from None
 
 
-def all_fields(*, extras: bool = True, site: bool = True) -> Fields:
+@cache
+def all_fields() -> Fields:
     """Every key of a URL's line, in the documented order."""
-    left_out = {name for name, is_wanted in ((EXTRAS, extras), (SITE, site)) if not is_wanted}
-    return Fields(tuple(_column(field.name) for field in _line().fields if field.name not in left_out))
+    return Fields(tuple(_column(field.name) for field in _line().fields))
 
 
 class _NoField(Exception):
@@ -128,7 +128,8 @@ def _paths(text: str) -> list[str]:
 
 def _column(path: str) -> Column:
     steps = path.split(".")
-    return Column(path, _shape_at(steps), _getter(steps))
+    get = _getter(steps)
+    return Column(path, _shape_at(steps), get if len(steps) == 1 else _flat_first(path, get))
 
 
 def _shape_at(steps: Sequence[str]) -> Shape:
@@ -193,6 +194,11 @@ def _getter(steps: Sequence[str]) -> Getter:
     step, *rest = steps
     inner = _getter(rest) if rest else None
     return _picker(int(step), inner) if _is_number(step) else _follower(step, inner)
+
+
+def _flat_first(path: str, get: Getter) -> Getter:
+    """A dump that was written with fields has the path itself for a key."""
+    return lambda form: form[path] if path in form else get(form)
 
 
 def _follower(name: str, inner: Getter | None) -> Getter:

@@ -227,11 +227,11 @@ class Ledger:
         """What to raise at the end: nothing, if there was a URL, or one was left out as asked."""
         if self.progress.urls:
             return None
+        if self.pruned or any(outcome.dropped for outcome in self.outcomes):
+            return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:
             return NothingReadable(f"no URL could be read of {target}: {_reason(failed)}", self.outcomes)
-        if self.pruned or any(outcome.dropped for outcome in self.outcomes):
-            return None
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "

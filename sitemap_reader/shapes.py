@@ -27,7 +27,7 @@ Kind = Literal["text", "integer", "number", "boolean", "moment", "counts"]
 def schema(language: Language) -> str:
     """The types of the JSON lines, as text in a language that reads them.
 
-    `"json"`: a JSON Schema (2020-12) of every kind of line. The others are of the lines without "type", URL records:
+    `"json"`: a JSON Schema (2020-12) of every record's line. The others are of the lines without "type", URL records:
     `"duckdb"`: what `read_json(columns=...)` takes, as SQL. `"polars"`: a Python expression of `pl`, a dict for
     `pl.read_ndjson(schema=...)`. `"arrow"`: a Python expression of `pa`, a schema for `pyarrow.json.read_json()`.
     UsageError for another language.

@@ -62,15 +62,12 @@ def check_format(format: str, fields: Fields | None = None) -> None:
         require_pyarrow()
 
 
-def make_sink(
-    format: str, out: Blocks, *, fields: Fields | None = None, extras: bool = True, site: bool = True
-) -> Sink:
+def make_sink(format: str, out: Blocks, *, fields: Fields | None = None) -> Sink:
     """The sink for one of FORMATS.
 
     Without `fields` there are all keys: in JSONL those that a form has, in the others a column for each in the
-    documented order. `extras` and `site` say whether a CSV or TSV has those columns too; Parquet always has them, so
-    that all files of one kind have one schema. UsageError for another format, for txt with fields, and for parquet
-    without pyarrow.
+    documented order, so that all files of one kind have the same. UsageError for another format, for txt with fields,
+    and for parquet without pyarrow.
     """
     check_format(format, fields)
     if format == "jsonl":
@@ -81,7 +78,7 @@ def make_sink(
         from .parquet import ParquetSink
 
         return ParquetSink(out, fields or all_fields())
-    return _Table(out, fields or all_fields(extras=extras, site=site), _ROWS[format])
+    return _Table(out, fields or all_fields(), _ROWS[format])
 
 
 class _Jsonl:

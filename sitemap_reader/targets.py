@@ -36,6 +36,8 @@ class Target:
 
 def find_target(target: str | Path) -> Target:
     """Looks at the disk only for what is no URL."""
+    if not isinstance(target, str | Path):
+        raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
     if _SCHEME.match(name.strip()):
         return Target(name, (parse_target(name),))
@@ -46,9 +48,11 @@ def find_target(target: str | Path) -> Target:
         return Target(name, tuple(parse_target(seed) for seed in read_seeds(path)), ReplayFetcher(path))
     if is_file:
         raise UsageError(_told_of_file(name))
-    if isinstance(target, Path) or name.endswith("/"):
+    if name.endswith(_DUMPS):
+        raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
+    if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
         raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
-    if not _HOST.fullmatch(name.strip()):
+    if name.strip() and not _HOST.fullmatch(name.strip()):
         raise UsageError(
             f"{name!r} is neither a folder here nor a host such as example.com; "
             f"write http://{name.strip()} if it is one"

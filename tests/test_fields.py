@@ -169,4 +169,3 @@ def test_a_form_of_another_build_is_an_error_that_names_the_key(path: str, wrong
 def test_all_fields_are_the_keys_of_a_line_in_its_order() -> None:
     names = tuple(field.name for field in line_shape(UrlRecord).fields)
     assert all_fields().names == names
-    assert all_fields(extras=False, site=False).names == tuple(n for n in names if n not in ("extras", "site"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_reader.errors import NothingReadable
 from sitemap_reader.ledger import Ledger
 from sitemap_reader.problems import report
 from sitemap_reader.records import Item, Outcome, UrlRecord
@@ -49,3 +50,14 @@ def test_documents_that_lead_to_one_place_count_once(outcomes: list[Item], sitem
     ledger = Ledger()
     ledger.take(outcomes)
     assert ledger.summary().sitemaps == sitemaps
+
+
+def test_what_was_left_out_as_asked_beside_what_failed_is_a_part_and_not_nothing() -> None:
+    read, failed = outcome("s.xml"), outcome("no.xml", complete=False)
+    read.dropped, failed.entries = {"date": 1}, 0
+    ledger, nothing = Ledger(), Ledger()
+    ledger.take([read, failed])
+    nothing.take([failed])
+    assert ledger.verdict("shop.example") is None
+    assert ledger.summary().partial_line() == "partial: 1 sitemap could not be read"
+    assert isinstance(nothing.verdict("shop.example"), NothingReadable)

@@ -616,6 +616,8 @@ def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
         {"concurrency": 0},
         {"per_host": 0},
         {"since": "soon"},
+        {"since": 5},
+        {"follow": 3},
         {"undated": "perhaps"},
         {"limits": sr.Limits(tries=0)},
     ],
@@ -657,6 +659,12 @@ def test_a_folder_that_is_called_as_a_host_and_no_replay_leaves_the_host_its_nam
     for folder in ("./a.invalid", "a.invalid/", "..", Path("a.invalid")):
         with pytest.raises(sr.UsageError, match=r"site\.toml"):
             sr.urls(folder)
+
+
+@pytest.mark.parametrize("target", [None, 3, ["a.example", "b.example"]])
+def test_what_is_no_name_is_no_target(target: Any) -> None:
+    with pytest.raises(sr.UsageError, match="a host, a URL or a folder"):
+        sr.urls(target)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("urls.jsonl", "stats urls.jsonl"), ("urls.xml", "parse urls.xml")])

@@ -52,6 +52,14 @@ class Command(click.Command):
                 for line in self.epilog.splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Errors know whose they are, so that they can point to its help."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as exc:
+            exc.ctx = exc.ctx or ctx
+            raise
+
     def invoke(self, ctx: click.Context) -> NoReturn:
         """Runs it and exits with its code."""
         ctx.exit(self._code(ctx))
@@ -102,8 +110,8 @@ def _tell(exc: click.ClickException) -> int:
     if not exc.format_message() or type(exc).__name__ == "NoArgsIsHelpError":  # a click of 8.2 or later
         _error(f"which command? see {path} --help")
     else:
-        message = " ".join(exc.format_message().split()).rstrip(".")
-        _error(f"{message}; see {path} --help")
+        message = " ".join(exc.format_message().split()).rstrip(".").replace(". (Did", " (did")
+        _error(f"{message}{' ' if message.endswith('?') else '; '}see {path} --help")
     return Exit.USAGE
 
 
@@ -118,7 +126,15 @@ def _tell_unwritable(exc: OSError) -> Exit:
 
 def _unwritable(exc: OSError) -> str:
     place = exc.filename or "the output"
-    hints = {errno.ENOSPC: "free some space, or write elsewhere", errno.ENOENT: "make the folder first"}
+    hints = {
+        errno.ENOSPC: "free some space, or write elsewhere",
+        errno.ENOENT: "make the folder first",
+        errno.EISDIR: "name a file in it",
+        errno.EEXIST: "name a folder",
+        errno.ENOTDIR: "name another folder",
+        errno.EACCES: "check who may write there",
+        errno.EROFS: "write elsewhere",
+    }
     told = f"cannot write {place}: {exc.strerror or exc}"
     hint = hints.get(exc.errno or 0)
     return f"{told}; {hint}" if hint else told

@@ -10,15 +10,15 @@ import attrs
 
 from ..dumps import numbered_forms
 from ..errors import UsageError
-from ..fields import parse_fields
+from ..fields import all_fields, parse_fields
 from ..ledger import count_of
 from ..seen import Seen
-from ..sinks import SUFFIXES, format_of
+from ..sinks import SUFFIXES
 from .exits import Exit
 from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
-from .output import STDOUT, Outputs, open_outputs
+from .output import STDOUT, Outputs, format_for, open_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def run(
     """Writes the URLs of `file`, - for stdin, one after the other; other lines only where the output is JSONL whole."""
     console = Console(quiet=quiet)
     wanted = None if fields is None else parse_fields(fields)
-    target = format or format_of(output) or _no_format(output)
+    target = format_for(output, format) or _no_format(output)
     name = called(file)
     with (
         opened(file) as dump,
@@ -55,6 +55,7 @@ def run(
             interrupts,
             console,
             takes_all=target == "jsonl" and wanted is None,
+            takes_keys=target in ("jsonl", "txt") or wanted is not None,
             seen=Seen() if unique else None,
         )
         code = conversion.run(numbered_forms(_source(dump, outputs.flush), name))
@@ -68,13 +69,17 @@ def _no_format(output: str | None) -> str:
 
 @attrs.define
 class _Conversion:
-    """One file on its way. `takes_all`: lines that are no URLs are written too; `seen`: each URL is written once."""
+    """One file on its way. `seen`: each URL is written once.
+
+    `takes_all`: lines that are no URLs are written too; `takes_keys`: whatever keys a URL has, nothing is lost unasked.
+    """
 
     name: str
     outputs: Outputs
     interrupts: Interrupts
     console: Console
     takes_all: bool
+    takes_keys: bool
     seen: Seen | None
     urls: int = 0
     repeated: int = 0
@@ -86,6 +91,8 @@ class _Conversion:
         try:
             # The first line tells whether this is a dump at all: until then the output keeps what it held.
             first = next(forms, None)
+            if first is not None:
+                self._check_keys(*first)
             self.outputs.begin()
             if first is not None:
                 self._write(*first)
@@ -110,6 +117,13 @@ class _Conversion:
         if self.others and not self.takes_all:
             told.append(f"{others} left out")
         return "; ".join([*told, f"{time.monotonic() - self.started:.1f} s"])
+
+    def _check_keys(self, number: int, form: dict[str, Any]) -> None:
+        """A dump that was written with fields has them in each line, so the first tells."""
+        own = [] if self.takes_keys or "type" in form else [key for key in form if key not in all_fields().names]
+        if own:
+            told = f"{self.name}:{number}: there are fields that a whole dump has not, {', '.join(own)}"
+            raise UsageError(f"{told}; say which ones to write: --fields {','.join(form)}")
 
     def _write(self, number: int, form: dict[str, Any]) -> None:
         is_other = "type" in form

@@ -17,7 +17,7 @@ from .exits import Exit
 from .inputs import STDIN, called, opened
 from .interrupts import Interrupts
 from .messages import Console
-from .output import is_terminal, open_outputs
+from .output import open_outputs, rows_format_for
 from .table import tsv
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run(
     started = time.monotonic()
     if old == new == STDIN:
         raise UsageError("OLD and NEW cannot both be stdin; give a file for one of them")
-    write = _WRITERS[format or ("table" if is_terminal(output) else "jsonl")]
+    write = _WRITERS[rows_format_for(output, format, elsewhere="jsonl")]
     with ExitStack() as files:
         bodies = [(called(name), files.enter_context(opened(name))) for name in (old, new)]
         interrupts = files.enter_context(Interrupts())

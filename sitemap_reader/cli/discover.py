@@ -14,7 +14,7 @@ from ..reader import discover
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
-from .output import is_terminal, open_outputs
+from .output import open_outputs, rows_format_for
 from .sites import each_target, read_targets
 from .table import rows_as
 
@@ -39,7 +39,7 @@ def run(
     """One row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
-    format = format or ("table" if is_terminal(output) else "tsv")
+    format = rows_format_for(output, format)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         discovery = _Discovery(console, reading)
         codes = each_target(names, console, discovery.site)

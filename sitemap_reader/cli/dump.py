@@ -16,11 +16,10 @@ from ..problems import Problem
 from ..reader import urls
 from ..records import Outcome
 from ..seen import Seen
-from ..sinks import format_of
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console, summary_line
-from .output import Outputs, is_terminal, open_outputs
+from .output import Outputs, format_for, is_terminal, open_outputs
 from .sites import each_target, judge, read_targets, utf8
 
 if TYPE_CHECKING:
@@ -58,10 +57,8 @@ def run(
             output,
             report,
             interrupts,
-            format=format or format_of(output) or "jsonl",
+            format=format_for(output, format) or "jsonl",
             fields=chosen,
-            extras=reading["extras"],
-            site=names_sites,
         ) as outputs,
     ):
         dump = _Dump(console, outputs, interrupts, reading, limit, names_sites)

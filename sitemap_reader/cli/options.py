@@ -95,7 +95,7 @@ def record_format(default: str) -> Callable[[Any], Any]:
             "--fields",
             metavar="NAMES",
             default_is="all",
-            help="Only these, in this order, such as loc,lastmod,news.title,images.loc",
+            help="Only these, in this order: loc,lastmod,images.loc",
         ),
     )
 
@@ -158,7 +158,7 @@ dates = stacked(
         "--undated",
         type=click.Choice(["keep", "drop"]),
         default="keep",
-        help="What to do with URLs without a lastmod when --since or --until is given.",
+        help="What to do with URLs without a lastmod.",
     ),
 )
 

@@ -19,7 +19,7 @@ import attrs
 
 from ..blocks import Blocks
 from ..errors import UsageError
-from ..sinks import Sink, check_format, make_sink
+from ..sinks import SUFFIXES, Sink, check_format, format_of, make_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .interrupts import Interrupts
 
 STDOUT = "-"
+ROWS_FORMATS = ("table", "tsv", "jsonl")
 
 
 @attrs.define
@@ -86,8 +87,6 @@ def open_outputs(
     *,
     format: str = "jsonl",
     fields: Fields | None = None,
-    extras: bool = True,
-    site: bool = True,
 ) -> Iterator[Outputs]:
     """All outputs. Files are opened at once: a path that cannot be written is known before any request.
 
@@ -101,7 +100,7 @@ def open_outputs(
         names = dict.fromkeys(each for each in (output, report) if each)
         streams = {name: _stdout() if name == STDOUT else files.enter_context(_File(name)) for name in names}
         blocks = {name: _blocks(stream, name, interrupts) for name, stream in streams.items()}
-        sink = make_sink(format, blocks[output], fields=fields, extras=extras, site=site)
+        sink = make_sink(format, blocks[output], fields=fields)
         own = tuple(stream for stream in streams.values() if isinstance(stream, _Unbuffered))
         outputs = Outputs(blocks[output], blocks[report] if report else None, sink, own)
         try:
@@ -117,10 +116,33 @@ def _refuse(output: str, report: str | None, format: str) -> None:
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     if report == output == STDOUT and format != "jsonl":
         raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
-    if output.endswith(".gz"):
-        raise UsageError(f"{output}: nothing is packed here; write to stdout, and add `| gzip > {output}`")
     if format == "parquet" and is_terminal(output):
         raise UsageError("parquet is binary: give -o FILE")
+
+
+# Of names that stand for what is not written here -> what to do instead.
+_OTHERS = {
+    ".gz": "nothing is packed here: write to stdout, and add `| gzip > {}`",
+    ".json": "JSON lines are called .jsonl; give --format jsonl if {} is meant",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "spreadsheets read .csv, and {} is none"),
+    **dict.fromkeys((".xml", ".html"), "{} is neither of " + ", ".join(SUFFIXES)),
+}
+
+
+def format_for(output: str | None, format: str | None) -> str | None:
+    """`format`, else what the suffix of `output` stands for, else None. UsageError for a suffix that misleads."""
+    suffix = os.path.splitext(output or "")[1].lower()
+    if format is None and suffix in _OTHERS:
+        raise UsageError(f"-o {output}: {_OTHERS[suffix].format(output)}")
+    return format or format_of(output)
+
+
+def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:
+    """How a table is written: as asked for, as the suffix says, aligned on a terminal, or as it is `elsewhere`."""
+    named = format_for(output, format)
+    if named and named not in ROWS_FORMATS:
+        raise UsageError(f"-o {output}: rows are written as {', '.join(ROWS_FORMATS)}; --format says as which")
+    return named or ("table" if is_terminal(output) else elsewhere)
 
 
 def is_terminal(output: str | None) -> bool:

@@ -25,7 +25,7 @@ from .exits import Exit
 from .inputs import STDIN, called, opened
 from .interrupts import Interrupts
 from .messages import Console
-from .output import is_terminal, open_outputs
+from .output import open_outputs, rows_format_for
 from .panels import panels
 from .sites import each_target, judge
 from .table import tsv
@@ -57,7 +57,7 @@ def run(
     Of these a FILE minds dates and patterns of pages.
     """
     console = Console(quiet=quiet, verbose=verbose)
-    format = format or ("table" if is_terminal(output) else "tsv")
+    format = rows_format_for(output, format)
     now = _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now))

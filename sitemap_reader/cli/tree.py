@@ -14,7 +14,7 @@ from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
 from .nesting import Nesting, Row
-from .output import is_terminal, open_outputs
+from .output import open_outputs, rows_format_for
 from .sites import each_target, judge, read_targets
 from .table import rows_as
 
@@ -41,7 +41,7 @@ def run(
     """One row for each document; `reading` are keywords of sitemap_reader.urls()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
-    format = format or ("table" if is_terminal(output) else "tsv")
+    format = rows_format_for(output, format)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         trees = _Trees(console, interrupts, reading)
         codes = each_target(names, console, trees.site)

@@ -61,7 +61,7 @@ def read_seeds(folder: Path) -> list[str]:
             f"{folder} is no replay: it has no {SEEDS_FILE}; --record DIR writes one"
         ) from None
     except (OSError, ValueError) as exc:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
-        raise UsageError(f"{path} cannot be read: {exc}") from exc
+        raise UsageError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
     seeds = table.get("seeds")
     if not isinstance(seeds, list) or not seeds or not all(isinstance(each, str) for each in seeds):
         raise UsageError(f'{path}: no seeds; write seeds = ["https://shop.example/"]')
@@ -131,12 +131,18 @@ class _FileChunks:
 
 
 def _opened(path: Path) -> BinaryIO:
-    return path.open("rb")
+    try:
+        return path.open("rb")
+    except OSError as exc:
+        raise FetchError(f"cannot read {path}: {exc.strerror or exc}", transient=False) from exc
 
 
 def _read_head(path: Path) -> _Head:
     fields: dict[str, str] = {}
-    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    text = ""
+    if path.is_file():
+        with _opened(path) as file:
+            text = file.read().decode("utf-8", "replace")
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue

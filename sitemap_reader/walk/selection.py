@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import attrs
 
@@ -25,7 +26,7 @@ UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the
 
 @attrs.frozen
 class Patterns:
-    """Regular expressions, searched for anywhere in a URL."""
+    """Regular expressions, searched for anywhere in a URL, as it is and as people write it: `%C3%A9` is also `é`."""
 
     patterns: tuple[re.Pattern[str], ...] = ()
 
@@ -34,7 +35,10 @@ class Patterns:
 
     def find_in(self, url: str) -> bool:
         """Whether one of them is found."""
-        return any(pattern.search(url) for pattern in self.patterns)
+        return self._find_in(url) or ("%" in url and self._find_in(unquote(url)))
+
+    def _find_in(self, text: str) -> bool:
+        return any(pattern.search(text) for pattern in self.patterns)
 
 
 def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patterns:
@@ -42,12 +46,16 @@ def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patte
     if given is None:
         return Patterns()
     several = [given] if isinstance(given, str | re.Pattern) else given
+    if not hasattr(several, "__iter__"):
+        raise UsageError(f"{name} must be a regular expression, or several, not {given!r}")
     return Patterns(tuple(_compiled(name, pattern) for pattern in several))
 
 
 def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
+    except TypeError as exc:
+        raise UsageError(f"{name} must be a regular expression, or several, not {pattern!r}") from exc
     except re.error as exc:
         raise UsageError(
             f"{name}: {pattern!r} is no regular expression: {exc}; put a backslash before . ? + * ( [ that stand "

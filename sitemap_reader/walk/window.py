@@ -34,8 +34,6 @@ class Window:
 
     def takes(self, record: UrlRecord | SitemapRef) -> bool:
         """True for what overlaps; for what has no lastmod, as `undated` says."""
-        if self.since is None and self.until is None:
-            return True
         if record.lastmod is None or record.lastmod_precision is None:
             return self.undated == "keep"
         if self.until is not None and record.lastmod >= self.until:
@@ -76,6 +74,8 @@ def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime
         return day, period_end(day, "day")
     if isinstance(value, timedelta):
         return _ago(name, value, now)
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be a date, a datetime, a timedelta or text, not {value!r}")
     ago = _AGO.fullmatch(value.strip())
     if ago:
         return _ago(name, timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))}), now)

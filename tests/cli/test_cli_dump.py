@@ -137,7 +137,7 @@ def test_limit_counts_over_all_targets() -> None:
         (["--since", "2026-05-31", "--until", "2026-05-31"], "may undated"),
         (["--since", "2026-05-31", "--undated", "drop"], "may new"),
         (["--since", "2026-05-31", "--undated", "keep"], "may new undated"),
-        (["--undated", "drop"], "old may new undated"),
+        (["--undated", "drop"], "old may new"),
     ],
 )
 def test_dates_choose_urls(dated: Path, options: list[str], names: str) -> None:
@@ -366,7 +366,7 @@ def test_patterns_choose_pages_and_sitemaps_and_the_summary_counts_them() -> Non
 def test_unique_writes_each_url_once_over_all_targets() -> None:
     once = run("dump", SHOP, "--format", "txt").stdout.splitlines()
     twice = run("dump", SHOP, SHOP, "--unique", "--format", "txt")
-    assert twice.stdout.splitlines() == once
+    assert sorted(twice.stdout.splitlines()) == sorted(once)
     assert f"{len(once):,} listed again" in twice.stderr
 
 

@@ -275,6 +275,21 @@ def test_headers_that_are_none_are_named(tmp_path, text):
     assert not error.transient
 
 
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap.xml.headers"])
+def test_a_file_that_cannot_be_read_is_a_failure_of_its_document(tmp_path, monkeypatch, name):
+    file = tmp_path / "https/shop.example" / name
+    file.parent.mkdir(parents=True)
+    file.touch()
+
+    def refuse(self, *_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    error = replay(tmp_path)[3]
+    assert str(error) == f"cannot read {file}: Permission denied"
+    assert not error.transient
+
+
 def test_what_is_missing_is_not_found(tmp_path):
     (tmp_path / "https/shop.example/sitemap.xml").mkdir(parents=True)
     assert replay(tmp_path)[:3] == (404, {}, b"")

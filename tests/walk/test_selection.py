@@ -21,6 +21,7 @@ def selection(include: object = None, exclude: object = None, window: Window | N
     ("include", "exclude", "refused"),
     [
         (None, None, False),
+        ("/schuh-größe", None, True),
         ("/shoes/", None, False),
         ("/hats/", None, True),
         ("^/shoes/", None, True),  # it is the whole URL that is searched
@@ -39,6 +40,19 @@ def selection(include: object = None, exclude: object = None, window: Window | N
 def test_patterns_are_searched_for_in_the_url(include: object, exclude: object, refused: bool) -> None:
     record = UrlRecord("https://a.example/shoes/7")
     assert selection(include, exclude).refuses(record) == ("pattern" if refused else None)
+
+
+@pytest.mark.parametrize("pattern", ["/café/", "/caf%C3%A9/", "%2f"])
+def test_patterns_find_what_is_percent_encoded_in_both_ways(pattern: str) -> None:
+    record = UrlRecord("https://a.example/caf%C3%A9/%2fx")
+    assert selection(pattern).refuses(record) is None
+    assert selection(None, pattern).refuses(record) == "pattern"
+
+
+@pytest.mark.parametrize("given", [3, [3], [None]])
+def test_what_is_no_pattern_at_all_is_named(given: object) -> None:
+    with pytest.raises(UsageError, match="include must be a regular expression, or several, not"):
+        make_patterns("include", given)
 
 
 def test_a_date_is_refused_before_a_pattern() -> None:

@@ -97,12 +97,13 @@ def test_a_stated_period_matches_if_it_overlaps(lastmod: datetime, precision: st
     assert DAY.takes(record) is taken
 
 
-def test_undated_pages_are_kept_or_dropped_and_only_where_there_is_a_window() -> None:
+def test_undated_pages_are_kept_or_dropped_also_where_there_is_no_window() -> None:
     record = UrlRecord("https://example.com/")
     assert DAY.takes(record)
     assert not make_window("7d", None, "drop", NOW).takes(record)
     assert not make_window(None, "7d", "drop", NOW).takes(record)
-    assert make_window(None, None, "drop", NOW).takes(record)
+    assert not make_window(None, None, "drop", NOW).takes(record)
+    assert make_window(None, None, "keep", NOW).takes(record)
 
 
 @pytest.mark.parametrize(
