@@ -215,8 +215,8 @@ def schema(**arguments: Any) -> Exit:
     So late columns and nested values survive: readers that guess types from the first lines lose them.
 
     LANGUAGE is json, a JSON Schema of the lines of dump, parse, discover and diff; or, of the lines that are URLs,
-    duckdb: what read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow: one
-    of pa, for pyarrow.json.
+    duckdb: what read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow:
+    one of pa, for pyarrow.json.
     """
     from .schema import run
 
