@@ -22,6 +22,8 @@ Result = TypeVar("Result")
 
 # Batches that may wait between the reading thread and its consumer.
 _WAITING_BATCHES = 8
+# How the names of all our threads begin, those of crawl/ included.
+THREADS = "sitemap-reader"
 # How long a consumer waits for records before it hears that it is waiting.
 _WAIT_SECONDS = 0.2
 
@@ -41,7 +43,7 @@ class Bridge:
 
     def batches(self, on_wait: Callable[[], None]) -> Iterator[Batch]:
         """What comes, once; a consumer that has to wait hears of it a few times a second."""
-        thread = threading.Thread(target=self._work, name="sitemap-reader", daemon=True)
+        thread = threading.Thread(target=self._work, name=THREADS, daemon=True)
         try:
             thread.start()
         finally:
@@ -62,11 +64,14 @@ class Bridge:
                 on_wait()
 
     def close(self) -> None:
-        """Ends the loop, whatever it is doing, and waits for the thread. May be called twice."""
+        """Ends the loop, whatever it is doing, and waits for the thread. May be called twice, and by the collector.
+
+        That may run in any thread, also in one of ours, which that loop may be waiting for: then nobody waits.
+        """
         self._closing.set()
         if self._task is not None:
             self._soon(self._task.cancel)
-        if self._thread not in (None, threading.current_thread()):  # the collector may run anywhere
+        if self._thread is not None and not threading.current_thread().name.startswith(THREADS):
             self._thread.join()
 
     def _soon(self, function: Callable[[], object]) -> None:
@@ -117,7 +122,7 @@ def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         except BaseException as error:
             failures.append(error)
 
-    thread = threading.Thread(target=work, name="sitemap-reader", daemon=True)
+    thread = threading.Thread(target=work, name=THREADS, daemon=True)
     thread.start()
     try:
         thread.join()

@@ -12,6 +12,7 @@ import os
 import re
 import zlib
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -37,7 +38,10 @@ Form = dict[str, Any]
 MAX_LINE_BYTES = 64 * 1024 * 1024
 BATCH_ROWS = 1024
 SHOWN_CHARS = 60
-STDIN = "stdin"
+# What the names of dumps end in.
+DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
+# What messages call the standard input, and how it is named as an argument.
+STDIN_NAME, STDIN = "stdin", "-"
 
 _GZIP, _PARQUET, _BOM = b"\x1f\x8b", b"PAR1", b"\xef\xbb\xbf"
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -140,6 +144,8 @@ class _Ahead(io.RawIOBase):
         try:
             data = self._read(len(view))
         except OSError as exc:
+            if exc.filename is not None:  # of something else, that is written before this is waited for
+                raise
             raise UsageError(f"cannot read {self._name}: {exc.strerror or exc}") from exc
         view[: len(data)] = data
         return len(data)
@@ -164,7 +170,7 @@ def _json_forms(stream: BinaryIO | io.BufferedReader | gzip.GzipFile, name: str)
             continue
         if type(form) is not dict:
             raise _no_line(name, number, line, is_first=not before)
-        yield number, _checked(form, name, number)
+        yield number, checked(form, name, number)
         before = number
 
 
@@ -203,15 +209,16 @@ def _lines(stream: BinaryIO | io.BufferedReader | gzip.GzipFile, name: str) -> I
         yield number, line
 
 
-def _checked(form: Form, name: str, number: int) -> Form:
+def checked(form: Form, name: str, number: int) -> Form:
+    """The form, if it may be one: with the text of a "loc", or of a "type"."""
     kind = form.get("type")
     if kind is None:
         if type(form.get("loc")) is not str:
-            shown = _shown(orjson.dumps(form))
+            shown = _shown(orjson.dumps(form, default=repr))
             raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has no "loc": {shown}')
         form.pop("type", None)  # null says what absence says
     elif type(kind) is not str:
-        raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(form))}')
+        raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(form, default=repr))}')
     return form
 
 
@@ -242,7 +249,7 @@ _BEGINNINGS = (
 def _hint(line: bytes, name: str) -> str:
     line = line[:SHOWN_CHARS].lower()
     hints = (hint for beginnings, hint in _BEGINNINGS if line.startswith(tuple(map(bytes.lower, beginnings))))
-    return next(hints, _RULE).replace("{}", "-" if name == STDIN else name)
+    return next(hints, _RULE).replace("{}", STDIN if name == STDIN_NAME else name)
 
 
 def _shown(line: bytes) -> str:
@@ -272,8 +279,10 @@ def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
         for batch in file.iter_batches(BATCH_ROWS):
             for row in batch.to_pylist():
                 number += 1
-                yield number, _checked(_form(row), name, number)
-    except (ArrowException, OSError) as exc:
+                yield number, checked(_form(row), name, number)
+    except UsageError:
+        raise
+    except (ArrowException, OSError, ValueError, OverflowError) as exc:  # UnicodeDecodeError is a ValueError
         hint = "it has no end where its writing was stopped" if not number else f"the {number:,} rows before were read"
         raise UsageError(f"{name}: damaged Parquet: {exc}; {hint}") from exc
 
@@ -295,4 +304,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         # DuckDB's TIMESTAMP has no zone: it is in UTC.
         return stamp(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+    if isinstance(value, Decimal):
+        return float(value)
+    if not isinstance(value, str | int | float | None):
+        raise ValueError(f"{value!r:.60} is a {type(value).__name__}, which no dump holds")
     return value

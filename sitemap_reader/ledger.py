@@ -141,7 +141,7 @@ def count_of(number: int, noun: str) -> str:
 class Ledger:
     """Takes batches; keeps one Outcome a document and samples of the problems, never the records.
 
-    With `seen` each URL is passed on once.
+    With `seen` each URL is given once.
     """
 
     def __init__(
@@ -167,8 +167,7 @@ class Ledger:
         others: list[Item] = []
         for item in batch:
             if isinstance(item, UrlRecord):
-                if self._is_new(item):
-                    records.append(item)
+                records.append(item)
             else:
                 self._enter(item)
                 others.append(item)
@@ -176,8 +175,10 @@ class Ledger:
             self._tell(item)
         return records
 
-    def _is_new(self, record: UrlRecord) -> bool:
+    def counts(self, record: UrlRecord) -> bool:
+        """Counts a record that is about to be given; False for one that is not, as its URL was given before."""
         if self._seen is None or self._seen.add(record.loc):
+            self.progress.urls += 1
             return True
         self._repeated += 1
         return False
@@ -227,7 +228,7 @@ class Ledger:
         """What to raise at the end: nothing, if there was a URL, or one was left out as asked."""
         if self.progress.urls:
             return None
-        if self.pruned or any(outcome.dropped for outcome in self.outcomes):
+        if self.pruned or self._repeated or any(outcome.dropped for outcome in self.outcomes):
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:

@@ -73,8 +73,8 @@ class _Walk:
     def records(self, batch: Batch) -> Iterator[UrlRecord]:
         """Those of one batch, each counted as it is given; then whoever wants to hears how far it is."""
         for record in self._take(batch):
-            self.ledger.progress.urls += 1
-            yield record
+            if self.ledger.counts(record):
+                yield record
         self.tell_progress()
 
     def tell_progress(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .crawl.replay import ReplayFetcher, holds_seeds, read_seeds
+from .dumps import DUMP_SUFFIXES
 from .errors import UsageError
 from .walk.discovery import Seed, parse_target
 
@@ -22,7 +23,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
 # What may be meant as a host although a folder is called so, such as one for what is downloaded from there.
 _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
-_DUMPS = (".jsonl", ".ndjson", ".jsonl.gz", ".parquet")
 
 
 @attrs.frozen
@@ -48,7 +48,7 @@ def find_target(target: str | Path) -> Target:
         return Target(name, tuple(parse_target(seed) for seed in read_seeds(path)), ReplayFetcher(path))
     if is_file:
         raise UsageError(_told_of_file(name))
-    if name.endswith(_DUMPS):
+    if name.endswith(DUMP_SUFFIXES):
         raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
     if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
         raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
@@ -61,7 +61,7 @@ def find_target(target: str | Path) -> Target:
 
 
 def _told_of_file(name: str) -> str:
-    if name.endswith(_DUMPS):
+    if name.endswith(DUMP_SUFFIXES):
         return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
     return f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document"
 

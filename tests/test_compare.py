@@ -580,3 +580,28 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_memory_stays_flat() -> None:
     few, many = peak_kilobytes(120_000), peak_kilobytes(360_000)
     assert many - few < 10 * 1024
+
+
+def test_what_one_dump_cannot_tell_is_not_compared_and_noted() -> None:
+    images = (sr.Image("https://a.example/1.jpg"),)
+    whole = [sr.json_form(sr.UrlRecord(f"https://a.example/{number}", images=images)) for number in range(3)]
+    fields = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority")
+    some = [{name: form[name] for name in fields} for form in whole]
+    with sr.diff(whole, some) as changes:
+        assert not changes
+        assert changes.notes == (f"new has no images: compared is {', '.join(fields)}",)
+
+
+def test_extras_that_were_read_once_only_are_no_change() -> None:
+    plain = sr.UrlRecord("https://a.example/1")
+    rich = sr.UrlRecord("https://a.example/1", extras=(sr.Extra("urn:x", "y"),))
+    with sr.diff([plain], [rich]) as changes:
+        assert not changes
+    with sr.diff([rich], [rich, sr.UrlRecord("https://a.example/2")]) as changes:
+        assert changes.counts.new == 1
+
+
+@pytest.mark.parametrize("line", [{"a": 1}, {"loc": 5}, {"type": ["x"]}])
+def test_dicts_that_are_no_lines_are_named(line: dict[str, Any]) -> None:
+    with pytest.raises(sr.UsageError, match=r"^old:1: "):
+        sr.diff([line], [])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 import tracemalloc
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -427,8 +429,8 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
     [
         ("nothing.jsonl", "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` makes a dump"),
         ("", "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` makes one"),
-        ("a\0b", "cannot read {}: embedded null byte"),
-        ("urls.jsonl/inside", "cannot read {}: Not a directory"),
+        ("a\0b", "cannot read {}: embedded null byte; give a file that you may read"),
+        ("urls.jsonl/inside", "cannot read {}: Not a directory; give a file that you may read"),
     ],
 )
 def test_what_cannot_be_opened_is_told_at_once(name: str, told: str, tmp_path: Path) -> None:
@@ -459,3 +461,27 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
         return most
 
     assert peak(load(path).forms()) < 2 << 20
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("lastmod", pa.array([1], pa.timestamp("ns"))),
+        ("lastmod", pa.array([10**15], pa.timestamp("ms"))),
+        ("loc", pa.array([b"https://a.example/"], pa.binary())),
+        ("extras", pa.array([timedelta(1)], pa.duration("s"))),
+    ],
+)
+def test_parquet_of_other_tools_is_refused_by_name(tmp_path: Path, column: str, values: Any) -> None:
+    path = tmp_path / "urls.parquet"
+    columns = {"loc": pa.array(["https://a.example/"])} | {column: values}
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(sr.UsageError, match=re.escape(str(path))):
+        list(load(path))
+
+
+def test_a_decimal_is_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "urls.parquet"
+    columns = {"loc": pa.array(["https://a.example/"]), "priority": pa.array([Decimal("0.8")])}
+    pq.write_table(pa.table(columns), path)
+    assert [record.priority for record in load(path)] == [0.8]

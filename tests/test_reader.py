@@ -851,3 +851,33 @@ def test_a_reader_on_a_second_loop_is_told_what_to_do(site_server: Callable[...,
         assert await count_and_close() == 1
 
     asyncio.run(first())
+
+
+def test_what_no_follow_finds_is_not_guessed_either(site: SiteServer) -> None:
+    site.pages["/sitemap.xml"] = xml(urlset(f"{site.url}/1"))
+    site.pages["/sitemap.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/2\n".encode())
+    with sr.urls(site.url, allow_private=True, no_follow="xml") as urls:
+        assert [url.loc for url in urls] == [f"{site.url}/2"]
+    assert not [path for path in site.requests() if "xml" in path]
+
+
+def test_a_sitemap_that_is_not_wanted_counts_once_whoever_lists_it(site: SiteServer) -> None:
+    lines = [f"Sitemap: {site.url}/{name}.xml" for name in ("no", "no", "one", "two")]
+    site.pages["/robots.txt"] = robots(*lines)
+    site.pages["/one.xml"] = site.pages["/two.xml"] = xml(index(f"{site.url}/no.xml"))
+    with sr.urls(site.url, allow_private=True, no_follow="no.xml") as urls:
+        list(urls)
+    assert urls.summary.pruned == {"no-follow": 1}
+
+
+def test_a_stream_that_is_left_early_keeps_no_url_from_the_next(site: SiteServer) -> None:
+    small_site(site, children=1)
+    seen = sr.Seen()
+    with sr.urls(site.url, allow_private=True, unique=seen) as urls:
+        first = next(iter(urls)).loc
+    with sr.urls(site.url, allow_private=True, unique=seen) as urls:
+        rest = [url.loc for url in urls]
+    assert sorted([first, *rest]) == [f"{site.url}/0/1", f"{site.url}/0/2"]
+    with sr.urls(site.url, allow_private=True, unique=seen) as urls:
+        assert list(urls) == []
+    assert (urls.summary.repeated, urls.complete) == (2, True)

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, get_args
 import orjson
 
 from ..compare import compare, stream_side
+from ..dumps import STDIN
 from ..errors import UsageError
 from ..records import Precision
 from ..statistics import as_stated
 from .columns import encoding_of, shown
 from .exits import Exit
-from .inputs import STDIN, called, opened
+from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
 from .output import open_outputs, rows_format_for
-from .table import tsv
+from .table import tsv_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,10 +79,10 @@ def _tsv(changes: Changes, encoding: str) -> Iterator[bytes]:
     if not len(changes):
         return
     front = ("site",) if changes.names_sites else ()
-    yield from tsv((*front, *HEADER), ())
+    yield tsv_line((*front, *HEADER))
     for form in changes.forms():
         cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
-        yield from tsv([*(form.get(name) or "" for name in front), *map(_text, cells), ",".join(_changed(form))], ())
+        yield tsv_line([*(form.get(name) for name in front), *map(_text, cells), ",".join(_changed(form))])
 
 
 def _table(changes: Changes, encoding: str) -> Iterator[bytes]:

@@ -9,18 +9,16 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..dumps import open_file
+from ..dumps import STDIN, STDIN_NAME, open_file
 from ..errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-STDIN = "-"
-
 
 def called(name: str) -> str:
     """The name that messages give it."""
-    return "stdin" if name == STDIN else name
+    return STDIN_NAME if name == STDIN else name
 
 
 @contextmanager

@@ -78,8 +78,6 @@ def table_format(default: str) -> Callable[[Any], Any]:
     return option("Output", "--format", type=choices, default_is=default, help="How to write the rows.")
 
 
-
-
 def record_format(default: str) -> Callable[[Any], Any]:
     """--format and --fields of URLs; `default` says in words how they are written without."""
     return stacked(
@@ -161,6 +159,7 @@ dates = stacked(
         help="What to do with URLs without a lastmod.",
     ),
 )
+
 
 def _patterns(name: str, help: str) -> Callable[[Any], Any]:
     return option(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ..dumps import STDIN
 from ..errors import NothingFound, NothingReadable, UsageError
 from .exits import Exit
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from ..ledger import Summary
     from .messages import Console
-
-STDIN = "-"
 
 
 def read_targets(typed: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..dumps import numbered_forms
+from ..dumps import DUMP_SUFFIXES, STDIN, numbered_forms
 from ..errors import UsageError
 from ..jsonl import json_form
 from ..ledger import count_of
@@ -22,7 +22,7 @@ from ..walk.selection import Selection, make_patterns
 from ..walk.window import make_window
 from .columns import encoding_of
 from .exits import Exit
-from .inputs import STDIN, called, opened
+from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
 from .output import open_outputs, rows_format_for
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 HEADER = ("group", "name", "count", "share")
 # What ends so is a file, also where there is none; the latter unless there is a host before it.
-_DUMPS = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
 _FILES = (".gz", ".csv", ".tsv", ".xml", ".txt", ".json")
 
 
@@ -77,7 +76,7 @@ def _is_file(name: str) -> bool:
     """Whether it is a dump; a pipe, as of the shell's <(...), is one too."""
     if "://" in name:
         return False
-    if name == STDIN or name.endswith(_DUMPS) or (name.endswith(_FILES) and "/" not in name):
+    if name == STDIN or name.endswith(DUMP_SUFFIXES) or (name.endswith(_FILES) and "/" not in name):
         return not os.path.isdir(name)
     try:
         return os.path.exists(name) and not os.path.isdir(name)

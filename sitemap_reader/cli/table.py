@@ -22,8 +22,12 @@ MAX_ALIGNED = 120
 
 def tsv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[bytes]:
     """Tab-separated lines, the header first; tabs in cells are escaped, empty cells stay empty."""
-    for row in (header, *rows):
-        yield ("\t".join(printable(cell or "") for cell in row) + "\n").encode("utf-8", "replace")
+    yield from map(tsv_line, (header, *rows))
+
+
+def tsv_line(row: Sequence[Cell]) -> bytes:
+    """One of them."""
+    return ("\t".join(printable(cell or "") for cell in row) + "\n").encode("utf-8", "replace")
 
 
 def aligned(

@@ -20,7 +20,7 @@ from ..errors import UsageError
 from ..jsonl import REMOVED
 from ..records import Change
 from ..restore import from_json
-from .sides import ALWAYS, COMPARED, digester, key_of, value_of
+from .sides import COMPARED, digester, key_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -177,7 +177,8 @@ def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
         if on == "lastmod" and "lastmod" not in side.known():
             raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")
     by_site = all("site" in side.keys or not side.urls for side in (old, new))
-    if compared != wanted or (not by_site and "site" in old.keys | new.keys):
+    left_out = {*wanted} - {*compared} | (set() if by_site else {"site"})
+    if not left_out.isdisjoint(old.keys | new.keys):
         _relist(db, compared, by_site)
     tally = _Tally(last_of_old=old.last, last=new.before + new.last)
     db.executemany(_NOTE, tally.differences(db.execute(_SORTED)))
@@ -231,8 +232,8 @@ class _Tally:
 
 
 def _notes(old: Side, new: Side, compared: tuple[str, ...], wanted: tuple[str, ...]) -> Iterator[str]:
-    for side in (old, new):
-        if missing := [name for name in wanted if name in ALWAYS and name not in side.known()]:
+    for side, other in ((old, new), (new, old)):
+        if missing := [name for name in wanted if name in other.keys and name not in side.known()]:
             yield f"{side.name} has no {', '.join(missing)}: compared is {', '.join(('loc', *compared))}"
     for side, becomes in ((old, "new"), (new, "removed")):
         if not side.urls:

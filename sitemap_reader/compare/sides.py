@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 import attrs
 import orjson
 
-from ..dumps import Dump, numbered_forms, open_file
+from ..dumps import Dump, checked, numbered_forms, open_file
 from ..errors import UsageError
 from ..jsonl import json_form
 
@@ -30,6 +30,7 @@ On = Literal["any", "lastmod"]
 
 # What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
 ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
+_EVERY_LINE = (*ALWAYS, "sitemap", "line")
 _NESTED = ("images", "videos", "news", "alternates", "mobile", "extras")
 STATED = (*ALWAYS, *_NESTED)
 COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
@@ -73,10 +74,13 @@ class Side:
         return f"{self.name}:{place - self.before}"
 
     def known(self) -> frozenset[str]:
-        """The keys that it can speak of: all, unless it has been written with some of them only."""
-        if not self.urls or self.keys.issuperset(ALWAYS):
-            return frozenset(STATED)
-        return frozenset(self.keys)
+        """The keys that it can speak of: all, unless it has been written with some of them only.
+
+        Extras are read on request only: where there are none, nobody knows.
+        """
+        if self.urls and not self.keys.issuperset(_EVERY_LINE):
+            return frozenset(self.keys)
+        return frozenset(name for name in STATED if name != "extras" or name in self.keys or not self.urls)
 
     def check(self) -> None:
         """UsageError where there is something, but no URL."""
@@ -103,8 +107,8 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
         return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
     if not hasattr(source, "__iter__"):
         raise UsageError(f"{name} is a {type(source).__name__}; give a path, a Dump, a binary stream, or UrlRecords")
-    forms = (item if isinstance(item, dict) else json_form(item) for item in source)
-    return Side(name, enumerate(forms, 1))
+    forms = enumerate((item if isinstance(item, dict) else json_form(item) for item in source), 1)
+    return Side(name, ((number, checked({**form}, name, number)) for number, form in forms))
 
 
 def stream_side(stream: BinaryIO, name: str) -> Side:

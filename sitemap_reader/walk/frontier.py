@@ -385,7 +385,7 @@ class Frontier:
         if self._permission.is_lost(site, visit):
             return
         while (guess := site.next_guess()) is not None:
-            if guess not in self._register:
+            if guess not in self._register and not self.plan.no_follow.find_in(guess):
                 self._add_candidate(guess, "well-known", site)
                 return
 

@@ -46,6 +46,7 @@ class Listings:
         queue: Callable[[Visit], None],
     ) -> None:
         self.pruned: Counter[str] = Counter()
+        self._pruned: set[str] = set()
         self._plan = plan
         self._register = register
         self._proofs = proofs
@@ -101,7 +102,9 @@ class Listings:
         self._proofs.name(visit, ref.loc)
         known = self._register.get(ref.loc)
         if known is None and visit.sites and self._plan.no_follow.find_in(ref.loc):
-            self._forgo(visit)
+            self._prune(ref, "no-follow")
+            for site in visit.sites:
+                site.found = True  # there is a sitemap all the same, and no reason to guess
         elif known is None and visit.sites and self._has_room(visit, ref):
             known = Visit(ref.loc, ref.loc, "robots", listed_at=place(ref))
             self._add(known)
@@ -111,12 +114,6 @@ class Listings:
                 site.expect(known)
         for listing in self._proofs.proven(ref.loc):
             self._adopt(*listing)
-
-    def _forgo(self, robots: Visit) -> None:
-        """What it names is not wanted: there is a sitemap all the same, and no reason to guess."""
-        self.pruned["no-follow"] += 1
-        for site in robots.sites:
-            site.found = True
 
     # --- indexes ---
 
@@ -148,7 +145,7 @@ class Listings:
         verdict = self._rules.judge(visit, ref)
         visit.missing = visit.missing or verdict.missing
         if verdict.pruned:
-            self.pruned[verdict.pruned] += 1
+            self._prune(ref, verdict.pruned)
         if verdict.unproven:
             self._await_proof(visit, ref, verdict)
         elif verdict.code:
@@ -179,6 +176,13 @@ class Listings:
             child.listed_at = place(ref)
             child.add_parent(index.asked)
             self._add(child)
+
+    def _prune(self, ref: SitemapRef, reason: str) -> None:
+        """A sitemap that is not asked for, counted once whoever lists it."""
+        if ref.loc not in self._pruned:
+            self.pruned[reason] += 1
+        if len(self._pruned) < _MOST_REMEMBERED:
+            self._pruned.add(ref.loc)
 
     # --- documents ---
 

@@ -452,3 +452,23 @@ def test_a_report_is_written_whole_even_where_the_records_cannot_be(tmp_path: Pa
     with pytest.raises(OSError, match="No space"):
         write_both()
     assert report.read_bytes() == b"[]\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("convert - --format csv -o /dev/full", 6),
+        ("convert - --format csv | head -n 1 > {null}", 0),
+        ("convert - --format parquet -o /dev/full", 6),
+    ],
+)
+def test_a_failure_to_write_is_none_to_read_where_the_dump_comes_by_a_pipe(command: str, code: int) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    program = " ".join(PROGRAM)
+    many = f"for i in 1 2 3 4 5 6 7 8; do cat {SHOP_DUMP}; done"
+    script = f"set -o pipefail; {{ {many}; }} 2> /dev/null | {program} {command.format(null=os.devnull)}"
+    script += '; echo "${PIPESTATUS[1]}"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == str(code), done.stderr
+    assert "cannot read" not in done.stderr

@@ -265,6 +265,35 @@ def test_a_stream_in_a_circle_is_closed_by_the_collector(server: SlowServer) -> 
     assert all_is_over(server)
 
 
+def test_the_collector_may_close_a_stream_in_a_thread_that_it_would_wait_for(server: SlowServer) -> None:
+    """feedparser's thread is one of those that the stream's own waits for."""
+    is_dropped, asked = threading.Event(), threading.Event()
+
+    def fallback(*_: object, **__: object) -> sr.FallbackResult:
+        asked.set()
+        is_dropped.wait(PATIENCE_SECONDS)
+        gc.collect()
+        return sr.FallbackResult()
+
+    def first() -> None:
+        circle: list[Any] = [sr.urls(server.url, allow_private=True, feed_fallback=fallback)]
+        circle.append(circle)
+        next(iter(circle[0]))
+        assert asked.wait(PATIENCE_SECONDS)
+
+    lines = "".join(f"Sitemap: {server.url}/{name}\n" for name in ("feed.xml", "0.xml"))
+    server.pages["/robots.txt"] = answer(lines.encode())
+    server.pages["/feed.xml"] = answer(b"<CHANNEL/>")  # the streaming reader knows no CDF
+    server.pages["/0.xml"] = answer(urlset(server.url))
+    gc.disable()  # not sooner, and nowhere else
+    try:
+        first()
+        is_dropped.set()
+        assert all_is_over(server)
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("site", [*BEFORE, silence_behind_one, retries_behind_one])
 def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
     """For robots.txt, for a document that never begins, for the time of another try."""
