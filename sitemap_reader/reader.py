@@ -104,6 +104,8 @@ class SitemapReader:
     ) -> None:
         _one_of("scope", scope, MODES)
         _one_of("probe", probe, PROBES)
+        if record == "":  # as of a shell's variable that is not set: it would be the folder one is in
+            raise UsageError("record is the name of a folder, and empty; leave it out, or name one")
         _at_least_one(concurrency=concurrency, per_host=per_host, tries=limits.tries)
         self._plan = Plan(
             scope=scope,

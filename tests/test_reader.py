@@ -617,6 +617,7 @@ def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
         {"per_host": 0},
         {"since": "soon"},
         {"since": 5},
+        {"record": ""},
         {"follow": 3},
         {"undated": "perhaps"},
         {"limits": sr.Limits(tries=0)},
