@@ -31,8 +31,8 @@ class Fact:
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
       and `urls dropped` are told only where there are lines of type outcome.
     - `lastmod`: `stated`; `in the future`. `lastmod oldest`, `newest`, `most common`: the name is the date, as exact
-      as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day, month or year that
-      overlaps them counts, as for --since. `lastmod precision`. `lastmod year`: the newest 5.
+      as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
+      counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod year`: the newest 5.
     - `changefreq`; `priority`: the 5 values that most have; `none`: those that state none.
     - `sections`: the first folder of the path, the 10 that have most. `depth`: how many names the path has.
     - `hreflang`: URLs that have an alternate with this code, the 10 that have most.
