@@ -56,4 +56,5 @@ class Interrupts:
         if self._holding and not self._pending:
             self._pending = True
             return
+        self._pending = False  # it comes now, and once
         raise KeyboardInterrupt
