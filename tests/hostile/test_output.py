@@ -5,6 +5,7 @@ Every line that is out is whole, what was read is out, and the exit code and the
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -18,6 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from sitemap_reader.blocks import Blocks
+from sitemap_reader.cli import output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -405,26 +409,26 @@ def test_a_report_that_fills_its_disk_is_told_and_ends_with_a_whole_line(
     locs(output)
 
 
-def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("theirs", "left"), [(b"", b"1\n2\n"), (b"theirs", b"1\n2\nhalftheirs")])
+def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path, theirs: bytes, left: bytes) -> None:
     """Only our own half line, and only where it is the end of the file."""
     path = tmp_path / "shared"
-    program = (
-        "import os, resource, sys\n"
-        "from sitemap_reader.cli.output import _WholeLines\n"
-        "file = _WholeLines(sys.argv[1], 'w')\n"
-        "assert file.write(b'1\\n2\\nhalf') == 8\n"
-        "if sys.argv[2] == 'followed':\n"
-        "    open(sys.argv[1], 'ab').write(b'theirs')\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
-        "try:\n"
-        "    file.write(b'more')\n"
-        "except OSError:\n"
-        "    sys.exit(6)\n"
-    )
-    for how, left in (("alone", b"1\n2\n"), ("followed", b"1\n2\nhalftheirs")):
-        done = subprocess.run([sys.executable, "-c", program, str(path), how], check=False, capture_output=True)
-        assert (done.returncode, done.stderr) == (6, b"")
-        assert path.read_bytes() == left
+
+    class FullAfter8(output._Unbuffered):
+        def write(self, data: Any, /) -> int:
+            if not self.tell():
+                return super().write(data[:8])
+            with path.open("ab") as file:
+                file.write(theirs)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with FullAfter8(path, "w") as file:
+        blocks = Blocks(file, take_back=file.take_back)
+        for line in (b"1\n", b"2\n", b"half and more\n"):
+            blocks.write(line)
+        with pytest.raises(OSError, match="No space left"):
+            blocks.flush()
+    assert path.read_bytes() == left
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -439,7 +443,7 @@ def test_full_stdout_and_full_stderr_together_are_exit_6(start: Callable[..., Pr
 def test_a_folder_cannot_be_written(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
     _, told, code = end(start("dump", SHOP, option, tmp_path))
     assert code == 6
-    assert told == [f"error: cannot write {tmp_path}: Is a directory"]
+    assert told == [f"error: cannot write {tmp_path}: Is a directory; name a file in it"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -451,7 +455,7 @@ def test_a_folder_that_is_read_only_is_told(start: Callable[..., Process], tmp_p
     finally:
         tmp_path.chmod(0o755)
     assert code == 6
-    assert told == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied"]
+    assert told == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied; check who may write there"]
 
 
 # --- what is closed from the beginning --------------------------------------------------------------------------
