@@ -26,7 +26,7 @@ from .restore import from_json
 from .shapes import line_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from _typeshed import WriteableBuffer
 
@@ -109,13 +109,16 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
 
 
-def numbered_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
+def numbered_forms(
+    stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None
+) -> Iterator[tuple[int, Form]]:
     """The lines of a dump, in order, those with "type" included, each with its number, from 1; of Parquet, its rows.
 
     `name` is what errors call it. A line without "type" has a "loc" that is text; more is not checked. The stream stays
-    open, and need not be one that can seek, unless it holds Parquet.
+    open, and need not be one that can seek, unless it holds Parquet. `before_read` is called before each read, as that
+    may have to wait: what it raises is no fault of the stream.
     """
-    source = io.BufferedReader(_Ahead(stream, name), 1 << 16)
+    source = io.BufferedReader(_Ahead(stream, name, before_read), 1 << 16)
     head = source.peek(len(_PARQUET))
     if head.startswith(_PARQUET):
         yield from _parquet_forms(stream, name)
@@ -131,21 +134,22 @@ def numbered_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
 class _Ahead(io.RawIOBase):
     """A stream, whatever its kind, whose first read gives enough to tell by what it holds."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> None:
         self._stream = stream
         self._name = name
+        self._before_read = before_read
         self._has_begun = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        if self._before_read is not None:
+            self._before_read()
         view = memoryview(buffer)
         try:
             data = self._read(len(view))
         except OSError as exc:
-            if exc.filename is not None:  # of something else, that is written before this is waited for
-                raise
             raise UsageError(f"cannot read {self._name}: {exc.strerror or exc}") from exc
         view[: len(data)] = data
         return len(data)

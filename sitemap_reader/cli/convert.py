@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -21,11 +20,7 @@ from .messages import Console
 from .output import STDOUT, Outputs, format_for, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from _typeshed import WriteableBuffer
-
-READ_BYTES = 64 * 1024
+    from collections.abc import Iterator
 
 
 def run(
@@ -58,7 +53,9 @@ def run(
             takes_keys=target in ("jsonl", "txt") or wanted is not None,
             seen=Seen() if unique else None,
         )
-        code = conversion.run(numbered_forms(_source(dump, outputs.flush), name))
+        # What is ready goes out before a read that may have to wait.
+        before_read = None if dump.seekable() else outputs.flush
+        code = conversion.run(numbered_forms(dump, name, before_read=before_read))
     return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
 
 
@@ -146,24 +143,3 @@ class _Conversion:
         others = f", but {count_of(self.others, 'other line')}" if self.others else ""
         self.console.error(f"{self.name} holds no URL{others}")
         return Exit.NOTHING
-
-
-def _source(dump: BinaryIO, flush: Callable[[], None]) -> BinaryIO:
-    """The same; where it may have to be waited for, what is ready goes out before."""
-    return dump if dump.seekable() else io.BufferedReader(_Slow(dump, flush), READ_BYTES)
-
-
-class _Slow(io.RawIOBase):
-    def __init__(self, dump: BinaryIO, flush: Callable[[], None]) -> None:
-        self._read: Callable[[int], bytes] = getattr(dump, "read1", dump.read)
-        self._flush = flush
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        self._flush()
-        view = memoryview(buffer)
-        data = self._read(len(view))
-        view[: len(data)] = data
-        return len(data)
