@@ -27,8 +27,7 @@ from .streams import AsyncUrlStream, UrlStream, batches_of
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
-from .walk.selection import Selection, make_patterns
-from .walk.window import make_window
+from .walk.selection import make_patterns, make_selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -234,10 +233,13 @@ class _Asked:
     def plan(self, now: datetime) -> dict[str, Any]:
         """Fields of Plan; UsageError for what cannot be."""
         return {
-            "selection": Selection(
-                make_window(self.since, self.until, self.undated, now),
-                make_patterns("include", self.include),
-                make_patterns("exclude", self.exclude),
+            "selection": make_selection(
+                now,
+                since=self.since,
+                until=self.until,
+                undated=self.undated,
+                include=self.include,
+                exclude=self.exclude,
             ),
             "follow": self._follow(),
             "no_follow": make_patterns("no_follow", self.no_follow),

@@ -23,6 +23,8 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 SCOPES = ("protocol", "host", "domain", "any")
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 PROBES = ("auto", "always", "never")
+# Of what is a table to people.
+ROWS_FORMATS = ("table", "tsv", "jsonl")
 
 FILE = typed.Name()
 
@@ -69,12 +71,10 @@ report = option(
 )
 _QUIET = _flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
 _VERBOSE = _flag("Output", "-v", "--verbose", help="Show infos too, and a line for each finished document.")
-_TABLE_FORMATS = ["table", "tsv", "jsonl"]
-
 
 def table_format(default: str) -> Callable[[Any], Any]:
     """--format of what is a table to people; `default` says in words how it is written without."""
-    choices = click.Choice(_TABLE_FORMATS)
+    choices = click.Choice(ROWS_FORMATS)
     return option("Output", "--format", type=choices, default_is=default, help="How to write the rows.")
 
 

@@ -20,6 +20,7 @@ import attrs
 from ..blocks import Blocks
 from ..errors import UsageError
 from ..sinks import SUFFIXES, Sink, check_format, format_of, make_sink
+from .options import ROWS_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from .interrupts import Interrupts
 
 STDOUT = "-"
-ROWS_FORMATS = ("table", "tsv", "jsonl")
 
 
 @attrs.define

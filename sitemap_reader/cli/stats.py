@@ -18,8 +18,7 @@ from ..ledger import count_of
 from ..records import SitemapRef, UrlRecord
 from ..restore import from_json
 from ..statistics import Statistics
-from ..walk.selection import Selection, make_patterns
-from ..walk.window import make_window
+from ..walk.selection import Selection, make_selection
 from .columns import encoding_of
 from .exits import Exit
 from .inputs import called, opened
@@ -145,14 +144,10 @@ def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Callable
         if reading.get(keyword):
             option = f"--{keyword.replace('_', '-')}"
             raise UsageError(f"{option} chooses sitemaps to read, and {name} is a dump: give {option} to `dump`")
-    asked = {keyword: reading.get(keyword) for keyword in ("since", "until", "include", "exclude")}
-    if not any(asked.values()):
+    asked = {keyword: reading[keyword] for keyword in ("since", "until", "undated", "include", "exclude")}
+    selection = make_selection(now, **asked)
+    if selection == Selection():
         return None
-    selection = Selection(
-        make_window(asked["since"], asked["until"], reading.get("undated", "keep"), now),
-        make_patterns("include", asked["include"]),
-        make_patterns("exclude", asked["exclude"]),
-    )
 
     def wanted(form: Mapping[str, Any]) -> bool:
         record = from_json(form)

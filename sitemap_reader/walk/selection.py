@@ -12,12 +12,14 @@ from urllib.parse import unquote
 import attrs
 
 from ..errors import UsageError
-from .window import Window
+from .window import Window, make_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from ..records import UrlRecord
+    from .window import Moment, Undated
 
 Pattern = str | re.Pattern[str]
 # Why a record that the site may list is not given out, beside the reasons of scope in Outcome.dropped: in words.
@@ -63,6 +65,20 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
             f"{name}: {pattern!r} is no regular expression: {exc}; put a backslash before . ? + * ( [ that stand "
             "for themselves"
         ) from exc
+
+
+def make_selection(
+    now: datetime,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    undated: Undated = "keep",
+    include: Pattern | Iterable[Pattern] | None = None,
+    exclude: Pattern | Iterable[Pattern] | None = None,
+) -> Selection:
+    """The Selection of what was asked for; UsageError for what cannot be."""
+    window = make_window(since, until, undated, now)
+    return Selection(window, make_patterns("include", include), make_patterns("exclude", exclude))
 
 
 @attrs.frozen
