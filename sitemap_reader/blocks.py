@@ -62,22 +62,31 @@ class Blocks:
         if self._bytes >= BLOCK_BYTES or self._clock() >= self._flush_at:
             self.flush()
 
+    def write_lines(self, lines: bytes) -> None:
+        """Takes many whole lines, which hold no newline but their ends, and writes them at once."""
+        self.flush()
+        with self.hold():
+            self._put(lines, lambda taken: lines.rfind(b"\n", 0, taken) + 1)
+
     def flush(self) -> None:
         """Writes what was held back."""
         if not self._records:
             return
         with self.hold():
             records, self._records, self._bytes = self._records, [], 0
-            block = b"".join(records)
-            size = len(block)
-            try:
-                while block:
-                    block = block[self._stream.write(block) or 0 :]
-                self._stream.flush()
-            except OSError as exc:
-                self.has_failed = True
-                taken = size - len(block)
-                whole = max((end for end in accumulate(map(len, records)) if end <= taken), default=0)
-                self._take_back(taken - whole)
-                # OSError() picks the subclass of the number: a broken pipe stays a BrokenPipeError.
-                raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc
+            ends = accumulate(map(len, records))
+            self._put(b"".join(records), lambda taken: max((end for end in ends if end <= taken), default=0))
+
+    def _put(self, block: bytes, whole: Callable[[int], int]) -> None:
+        """Writes all of it; `whole(taken)` says how much of what was taken are whole records."""
+        size = len(block)
+        try:
+            while block:
+                block = block[self._stream.write(block) or 0 :]
+            self._stream.flush()
+        except OSError as exc:
+            self.has_failed = True
+            taken = size - len(block)
+            self._take_back(taken - whole(taken))
+            # OSError() picks the subclass of the number: a broken pipe stays a BrokenPipeError.
+            raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc

@@ -16,7 +16,7 @@ from .callbacks import first_failure
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
-    from .crawl.reading import Batch
+    from .crawl.run import Batch
 
 Result = TypeVar("Result")
 

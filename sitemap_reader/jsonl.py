@@ -17,7 +17,7 @@ from .problems import Problem
 from .records import Candidate, Change, Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
 # What "type" says; a line without one is a URL record.
@@ -28,6 +28,7 @@ TYPES: dict[str, type[Line]] = {
     "outcome": Outcome,
     "change": Change,
 }
+_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 # What the line of a removed URL says of it.
 REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
 
@@ -66,6 +67,38 @@ def json_line(item: object, *, site: str | None = None) -> bytes:
     return orjson.dumps(json_form(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
 
 
+@attrs.define
+class Lines:
+    """URL records as JSON lines, one behind the other: `urls` of them, `undated` of which have no lastmod."""
+
+    data: bytes
+    urls: int
+    undated: int
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> Lines:
+        """Those whose form is wanted."""
+        lines = [(line, orjson.loads(line)) for line in self.data.splitlines(keepends=True)]
+        kept = [(line, form) for line, form in lines if wanted(form)]
+        undated = sum(form["lastmod"] is None for _, form in kept)
+        return Lines(b"".join([line for line, _ in kept]), len(kept), undated)
+
+
+def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Lines:
+    """The lines of many records, as json_line() gives them one by one, in a third of the time."""
+    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
+    for record in records:
+        moment = record.lastmod
+        # A whole second in UTC orjson writes as stamp() does.
+        as_is = moment is None or (moment.tzinfo is UTC and not moment.microsecond)
+        form = _form(record, moment if as_is else stamp(moment))
+        if site is not None:
+            form["site"] = site
+        data += encode(form, None, _LINE)
+        urls += 1
+        undated += moment is None
+    return Lines(bytes(data), urls, undated)
+
+
 def _in_utc(moment: datetime) -> datetime:
     if moment.utcoffset() is None:
         raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
@@ -73,9 +106,13 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _url_form(record: UrlRecord) -> dict[str, Any]:
+    return _form(record, stamp(record.lastmod))
+
+
+def _form(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
     form: dict[str, Any] = {
         "loc": record.loc,
-        "lastmod": stamp(record.lastmod),
+        "lastmod": lastmod,
         "lastmod_precision": record.lastmod_precision,
         "changefreq": record.changefreq,
         "priority": record.priority,

@@ -6,11 +6,12 @@ In: the batches of a run. Out: the URL records to pass on; progress and a Summar
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from .errors import NothingFound, NothingReadable, ReadError
+from .jsonl import Lines
 from .problems import SAMPLES_PER_CODE, Problem
 from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from .records import Item
     from .seen import Seen
+
+Given = TypeVar("Given", UrlRecord, Lines)
 
 
 @attrs.define
@@ -141,7 +144,7 @@ def count_of(number: int, noun: str) -> str:
 class Ledger:
     """Takes batches; keeps one Outcome a document and samples of the problems, never the records.
 
-    With `seen` each URL is given once.
+    With `seen` each URL is given once, with `most` no more of them than that.
     """
 
     def __init__(
@@ -150,6 +153,7 @@ class Ledger:
         on_item: Callable[[Item], None] | None = None,
         *,
         seen: Seen | None = None,
+        most: int | None = None,
     ) -> None:
         self.problems = Problems()
         self.outcomes: list[Outcome] = []
@@ -159,21 +163,19 @@ class Ledger:
         self._on_outcome = on_outcome
         self._on_item = on_item
         self._seen = seen
+        self._most = most
         self._repeated = 0
 
-    def take(self, batch: list[Item]) -> list[UrlRecord]:
-        """The URL records of a batch; everything else is entered, and then told: who is told may raise."""
-        records: list[UrlRecord] = []
-        others: list[Item] = []
-        for item in batch:
-            if isinstance(item, UrlRecord):
-                records.append(item)
-            else:
+    def take(self, batch: Sequence[Item | Lines], given: type[Given]) -> list[Given]:
+        """What is to be given of a batch; everything else is entered, and then told: who is told may raise."""
+        taken = [item for item in batch if isinstance(item, given)]
+        if len(taken) < len(batch):
+            others = [item for item in batch if not isinstance(item, UrlRecord | Lines)]
+            for item in others:
                 self._enter(item)
-                others.append(item)
-        for item in others:
-            self._tell(item)
-        return records
+            for item in others:
+                self._tell(item)
+        return taken
 
     def counts(self, record: UrlRecord) -> bool:
         """Counts a record that is about to be given; False for one that is not, as its URL was given before."""
@@ -182,6 +184,26 @@ class Ledger:
             return True
         self._repeated += 1
         return False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many have been given as may be."""
+        return self.progress.urls == self._most
+
+    def counted(self, lines: Lines) -> Lines:
+        """The same for lines: those that are given, all of them counted."""
+        if self._seen is not None or (self._most is not None and self.progress.urls + lines.urls > self._most):
+            return lines.only(self._counts_form)
+        self.progress.urls += lines.urls
+        return lines
+
+    def _counts_form(self, form: dict[str, Any]) -> bool:
+        if self.is_full:
+            return False
+        is_new = self._seen is None or self._seen.add(form["loc"])
+        self.progress.urls += is_new
+        self._repeated += not is_new
+        return is_new
 
     def _enter(self, item: Item) -> None:
         if isinstance(item, Problem):

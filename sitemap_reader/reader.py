@@ -5,6 +5,7 @@ Nothing here configures logging or keeps global state.
 
 from __future__ import annotations
 
+import os
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +19,15 @@ from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
+from .crawl.sieve import AsLines
+from .crawl.workers import Workers
 from .errors import UsageError
+from .jsonl import Lines
 from .ledger import Ledger
 from .limits import Limits
 from .read.scope import MODES
 from .seen import Seen
-from .streams import AsyncUrlStream, UrlStream, batches_of
+from .streams import AsyncUrlStream, LineStream, UrlStream, batches_of
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
@@ -48,6 +52,8 @@ Heard = TypeVar("Heard")
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
+# A worker takes as long to start as some ten thousand URLs to read.
+_SMALL_SITE_URLS = 20_000
 
 
 class ReaderOptions(TypedDict, total=False):
@@ -188,18 +194,33 @@ class SitemapReader:
         run = self._run(find_target(target), peek=True, descend=False)
         async with aclosing(batches_of(run)) as batches:
             async for batch in batches:
-                if on_item:
-                    for item in batch:
+                for item in batch:
+                    if on_item and not isinstance(item, Lines):  # nobody asked for any
                         on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
-    def _reading(self, target: str | Path, asked: _Asked) -> tuple[str, Run, Ledger]:
+    def _reading(
+        self,
+        target: str | Path,
+        asked: _Asked,
+        *,
+        as_lines: AsLines | None = None,
+        workers: Workers | None = None,
+    ) -> tuple[str, Run, Ledger]:
         """What a stream is made of."""
         plan = asked.plan(datetime.now(UTC))
         found = find_target(target)
-        return found.name, self._run(found, **plan), asked.ledger()
+        return found.name, self._run(found, as_lines=as_lines, workers=workers, **plan), asked.ledger()
 
-    def _run(self, target: Target, *, peek: bool = False, **changes: Any) -> Run:
+    def _run(
+        self,
+        target: Target,
+        *,
+        peek: bool = False,
+        as_lines: AsLines | None = None,
+        workers: Workers | None = None,
+        **changes: Any,
+    ) -> Run:
         plan = attrs.evolve(self._plan, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
@@ -211,6 +232,8 @@ class SitemapReader:
             feed_fallback=self._fallback,
             peek=peek,
             patient=target.replay is None,
+            as_lines=as_lines,
+            workers=workers,
         )
 
 
@@ -228,6 +251,7 @@ class _Asked:
     unique: bool | Seen
     on_outcome: Callable[[Outcome], None] | None
     on_item: Callable[[Item], None] | None
+    most: int | None = None
     _listening: Listening = attrs.field(factory=Listening, init=False)
 
     def plan(self, now: datetime) -> dict[str, Any]:
@@ -248,7 +272,7 @@ class _Asked:
     def ledger(self) -> Ledger:
         """A ledger that tells whom it was asked to tell."""
         seen = (Seen() if self.unique else None) if isinstance(self.unique, bool) else self.unique
-        return Ledger(self.hears(self.on_outcome), self.hears(self.on_item), seen=seen)
+        return Ledger(self.hears(self.on_outcome), self.hears(self.on_item), seen=seen, most=self.most)
 
     def hears(self, function: Callable[[Heard], None] | None) -> Callable[[Heard], None] | None:
         """One of the functions that only hear, guarded together with the others."""
@@ -304,6 +328,54 @@ def urls(
         on_progress=asked.hears(on_progress),
         show_progress=show_progress,
     )
+
+
+def lines(
+    target: str | Path,
+    *,
+    site: str | None = None,
+    jobs: int | None = None,
+    most: int | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    undated: Undated = "keep",
+    include: Pattern | Iterable[Pattern] | None = None,
+    exclude: Pattern | Iterable[Pattern] | None = None,
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+    no_follow: Pattern | Iterable[Pattern] | None = None,
+    unique: bool | Seen = False,
+    on_item: Callable[[Item], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
+    **options: Unpack[ReaderOptions],
+) -> LineStream:
+    """urls() as JSON lines, many at a time: for who only writes them. `site` is a key that each of them gets.
+
+    `jobs` processes read them, None: as many as there are cores, once the site proves large; 1 is this one alone. No
+    more than `most` lines are given.
+    """
+    if jobs is not None:
+        _at_least_one(jobs=jobs)
+    reader = _own_reader(options)
+    asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, None, on_item, most)
+    return LineStream(
+        *reader._reading(target, asked, as_lines=AsLines(site), workers=_workers(jobs)),
+        close=reader.close,
+        on_wait=on_wait,
+        on_progress=asked.hears(on_progress),
+    )
+
+
+def _workers(jobs: int | None) -> Workers | None:
+    most = _cores() if jobs is None else jobs
+    return Workers(most, after_urls=_SMALL_SITE_URLS if jobs is None else 0) if most > 1 else None
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def discover(

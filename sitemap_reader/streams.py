@@ -12,23 +12,25 @@ import time
 import weakref
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Generic, Self
 
 import attrs
 
 from .bridge import Bridge
 from .callbacks import Carried, first_failure
 from .errors import PartialRead
+from .jsonl import Lines
+from .ledger import Given
 from .progressbar import ProgressBar
+from .records import UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
     from types import TracebackType
 
-    from .crawl.reading import Batch
-    from .crawl.run import Run
+    from .crawl.run import Batch, Run
     from .ledger import Ledger, Problems, Progress, Summary
-    from .records import Outcome, UrlRecord
+    from .records import Outcome
 
 
 # How often the bar of an async stream is looked after.
@@ -68,13 +70,19 @@ class _Walk:
             try:
                 yield
             finally:
-                self._take([*self.run.frontier.abandon()])
+                self._take([*self.run.frontier.abandon()], UrlRecord)
 
     def records(self, batch: Batch) -> Iterator[UrlRecord]:
         """Those of one batch, each counted as it is given; then whoever wants to hears how far it is."""
-        for record in self._take(batch):
+        for record in self._take(batch, UrlRecord):
             if self.ledger.counts(record):
                 yield record
+        self.tell_progress()
+
+    def lines(self, batch: Batch) -> Iterator[Lines]:
+        """The same for a run whose records come as lines."""
+        for lines in self._take(batch, Lines):
+            yield self.ledger.counted(lines)
         self.tell_progress()
 
     def tell_progress(self) -> None:
@@ -96,9 +104,9 @@ class _Walk:
         if verdict is not None:
             raise verdict
 
-    def _take(self, batch: Batch) -> list[UrlRecord]:
+    def _take(self, batch: Batch, given: type[Given]) -> list[Given]:
         self.ledger.seconds = time.monotonic() - self.started
-        return self.ledger.take(batch)
+        return self.ledger.take(batch, given)
 
 
 class _Stream:
@@ -237,8 +245,8 @@ def _ticking(walk: _Walk) -> Iterator[None]:
         handle.cancel()
 
 
-class UrlStream(_Stream):
-    """UrlRecords by `for`, once; a context manager whose end cancels what is on its way and joins the reading thread.
+class _ThreadStream(_Stream, Generic[Given]):
+    """What is given by `for`, once; a context manager whose end cancels what is on its way and joins its thread.
 
     At the end it raises NothingFound or NothingReadable where there was not one URL.
     """
@@ -256,9 +264,14 @@ class UrlStream(_Stream):
     ) -> None:
         self._walk = _Walk(target, run, ledger, on_progress, ProgressBar() if show_progress else None)
         self._bridge = Bridge(partial(_pump, run, close))
-        self._records = _read(self._walk, self._bridge, on_wait)
+        self._given: Generator[Given, None, None] = _read(self._walk, self._bridge, on_wait, self._parts)
         # Where Python ends before it does, its thread must not outlive what it needs.
-        weakref.finalize(self._records, self._bridge.close)
+        weakref.finalize(self._given, self._bridge.close)
+
+    @staticmethod
+    def _parts(walk: _Walk, batch: Batch) -> Iterator[Given]:
+        """What is given of a batch."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
@@ -268,21 +281,47 @@ class UrlStream(_Stream):
     ) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[UrlRecord]:
-        return self._records
+    def __iter__(self) -> Iterator[Given]:
+        return self._given
 
     def close(self) -> None:
         """Cancels every request of this stream and joins its thread; may be called from any thread, and twice."""
         self._bridge.close()
         try:
-            self._records.close()
+            self._given.close()
         except ValueError as error:
             if error.__traceback__ and error.__traceback__.tb_next:  # out of the generator: the caller's own
                 raise
             # Another thread is taking a record: its next one is the end.
 
 
-def _read(walk: _Walk, bridge: Bridge, on_wait: Callable[[], None] | None) -> Generator[UrlRecord, None, None]:
+class UrlStream(_ThreadStream[UrlRecord]):
+    """UrlRecords by `for`, once; a context manager whose end cancels what is on its way and joins the reading thread.
+
+    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    """
+
+    @staticmethod
+    def _parts(walk: _Walk, batch: Batch) -> Iterator[UrlRecord]:
+        return walk.records(batch)
+
+
+class LineStream(_ThreadStream[Lines]):
+    """The same with the JSON lines of many records at a time, which other processes may have made."""
+
+    @staticmethod
+    def _parts(walk: _Walk, batch: Batch) -> Iterator[Lines]:
+        return walk.lines(batch)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more lines are wanted: then it may be left."""
+        return self._walk.ledger.is_full
+
+
+def _read(
+    walk: _Walk, bridge: Bridge, on_wait: Callable[[], None] | None, parts: Callable[[_Walk, Batch], Iterator[Given]]
+) -> Generator[Given, None, None]:
     def wait() -> None:
         walk.tell_progress()
         if on_wait is not None:
@@ -290,7 +329,7 @@ def _read(walk: _Walk, bridge: Bridge, on_wait: Callable[[], None] | None) -> Ge
 
     with walk.reading(), closing(bridge):
         for batch in bridge.batches(wait):
-            yield from walk.records(batch)
+            yield from parts(walk, batch)
     if not bridge.was_cancelled:
         walk.judge()
 

@@ -25,7 +25,7 @@ def test_all_of_a_batch_is_entered_though_who_is_told_of_it_raises(name: str) ->
 
     ledger = Ledger(**{name: hear})
     with pytest.raises(LookupError):
-        ledger.take([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)])
+        ledger.take([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)], UrlRecord)
     assert [each.url for each in ledger.outcomes] == [f"{SITE}/a.xml", f"{SITE}/b.xml"]
     assert (len(ledger.problems), ledger.complete) == (1, False)
 
@@ -33,7 +33,7 @@ def test_all_of_a_batch_is_entered_though_who_is_told_of_it_raises(name: str) ->
 def test_items_are_told_in_their_order_and_records_passed_on() -> None:
     heard: list[Item] = []
     first, second, record = report("D01", "one"), outcome("a.xml"), UrlRecord(f"{SITE}/1")
-    assert Ledger(on_item=heard.append).take([first, record, second]) == [record]
+    assert Ledger(on_item=heard.append).take([first, record, second], UrlRecord) == [record]
     assert heard == [first, second]
 
 
@@ -48,7 +48,7 @@ def test_items_are_told_in_their_order_and_records_passed_on() -> None:
 )
 def test_documents_that_lead_to_one_place_count_once(outcomes: list[Item], sitemaps: int) -> None:
     ledger = Ledger()
-    ledger.take(outcomes)
+    ledger.take(outcomes, UrlRecord)
     assert ledger.summary().sitemaps == sitemaps
 
 
@@ -56,8 +56,8 @@ def test_what_was_left_out_as_asked_beside_what_failed_is_a_part_and_not_nothing
     read, failed = outcome("s.xml"), outcome("no.xml", complete=False)
     read.dropped, failed.entries = {"date": 1}, 0
     ledger, nothing = Ledger(), Ledger()
-    ledger.take([read, failed])
-    nothing.take([failed])
+    ledger.take([read, failed], UrlRecord)
+    nothing.take([failed], UrlRecord)
     assert ledger.verdict("shop.example") is None
     assert ledger.summary().partial_line() == "partial: 1 sitemap could not be read"
     assert isinstance(nothing.verdict("shop.example"), NothingReadable)

@@ -53,6 +53,7 @@ def main() -> None:
 @options.pages
 @options.sitemaps
 @options.scope("protocol")
+@options.jobs
 @options.network
 def dump(**arguments: Any) -> Exit:
     """Write every URL of the TARGETs, as it is read.

@@ -11,6 +11,7 @@ from ..jsonl import json_line
 from ..ledger import Ledger, count_of
 from ..read.sniff import SITEMAP_FORMATS
 from ..reader import discover
+from ..records import UrlRecord
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
@@ -73,7 +74,7 @@ class _Discovery:
         ledger = Ledger(on_item=self.console.hear)
 
         def hear(item: Item) -> None:
-            ledger.take([item])
+            ledger.take([item], UrlRecord)
 
         candidates = discover(target, on_item=hear, **self.reading)
         self.found += [(target, candidate) for candidate in candidates]

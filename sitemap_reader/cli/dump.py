@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..fields import EXTRAS, SITE, parse_fields
-from ..jsonl import json_form, json_line
+from ..jsonl import json_line
 from ..ledger import count_of
 from ..problems import Problem
-from ..reader import urls
+from ..reader import lines
 from ..records import Outcome
 from ..seen import Seen
 from .exits import Exit
@@ -42,7 +40,7 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of sitemap_reader.urls()."""
+    """Reads the targets one after the other; `reading` are keywords of reader.lines()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     chosen = None if fields is None else parse_fields(fields)
@@ -89,16 +87,17 @@ class _Dump:
         if left == 0:
             return Exit.COMPLETE
         site = utf8(target) if self.names_sites else None
-        write = self.outputs.sink.write
-        hear = partial(self._hear, site)
+        told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
         # Held: the summary counts what was written, no more and no less.
-        with self.interrupts.held(), urls(target, on_item=hear, on_wait=self._wait, **self.reading) as stream:
+        with self.interrupts.held(), lines(target, site=site, most=left, **told, **self.reading) as stream:
             self.outputs.begin()
             try:
-                for record in islice(stream, left and min(left, sys.maxsize)):
-                    write(json_form(record, site=site))
-                    self.undated += record.lastmod is None
+                for some in stream:
+                    self.outputs.write_lines(some.data)
+                    self.undated += some.undated
                     self.interrupts.check()
+                    if stream.is_full:
+                        break
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary

@@ -313,6 +313,17 @@ def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     return Limits(**fields, **others)
 
 
+jobs = option(
+    "Network",
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default_is="cores; 1 for small sites",
+    help="Processes that read sitemaps, beside the one that fetches and writes.",
+)
+
+
 def network(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of whatever fetches; the function gets them as `reading`, keywords of SitemapReader."""
 

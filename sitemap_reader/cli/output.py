@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
+import orjson
 
 from ..blocks import Blocks
 from ..errors import UsageError
@@ -44,6 +45,7 @@ class Outputs:
     records: Blocks
     report: Blocks | None
     sink: Sink
+    takes_lines: bool = False  # what the sink would write are the lines themselves
     streams: tuple[_Unbuffered, ...] = ()
     _has_begun: bool = False
 
@@ -52,6 +54,14 @@ class Outputs:
         self._has_begun = True
         for stream in self.streams:
             stream.begin()
+
+    def write_lines(self, lines: bytes) -> None:
+        """Writes the URLs of many JSON lines."""
+        if self.takes_lines:
+            self.records.write_lines(lines)
+        else:
+            for line in lines.splitlines():
+                self.sink.write(orjson.loads(line))
 
     def holds(self, body: BinaryIO) -> bool:
         """Whether what `body` reads is written to, by name or as stdout."""
@@ -102,7 +112,8 @@ def open_outputs(
         blocks = {name: _blocks(stream, name, interrupts) for name, stream in streams.items()}
         sink = make_sink(format, blocks[output], fields=fields)
         own = tuple(stream for stream in streams.values() if isinstance(stream, _Unbuffered))
-        outputs = Outputs(blocks[output], blocks[report] if report else None, sink, own)
+        takes_lines = format == "jsonl" and fields is None
+        outputs = Outputs(blocks[output], blocks[report] if report else None, sink, takes_lines, own)
         try:
             yield outputs
         finally:

@@ -88,7 +88,7 @@ class _Parsing:
         try:
             for item in items:
                 self._write(item)
-                self.ledger.take([item])
+                self.ledger.take([item], UrlRecord)
                 self._count(item)
         except KeyboardInterrupt:
             return Exit.INTERRUPTED

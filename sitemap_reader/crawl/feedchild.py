@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
 from ..errors import FallbackFailed
 from ..limits import MIB, Limits
+from .programs import command_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,13 +29,6 @@ Result = TypeVar("Result")
 SEATS = 2
 _SEATS = threading.BoundedSemaphore(SEATS)
 _LOOK_AGAIN_SECONDS = 0.1
-
-# -I keeps PYTHON* variables and the current folder out; what the parent can import, the child can. An interrupt of a
-# terminal goes to parent and child: what becomes of it is the parent's to say.
-_PROGRAM = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "sys.path[:] = {paths!r}; from {package}.feedlinks import main; sys.exit(main())"
-)
 
 
 @attrs.frozen
@@ -80,9 +72,9 @@ class Children:
                 child.wait()
 
     @contextmanager
-    def started(self, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-        """A child with pipes; at the end of the block it is dead. FallbackFailed where it cannot be started."""
-        with self._seated(), self._begun(command) as child:
+    def started(self, room: str) -> Iterator[subprocess.Popen[bytes]]:
+        """The program of a room, with pipes; at the end of the block it is dead. FallbackFailed if it cannot start."""
+        with self._seated(), self._begun(room) as child:
             try:
                 yield child
             finally:
@@ -100,12 +92,12 @@ class Children:
         finally:
             _SEATS.release()
 
-    def _begun(self, command: list[str]) -> subprocess.Popen[bytes]:
+    def _begun(self, room: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         with self._lock:
             self._refuse_if_killed()
             try:
-                child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own program
+                child = subprocess.Popen(command_of(room), stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own
             except OSError as exc:
                 raise FallbackFailed(f"feedparser could not be started: {exc}") from exc
             self._running.append(child)
@@ -136,11 +128,9 @@ def feedparser_fallback(
             f"the feed has {len(body):,} bytes, feedparser is given {limits.max_fallback_bytes:,}; "
             "max_fallback_bytes permits more"
         )
-    if not sys.executable:  # Python within another program
-        raise FallbackFailed("feedparser could not be started: sys.executable does not say where Python is")
     request = json.dumps([limits.fallback_seconds, limits.fallback_memory_bytes, url or ""]).encode() + b"\n" + body
     children = _WATCHED.get() or Children()
-    with children.started([sys.executable, "-I", "-c", _program()]) as child:
+    with children.started("feedlinks") as child:
         try:
             answer, errors = child.communicate(request, limits.fallback_seconds)
         except subprocess.TimeoutExpired:
@@ -148,12 +138,6 @@ def feedparser_fallback(
                 f"feedparser was stopped after {limits.fallback_seconds:g} s; fallback_seconds permits more"
             ) from None
     return _result(child.returncode, answer, errors, limits)
-
-
-def _program() -> str:
-    package, _, _ = __name__.rpartition(".")
-    paths = [path for path in sys.path if path]
-    return _PROGRAM.format(paths=[*paths, str(Path(__file__).resolve().parents[2])], package=package)
 
 
 def _result(code: int, answer: bytes, errors: bytes, limits: Limits) -> FallbackResult:

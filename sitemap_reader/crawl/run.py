@@ -1,7 +1,7 @@
 """Drives a frontier with a fetcher on asyncio: seeds in, batches of items out.
 
-A batch holds UrlRecords, SitemapRefs, Problems and Outcomes; those of one document keep its order. Nothing is held
-back but what flow control needs: a consumer that waits makes the network wait.
+A batch holds UrlRecords (or Lines of them), SitemapRefs, Problems and Outcomes; those of one document keep its order.
+Nothing is held back but what flow control needs: a consumer that waits makes the network wait.
 """
 
 from __future__ import annotations
@@ -11,24 +11,30 @@ import time
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import DocumentChanged, FetchError
-from ..read.document import SitemapParser
+from ..jsonl import Lines
 from ..walk.robots import parse_rules
 from ..walk.visit import Arrived, Failed, Finished, Head, Visit
 from .aside import Aside
+from .hands import OwnHand
 from .patience import Patience
-from .reading import Batch, Reading
+from .reading import Reading, ask_fallback
+from .sieve import AsLines, Piece, Task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from ..limits import Limits
-    from ..read.fallback import FallbackLinks, FeedFallback
+    from ..read.fallback import FeedFallback
     from ..walk.frontier import Frontier
     from ..walk.visit import Answer
     from .fetch import Fetcher, Response
+    from .hands import Hand
+    from .sieve import Answer as FallbackAnswer
+    from .workers import Workers
+
+Batch: TypeAlias = Piece
 
 # How many batches may wait for the consumer.
 _WAITING_BATCHES = 8
@@ -38,7 +44,8 @@ class Run:
     """One walk, from its seeds to its end. `batches()` may be iterated once.
 
     `peek` reads no further than is needed to know what a document is, and gives no records. `patient=False` is for a
-    fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order.
+    fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order. With `as_lines`
+    records come as Lines, and `workers` may make them.
     """
 
     def __init__(
@@ -50,6 +57,8 @@ class Run:
         feed_fallback: FeedFallback | None = None,
         peek: bool = False,
         patient: bool = True,
+        as_lines: AsLines | None = None,
+        workers: Workers | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frontier = frontier
@@ -61,6 +70,9 @@ class Run:
         self._patient = patient
         self._skipped_seconds = 0.0
         self._clock = clock
+        self._as_lines = as_lines
+        self._workers = workers
+        self._urls = 0  # in Lines
         self._aside = Aside("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
@@ -78,6 +90,8 @@ class Run:
             try:
                 await asyncio.gather(driver, return_exceptions=True)
             finally:  # also where the loop ends meanwhile
+                if self._workers is not None:
+                    await self._workers.close()
                 await self._aside.close()
 
     async def _drive(self) -> None:
@@ -136,7 +150,7 @@ class Run:
             async with patience.answer(self._fetcher.fetch(visit.url, visit.headers)) as response:
                 if not self._tell(visit, Head(response.status, response.headers)):
                     return
-                reading = self._reading(visit, response)
+                reading = await self._reading(visit, response)
                 async with aclosing(patience.chunks(response.chunks)) as chunks:
                     await reading.read(chunks)
             answer = await self._finished(visit, reading)
@@ -144,6 +158,9 @@ class Run:
             answer = await self._broken_off(visit, reading, error)
         except DocumentChanged as error:
             answer = Failed("F04", str(error), transient=False)
+        finally:
+            if reading is not None:
+                reading.let_go()
         if answer.outcome:
             answer.outcome.seconds = round(self._clock() - started, 3)
         self._tell(visit, answer)
@@ -154,39 +171,51 @@ class Run:
             return Finished(outcome)
         return Finished(outcome, await self._aside.do(parse_rules, reading.robots_text, self.frontier.plan.user_agent))
 
-    def _reading(self, visit: Visit, response: Response) -> Reading:
+    async def _reading(self, visit: Visit, response: Response) -> Reading:
+        return Reading(
+            visit,
+            await self._hand(visit, self._task(visit, response)),
+            found=partial(self._tell, visit),
+            put=self._put,
+            ask=partial(self._ask, visit),
+        )
+
+    def _task(self, visit: Visit, response: Response) -> Task:
         plan = self.frontier.plan
-        parser = SitemapParser(
+        return Task(
             url=visit.asked,
             final_url=visit.url,
             content_type=None if visit.is_robots else response.headers.get("content-type"),
             scope=plan.scope,
             authorities=visit.holds,
-            child_scope="any",  # the frontier knows more proofs than the document
             limits=plan.limits,
-            extras=self._extras,
-            feed_fallback=self._fallback and self._announced(self._fallback, visit),
-            prefix=visit.reached.prefix if visit.reached else None,
-        )
-        return Reading(
-            visit,
-            parser,
-            aside=self._aside,
             selection=plan.selection,
-            found=partial(self._tell, visit),
-            put=self._out.put,
-            peek=self._peek,
+            extras=self._extras,
+            asks_fallback=self._fallback is not None,
+            prefix=visit.reached.prefix if visit.reached else None,
+            skipped=visit.reached.items if visit.reached else 0,
+            former=visit.again.former if visit.again else None,
+            peek=self._peek and not visit.is_robots,
+            as_lines=self._as_lines,
         )
 
-    def _announced(self, fallback: FeedFallback, visit: Visit) -> FeedFallback:
+    async def _hand(self, visit: Visit, task: Task) -> Hand:
+        """One of this process for what is small or special, else that of a worker, if there are any."""
+        workers = self._workers
+        if workers is None or visit.is_robots or task.peek or self._urls < workers.after_urls:
+            return OwnHand(task, self._aside)
+        return await workers.hand(task)
+
+    async def _ask(self, visit: Visit, body: bytes, url: str | None) -> FallbackAnswer:
         """The fallback is asked when all bytes are here: while it takes its time, the next request may go."""
-        loop = asyncio.get_running_loop()
+        assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
+        self._tell(visit, Arrived())
+        return await ask_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
-        def ask(body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
-            loop.call_soon_threadsafe(self._tell, visit, Arrived())
-            return fallback(body, url, limits=limits)
-
-        return ask
+    async def _put(self, piece: Piece) -> None:
+        if self._as_lines:
+            self._urls += sum(item.urls for item in piece if isinstance(item, Lines))
+        await self._out.put(piece)
 
     def _count(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes

@@ -157,6 +157,12 @@ class SitemapParser:
         return bool(self._problem_held or damaged) and not cut and self._fallback.is_whole
 
     @property
+    def fallback_question(self) -> tuple[bytes, str | None] | None:
+        """What the feed fallback will be asked in the second step of closing(), if it will be: body and URL."""
+        asked = self._fallback if self.awaits_fallback else None
+        return asked.question if asked and not asked.is_full else None
+
+    @property
     def prefix(self) -> Prefix:
         """What has been read so far, for a parser that is to begin anew."""
         return self._decoder.prefix

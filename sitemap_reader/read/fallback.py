@@ -68,14 +68,19 @@ class FallbackFeed:
         """False where the bytes end in mid-text: a link that ends there would be taken for whole."""
         return self._body.rstrip().endswith(b">")
 
+    @property
+    def question(self) -> tuple[bytes, str | None]:
+        """What the fallback is given: the body, and where it came from."""
+        body = _DECLARATION.sub(b"", bytes(self._body)).lstrip()  # feedparser takes long over blank lines
+        return body, self._base
+
     def entries(self) -> Iterator[RawEntry | Problem]:
         """What the fallback finds, and what it cannot be trusted with."""
         if self.is_full:
             yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
             return
-        body = _DECLARATION.sub(b"", bytes(self._body)).lstrip()  # feedparser takes long over blank lines
         try:
-            found = self._ask(body, self._base, limits=self._limits)
+            found = self._ask(*self.question, limits=self._limits)
         except SitemapReaderError as error:
             yield report("S01", f"feedparser cannot read it either: {error}")
             return

@@ -89,6 +89,11 @@ class Selection:
     include: Patterns = attrs.field(factory=Patterns)
     exclude: Patterns = attrs.field(factory=Patterns)
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether no record can be refused."""
+        return self.window.takes_all and not self.include and not self.exclude
+
     def refuses(self, record: UrlRecord) -> str | None:
         """Why the record is not wanted; None if it is."""
         if not self.window.takes(record):

@@ -32,6 +32,11 @@ class Window:
     until: datetime | None = None
     undated: Undated = "keep"
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether no record can lie outside."""
+        return self.since is None and self.until is None and self.undated == "keep"
+
     def takes(self, record: UrlRecord | SitemapRef) -> bool:
         """True for what overlaps; for what has no lastmod, as `undated` says."""
         if record.lastmod is None or record.lastmod_precision is None:

@@ -17,7 +17,7 @@ import pytest
 from feedparser import mixin
 from servers import is_untouched
 
-from sitemap_reader.crawl import feedchild
+from sitemap_reader.crawl import feedchild, programs
 from sitemap_reader.crawl.feedchild import Children, FallbackFailed, FallbackResult, feedparser_fallback
 from sitemap_reader.crawl.feedlinks import read_links
 from sitemap_reader.errors import SitemapReaderError
@@ -354,7 +354,7 @@ def test_size_limit_holds_exactly():
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is capped on Linux")
 def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
     monkeypatch.setattr(
-        feedchild, "_PROGRAM", feedchild._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)")
+        programs, "_PROGRAM", programs._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)")
     )
     with pytest.raises(FallbackFailed, match="more than 512 MiB of memory; fallback_memory_bytes"):
         feedparser_fallback(rss(item("/a")))
@@ -365,7 +365,7 @@ def test_child_has_caps_of_its_own_on_memory_and_processor_time(monkeypatch, sec
     resource = pytest.importorskip("resource")
     ask = "main(); import resource; sys.exit(repr([resource.getrlimit(kind) for kind in (%d, %d)]))"
     ask %= (resource.RLIMIT_CPU, resource.RLIMIT_AS)
-    monkeypatch.setattr(feedchild, "_PROGRAM", feedchild._PROGRAM.replace("sys.exit(main())", ask))
+    monkeypatch.setattr(programs, "_PROGRAM", programs._PROGRAM.replace("sys.exit(main())", ask))
     with pytest.raises(FallbackFailed) as caught:
         feedparser_fallback(rss(item("/a")), limits=Limits(fallback_seconds=seconds))
     processor, memory = ast.literal_eval(str(caught.value).partition(": ")[2])

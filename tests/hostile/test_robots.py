@@ -19,6 +19,7 @@ from sitemap_reader.errors import FetchError
 from sitemap_reader.ledger import Ledger
 from sitemap_reader.limits import KIB, Limits
 from sitemap_reader.problems import Problem
+from sitemap_reader.records import UrlRecord
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
 from sitemap_reader.walk.robots import parse_rules
@@ -129,7 +130,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> Seen:
     async def read() -> list[str]:
         run = Run(frontier, fetcher, patient=False, clock=lambda: 0.0)
         async with asyncio.timeout(120):
-            return [record.loc async for batch in run.batches() for record in ledger.take(batch)]
+            return [record.loc async for batch in run.batches() for record in ledger.take(batch, UrlRecord)]
 
     locs = asyncio.run(read())
     ledger.progress.urls = len(locs)

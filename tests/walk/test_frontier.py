@@ -30,7 +30,7 @@ from sitemap_reader.jsonl import json_line
 from sitemap_reader.ledger import Ledger
 from sitemap_reader.limits import Limits
 from sitemap_reader.problems import Problem
-from sitemap_reader.records import Outcome, SitemapRef
+from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.restore import from_json
 from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
@@ -952,7 +952,7 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
     pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
     seen = walk(INDEX, pages)
     ledger = Ledger()
-    ledger.take([*seen.told])
+    ledger.take([*seen.told], UrlRecord)
     assert (ledger.complete, ledger.summary().complete) == (False, False)
     assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
     assert (seen.outcomes[b].final_url, seen.outcomes[a].final_url) == (b, b)
@@ -981,7 +981,7 @@ def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
     assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
     assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))
     ledger = Ledger()
-    ledger.take([*seen.told])
+    ledger.take([*seen.told], UrlRecord)
     summary = ledger.summary()
     assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
 
@@ -994,7 +994,7 @@ def test_guesses_that_all_lead_to_one_place_say_nothing_of_it(reply: Reply) -> N
     seen = walk(SITE, pages)
     assert seen.locs == [f"{SITE}/page"]
     ledger = Ledger()
-    ledger.take([*seen.told])
+    ledger.take([*seen.told], UrlRecord)
     assert ledger.summary().complete
     assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
 

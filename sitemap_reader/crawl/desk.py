@@ -1,0 +1,126 @@
+"""What runs in a worker process: requests about documents in, over stdin; what their sieves make of them out.
+
+A message is its length and its pickle: both ends are ours, and what a stranger wrote is only ever bytes or text in one.
+Each request has one reply, in the same order; documents take turns by request.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import attrs
+
+from ..jsonl import Lines
+from .sieve import Piece, Sieve, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .sieve import Answer, Task
+
+# What one reply has, about: it is held in memory at both ends, and each costs its two processes some 100 us.
+_REPLY_BYTES = 256 * 1024
+_ITEM_BYTES = 256
+HEADER = struct.Struct(">I")
+
+
+@attrs.frozen
+class Reply:
+    """Some items, how far the document is behind them, and whether the request has no more."""
+
+    piece: Piece
+    state: State
+    is_done: bool = True
+
+
+# What comes back: the reply, what was raised, or None where there is nothing to say.
+Message: TypeAlias = Reply | Exception | None
+
+
+def packed(message: object) -> bytes:
+    """A message as it is sent."""
+    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return HEADER.pack(len(body)) + body
+
+
+def unpacked(body: bytes) -> Any:
+    """A message without its length."""
+    return pickle.loads(body)  # noqa: S301 - from a process of our own
+
+
+class Desk:
+    """The documents that one worker has open, by their numbers."""
+
+    def __init__(self) -> None:
+        self._sieves: dict[int, Sieve] = {}
+        self._pieces: dict[int, Iterator[Piece]] = {}
+
+    def answer(self, request: tuple[str, int, Any]) -> Message:
+        """Does what is asked; of its failures whoever asked hears."""
+        verb, number, told = request
+        try:
+            return _VERBS[verb](self, number, told)
+        except Exception as error:
+            return error
+
+    def _open(self, number: int, task: Task) -> Reply:
+        self._sieves[number] = Sieve(task)
+        return self._reply(number, [])
+
+    def _feed(self, number: int, chunk: bytes) -> Reply:
+        self._pieces[number] = self._sieves[number].pieces(chunk)
+        return self._more(number, None)
+
+    def _more(self, number: int, nothing: None) -> Reply:
+        """What a chunk gives, up to so much at once."""
+        reply: Piece = []
+        size = 0
+        for piece in self._pieces[number]:
+            reply += piece
+            size += sum(len(item.data) if isinstance(item, Lines) else _ITEM_BYTES for item in piece)
+            if size >= _REPLY_BYTES:
+                return self._reply(number, reply, is_done=False)
+        return self._reply(number, reply)
+
+    def _end(self, number: int, cut: bool) -> Reply:
+        return self._reply(number, self._sieves[number].end(cut=cut))
+
+    def _finish(self, number: int, answer: Answer) -> Reply:
+        return self._reply(number, self._sieves[number].finish(answer))
+
+    def _close(self, number: int, nothing: None) -> None:
+        self._sieves.pop(number, None)
+        self._pieces.pop(number, None)
+
+    def _reply(self, number: int, piece: Piece, *, is_done: bool = True) -> Reply:
+        return Reply(piece, self._sieves[number].state, is_done)
+
+
+_VERBS: dict[str, Callable[[Desk, int, Any], Message]] = {
+    "open": Desk._open,
+    "feed": Desk._feed,
+    "more": Desk._more,
+    "end": Desk._end,
+    "finish": Desk._finish,
+    "close": Desk._close,
+}
+
+
+def main() -> int:
+    """Works until its stdin ends: with whoever started it, however that came to its end."""
+    gc.freeze()  # what was imported stays
+    desk, requests, replies = Desk(), sys.stdin.buffer, sys.stdout.buffer
+    _send(replies, None)  # ready
+    while header := requests.read(HEADER.size):
+        body = requests.read(*HEADER.unpack(header))
+        _send(replies, desk.answer(unpacked(body)))
+    return 0
+
+
+def _send(replies: BinaryIO, message: Message) -> None:
+    replies.write(packed(message))
+    replies.flush()

@@ -1,0 +1,66 @@
+"""Who does the work on one body: a Hand takes its bytes, and gives what its sieve makes of them, beside the event loop.
+
+Here it is a thread of this process; workers.py has hands in other processes. Knows nothing of visits or networks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from .sieve import Answer, Piece, Sieve, State, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .aside import Aside
+
+
+class Hand(Protocol):
+    """feed() a chunk and take each piece() of it before the next one; then end(), and with a question finish().
+
+    What is wrong with the document is raised by piece(), end() and finish(): DocumentChanged, or FetchError where the
+    hand itself is lost. `state` is the one behind what was taken last.
+    """
+
+    @property
+    def state(self) -> State: ...
+    @property
+    def robots_text(self) -> str: ...
+    def feed(self, chunk: bytes) -> None: ...
+    async def piece(self) -> Piece | None: ...
+    async def end(self, *, cut: bool) -> Piece: ...
+    async def finish(self, answer: Answer) -> Piece: ...
+    def let_go(self) -> None: ...
+
+
+class OwnHand:
+    """A thread of this process, which others use too."""
+
+    def __init__(self, task: Task, aside: Aside) -> None:
+        self._sieve = Sieve(task)
+        self._aside = aside
+        self._pieces: Iterator[Piece] = iter(())
+
+    @property
+    def state(self) -> State:
+        return self._sieve.state
+
+    @property
+    def robots_text(self) -> str:
+        return self._sieve.robots_text
+
+    def feed(self, chunk: bytes) -> None:
+        self._pieces = self._sieve.pieces(chunk)
+
+    async def piece(self) -> Piece | None:
+        """None where the chunk has no more."""
+        return await self._aside.do(next, self._pieces, None)
+
+    async def end(self, *, cut: bool) -> Piece:
+        return await self._aside.do(self._sieve.end, cut=cut)
+
+    async def finish(self, answer: Answer) -> Piece:
+        return await self._aside.do(self._sieve.finish, answer)
+
+    def let_go(self) -> None:
+        """Nobody wants more of it."""

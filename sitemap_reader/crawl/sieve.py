@@ -1,0 +1,229 @@
+"""One body, without a network: wire bytes in, what the caller wants of them out, as records or as their JSON lines.
+
+How a body is to be read is a Task, and how far that is a State. Both pass between processes, as do the items: where
+a sieve works is for hands.py and workers.py to say. Never waits for anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
+
+import attrs
+
+from ..errors import SitemapReaderError
+from ..jsonl import json_lines
+from ..read.document import SitemapParser
+from ..records import Outcome, SitemapRef, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..jsonl import Lines
+    from ..limits import Limits
+    from ..problems import Problem
+    from ..read.decode import Prefix
+    from ..read.fallback import FallbackLinks
+    from ..read.scope import Mode, Scope
+    from ..records import Item
+    from ..walk.selection import Selection
+
+Piece: TypeAlias = list["Item | Lines"]
+Answer: TypeAlias = "FallbackLinks | SitemapReaderError"
+
+
+@attrs.frozen
+class AsLines:
+    """Records are to be given as JSON lines, with the `site` in each if there is one."""
+
+    site: str | None = None
+
+
+@attrs.frozen
+class Task:
+    """How one body is to be read, and what of it is wanted.
+
+    Of the parser: what SitemapParser has by the same names; with `asks_fallback` somebody will answer its question. Of
+    the caller: the `selection`, and `as_lines`. Of the walk: `skipped` items came out of an earlier try; with `former`,
+    which covers what a first reading gave, only the rest is wanted. `peek` stops where it is clear what the body is,
+    and gives no record.
+    """
+
+    url: str
+    final_url: str
+    content_type: str | None
+    scope: Mode
+    authorities: tuple[str, ...]
+    limits: Limits
+    selection: Selection
+    extras: bool = False
+    asks_fallback: bool = False
+    prefix: Prefix | None = None
+    skipped: int = 0
+    former: Scope | None = None
+    peek: bool = False
+    as_lines: AsLines | None = None
+
+
+@attrs.frozen
+class State:
+    """How far a sieve is.
+
+    `items` counts what its parser gave. `has_given`: a URL or a child was among that, wanted or not. `needs_no_more`
+    bytes: a limit was reached, or what is asked for is known. `has_caught_up`: it is as far as an earlier try was, and
+    `is_shorter` where the bytes are not. `question`: what a feed fallback is to be asked, before finish(). `regained`
+    counts what a second reading gave, by the reason for which the first one dropped it.
+    """
+
+    items: int
+    has_given: bool
+    format: str | None
+    needs_no_more: bool
+    has_caught_up: bool
+    is_shorter: bool
+    prefix: Prefix
+    outcome: Outcome
+    question: tuple[bytes, str | None] | None
+    regained: Counter[str]
+
+
+class Sieve:
+    """pieces() of each chunk, iterated to the end; then end(), and where there is a `question` finish()."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._parser = SitemapParser(
+            url=task.url,
+            final_url=task.final_url,
+            content_type=task.content_type,
+            scope=task.scope,
+            authorities=task.authorities,
+            child_scope="any",  # the frontier knows more proofs than the document
+            limits=task.limits,
+            extras=task.extras,
+            feed_fallback=self._answered if task.asks_fallback else None,
+            prefix=task.prefix,
+        )
+        self._steps: Iterator[list[Item]] = iter(())
+        self._question: tuple[bytes, str | None] | None = None
+        self._answer: Answer | None = None
+        self._items = 0
+        self._has_given = False
+        self._unwanted: Counter[str] = Counter()
+        self._regained: Counter[str] = Counter()
+        self._takes_every_record = task.selection.takes_all and task.former is None and not task.peek
+
+    @property
+    def robots_text(self) -> str:
+        """The body of a robots.txt."""
+        return self._parser.robots_text
+
+    @property
+    def state(self) -> State:
+        """How far it is."""
+        parser = self._parser
+        outcome = parser.outcome
+        outcome.dropped.update(self._unwanted)
+        outcome.kept -= self._unwanted.total()
+        return State(
+            items=self._items,
+            has_given=self._has_given,
+            format=parser.format and parser.format.value,
+            needs_no_more=parser.stopped or self._has_peeked,
+            has_caught_up=self._items >= self._task.skipped and not parser.is_shorter,
+            is_shorter=parser.is_shorter,
+            prefix=parser.prefix,
+            outcome=outcome,
+            question=self._question,
+            regained=self._regained.copy(),
+        )
+
+    def pieces(self, chunk: bytes) -> Iterator[Piece]:
+        """What is wanted of a chunk, a little at a time."""
+        for items in self._parser.pieces(chunk):
+            yield self._wanted(items)
+            if self._has_peeked:
+                return
+
+    def end(self, *, cut: bool = False) -> Piece:
+        """The last items, `cut` where the bytes broke off; all of them unless there is a question now."""
+        if self._has_peeked:
+            return []
+        self._steps = self._parser.closing(cut=cut)
+        piece = self._wanted(next(self._steps, []))
+        self._question = self._parser.fallback_question
+        return piece if self._question else piece + self._rest()
+
+    def finish(self, answer: Answer) -> Piece:
+        """What is left to say when the question is answered."""
+        self._answer, self._question = answer, None
+        return self._rest()
+
+    @property
+    def _has_peeked(self) -> bool:
+        return self._task.peek and self._parser.format is not None
+
+    def _rest(self) -> Piece:
+        return self._wanted(next(self._steps, []))
+
+    def _answered(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
+        """The parser's fallback: who is asked is not known here."""
+        if self._answer is None:
+            raise SitemapReaderError("nobody answered for it")
+        if isinstance(self._answer, SitemapReaderError):
+            raise self._answer
+        return self._answer
+
+    # --- what is wanted ---
+
+    def _wanted(self, items: list[Item]) -> Piece:
+        if self._takes_every_record and self._items >= self._task.skipped:
+            self._has_given = self._has_given or not {UrlRecord, SitemapRef}.isdisjoint(map(type, items))
+            self._items += len(items)
+        elif self._task.former is None:
+            items = [item for item in items if self._wants(item)]
+        else:
+            items = self._regained_of(items, self._task.former)
+        return _in_lines(items, self._task.as_lines) if self._task.as_lines else [*items]
+
+    def _wants(self, item: Item) -> bool:
+        self._items += 1
+        is_new = self._items > self._task.skipped
+        if isinstance(item, UrlRecord):
+            self._has_given = True
+            return self._chooses(item) and is_new and not self._task.peek
+        self._has_given = self._has_given or isinstance(item, SitemapRef)
+        return is_new
+
+    def _chooses(self, record: UrlRecord) -> bool:
+        """Whether the caller wants it; what he does not is counted."""
+        reason = self._task.selection.refuses(record)
+        if reason:
+            self._unwanted[reason] += 1
+        return reason is None
+
+    def _regained_of(self, items: list[Item], former: Scope) -> list[Item]:
+        """What an earlier reading dropped, each with the problems that could not come up then."""
+        regained: list[Item] = []
+        for item in items:
+            self._items += 1
+            if not isinstance(item, UrlRecord):
+                continue
+            reason = former.reason(item.loc)
+            if self._chooses(item) and reason is not None and self._items > self._task.skipped:
+                self._regained[reason] += 1
+                regained += [problem for problem in item.problems if not _was_told(problem)]
+                regained.append(item)
+        return regained
+
+
+def _in_lines(items: list[Item], form: AsLines) -> Piece:
+    """The lines of the records come behind all else."""
+    records = [item for item in items if isinstance(item, UrlRecord)]
+    others = [item for item in items if not isinstance(item, UrlRecord)] if len(records) < len(items) else []
+    return [*others, json_lines(records, site=form.site)] if records else [*others]
+
+
+def _was_told(problem: Problem) -> bool:
+    """Of an entry that was dropped: its markup and its location had been looked at by then, and nothing else."""
+    return problem.field == "loc" or problem.code.startswith("S")
