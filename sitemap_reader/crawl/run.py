@@ -153,6 +153,7 @@ class Run:
                 reading = await self._reading(visit, response)
                 async with aclosing(patience.chunks(response.chunks)) as chunks:
                     await reading.read(chunks)
+            self._tell(visit, Arrived())  # while what is left is dealt with, the next request may go
             answer = await self._finished(visit, reading)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)
@@ -177,7 +178,7 @@ class Run:
             await self._hand(visit, self._task(visit, response)),
             found=partial(self._tell, visit),
             put=self._put,
-            ask=partial(self._ask, visit),
+            ask=self._ask,
         )
 
     def _task(self, visit: Visit, response: Response) -> Task:
@@ -206,10 +207,8 @@ class Run:
             return OwnHand(task, self._aside)
         return await workers.hand(task)
 
-    async def _ask(self, visit: Visit, body: bytes, url: str | None) -> FallbackAnswer:
-        """The fallback is asked when all bytes are here: while it takes its time, the next request may go."""
+    async def _ask(self, body: bytes, url: str | None) -> FallbackAnswer:
         assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
-        self._tell(visit, Arrived())
         return await ask_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
     async def _put(self, piece: Piece) -> None:
