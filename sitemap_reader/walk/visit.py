@@ -77,20 +77,26 @@ class Visit:
     alias_of: Visit | None = None  # the one that it redirects to
     outcome: Outcome | None = None
     is_at_work: bool = False  # its request is over, its document not
-    _known_children: set[str] = attrs.field(factory=set)
-    _known_parents: set[str] = attrs.field(factory=set)
+    # An empty set takes as much as all the rest: most documents list none, and are listed once.
+    _known_children: set[str] | None = None
+    _known_parents: set[str] | None = None
 
     def lists(self, url: str) -> bool:
         """Whether the document is known to be one of its children."""
-        return url in self._known_children
+        return self._known_children is not None and url in self._known_children
 
     def add_child(self, url: str) -> None:
         """It lists one more document."""
+        self._known_children = self._known_children or set()
         self._known_children.add(url)
         self.children.append(url)
 
     def add_parent(self, url: str) -> None:
         """One more document lists it."""
+        if not self.parents:
+            self.parents.append(url)
+            return
+        self._known_parents = self._known_parents or set(self.parents)
         if url not in self._known_parents:
             self._known_parents.add(url)
             self.parents.append(url)
