@@ -13,13 +13,13 @@ import attrs
 
 from ..records import Alternate, Attribute, Extra, Image, News, TvShow, Video
 from .namespaces import clark
-from .tree import is_core
+from .tree import is_core, own_text, text_of, text_without
 from .values import Reading, boolean, date, decimal, href, names, text, url, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from xml.etree.ElementTree import Element
 
-    from .tree import Element
     from .values import Kind
 
 
@@ -127,7 +127,7 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
 def _image(element: Element, reading: Reading) -> Image | None:
     fields = _fields(element, reading)
     if "loc" not in fields:
-        reading.note("S11", "an image without a location", "image:loc", element.text.strip())
+        reading.note("S11", "an image without a location", "image:loc", text_of(element).strip())
     return Image(**fields) if fields.get("loc") else None
 
 
@@ -140,7 +140,7 @@ def _news(element: Element, reading: Reading) -> News:
 
 
 def _alternate(element: Element, reading: Reading) -> Alternate | None:
-    for child in element.children:
+    for child in element:
         _left_over(child, reading, element)
     relations = (element.get("rel") or "").lower().split()
     language = element.get("hreflang") or None
@@ -161,7 +161,7 @@ def _alternate(element: Element, reading: Reading) -> Alternate | None:
 
 
 def _mobile(element: Element, reading: Reading) -> bool:
-    for child in element.children:
+    for child in element:
         _left_over(child, reading, element)
     return True
 
@@ -193,7 +193,7 @@ def _settled(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, reading: Reading) -> None:
     """Adds what the children say. Of a tag that may stand once, the first that says something counts."""
-    for child in element.children:
+    for child in element:
         tag = table.get(child.tag)
         if tag is None:
             _fill_otherwise(fields, table, child, element, reading)
@@ -233,11 +233,11 @@ def _fill_otherwise(
 
 def _written(element: Element, reading: Reading) -> str:
     """Its text; what stands inside of it is accounted for."""
-    if not element.children:
-        return element.text.strip()
-    text, _ = element.text_without(_FIELD_TAGS)
-    whole = element.text.strip()
-    for child in element.children:
+    if not len(element):
+        return text_of(element).strip()
+    text, _ = text_without(element, _FIELD_TAGS)
+    whole = text_of(element).strip()
+    for child in element:
         if child.tag in _FIELD_TAGS:
             reading.note("S10", f"<{child.tag}> stands inside of <{element.tag}>", child.tag, whole)
         elif not is_core(child.tag):
@@ -263,7 +263,7 @@ def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
 
 
 def _repeated(element: Element, reading: Reading) -> None:
-    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, element.text.strip())
+    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, text_of(element).strip())
 
 
 def _left_over(element: Element, reading: Reading, inside: Element | None = None) -> None:
@@ -274,7 +274,7 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
     if is_core(tag) or tag.startswith(_CLOSED):
         what = "is unknown" if tag not in PARTS else "does not belong" if inside else "stands by itself"
         where = f" in <{inside.tag}>" if inside else ""
-        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], element.text.strip())
+        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], text_of(element).strip())
     if reading.extras is not None and not is_core(tag):
         reading.extras += _extras(element)
 
@@ -282,10 +282,10 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
 def _extras(element: Element, in_mixed: bool = False) -> Iterator[Extra]:
     """The element, then those inside. Text between elements is given once, with the outermost that holds them."""
     namespace, name = clark(element.tag)
-    attributes = (Attribute("{" + key if "}" in key else key, value) for key, value in element.attribute_pairs)
-    own_text = element.own_text
-    is_mixed = own_text is None
-    written = element.text if is_mixed and not in_mixed else own_text or ""
+    attributes = (Attribute("{" + key if "}" in key else key, value) for key, value in element.items())
+    before = own_text(element)
+    is_mixed = before is None
+    written = text_of(element) if is_mixed and not in_mixed else before or ""
     yield Extra(namespace, name, written.strip() or None, tuple(attributes))
-    for child in element.children:
+    for child in element:
         yield from _extras(child, in_mixed or is_mixed)

@@ -19,9 +19,10 @@ from .urls import clean_url, is_clean
 from .values import Reading, read_date
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from ..records import Extra
     from .scope import Scope
-    from .tree import Element
 
 _CHANGEFREQS: dict[str, ChangeFreq] = {each: each for each in get_args(ChangeFreq)}
 _TAG = re.compile(r"</?[A-Za-z]|[A-Za-z]/?>")
