@@ -13,7 +13,7 @@ import attrs
 
 from ..records import Alternate, Attribute, Extra, Image, News, TvShow, Video
 from .namespaces import clark
-from .tree import is_core, own_text, text_of, text_without
+from .tree import is_core, own_text, stripped, text_of, text_without
 from .values import Reading, boolean, date, decimal, href, names, text, url, whole
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
 def _image(element: Element, reading: Reading) -> Image | None:
     fields = _fields(element, reading)
     if "loc" not in fields:
-        reading.note("S11", "an image without a location", "image:loc", text_of(element).strip())
+        reading.note("S11", "an image without a location", "image:loc", stripped(element))
     return Image(**fields) if fields.get("loc") else None
 
 
@@ -234,9 +234,9 @@ def _fill_otherwise(
 def _written(element: Element, reading: Reading) -> str:
     """Its text; what stands inside of it is accounted for."""
     if not len(element):
-        return text_of(element).strip()
+        return stripped(element)
     text, _ = text_without(element, _FIELD_TAGS)
-    whole = text_of(element).strip()
+    whole = stripped(element)
     for child in element:
         if child.tag in _FIELD_TAGS:
             reading.note("S10", f"<{child.tag}> stands inside of <{element.tag}>", child.tag, whole)
@@ -263,7 +263,7 @@ def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
 
 
 def _repeated(element: Element, reading: Reading) -> None:
-    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, text_of(element).strip())
+    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, stripped(element))
 
 
 def _left_over(element: Element, reading: Reading, inside: Element | None = None) -> None:
@@ -274,7 +274,7 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
     if is_core(tag) or tag.startswith(_CLOSED):
         what = "is unknown" if tag not in PARTS else "does not belong" if inside else "stands by itself"
         where = f" in <{inside.tag}>" if inside else ""
-        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], text_of(element).strip())
+        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], stripped(element))
     if reading.extras is not None and not is_core(tag):
         reading.extras += _extras(element)
 

@@ -13,7 +13,7 @@ from ..problems import report
 from .mediarss import media_extensions
 from .namespaces import ALTERNATE, ATOM, RSS, judge_mistaken
 from .normalise import RawEntry
-from .tree import XML_BASE, Entry, Vocabulary, is_core, text_of
+from .tree import XML_BASE, Entry, Vocabulary, is_core, stripped
 from .urls import is_web_url
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _extensions(item: Entry, date: Element | None, problems: list[Problem], limi
 
 
 def _text(element: Element) -> str:
-    return text_of(element).strip()
+    return stripped(element)
 
 
 def _href(link: Element) -> str:

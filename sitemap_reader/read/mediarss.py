@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import attrs
 
 from ..problems import report
-from .tree import is_core, text_of
+from .tree import is_core, stripped, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ _RATINGS = {"adult": "no", "nonadult": "yes"}
 
 def _is_of_the_simple_scheme(rating: Element) -> bool:
     """Media RSS: the scheme of a rating that names none is urn:simple. Others have other words."""
-    return (rating.get("scheme") or "urn:simple") == "urn:simple" and text_of(rating).strip().lower() in _RATINGS
+    return (rating.get("scheme") or "urn:simple") == "urn:simple" and stripped(rating).lower() in _RATINGS
 
 
 def _is_of_five(stars: Element) -> bool:

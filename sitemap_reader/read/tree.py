@@ -41,6 +41,11 @@ def text_of(element: Element) -> str:
     return "".join(element.itertext()) if len(element) else element.text or ""
 
 
+def stripped(element: Element) -> str:
+    """The same without the white space around it."""
+    return text_of(element).strip() if len(element) else (element.text or "").strip()
+
+
 def own_text(element: Element) -> str | None:
     """The text that stands before all children; None where more of it stands between or behind them."""
     is_mixed = any(child.tail and child.tail.strip() for child in element)
@@ -50,7 +55,7 @@ def own_text(element: Element) -> str | None:
 def text_without(element: Element, tags: frozenset[str]) -> tuple[str, list[str]]:
     """All its text, inline markup and all, stripped; but not that of tags that only slipped into it: which did."""
     strays = [child.tag for child in element if child.tag in tags]
-    return ((own_text(element) if strays else text_of(element)) or "").strip(), strays
+    return (own_text(element) or "").strip() if strays else stripped(element), strays
 
 
 def is_core(tag: str) -> bool:

@@ -12,7 +12,7 @@ from .extensions import TAGS
 from .namespaces import CORE, SITEMAP, judge
 from .normalise import RawEntry
 from .sniff import Format
-from .tree import Entry, Vocabulary, is_core, own_text, text_of, text_without
+from .tree import Entry, Vocabulary, is_core, own_text, stripped, text_without
 from .urls import is_web_url
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     problems = list(entry.problems)
     for child in entry.element:
         tag = child.tag
-        if tag == "loc":
+        if not is_core(tag):
+            extensions.append(child)
+        elif tag == "loc":
             locs.append(_location(entry, child, problems))
         elif tag in _FIELDS and tag not in fields:
-            fields[tag] = text_of(child).strip()
-        elif not is_core(tag):
-            extensions.append(child)
+            fields[tag] = stripped(child)
         else:
             problems.append(_odd_tag(entry, child, repeated=tag in fields))
     if len(locs) > 1:
@@ -91,14 +91,16 @@ def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
 
 def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
     what = "is repeated: the first counts" if repeated else "is unknown"
-    return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=text_of(child).strip())
+    return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=stripped(child))
 
 
 def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
+    if not len(loc):
+        return stripped(loc)
     text, strays = text_without(loc, _TAGS)
     if strays:
         what = f"<{strays[0]}> stands inside of <loc>"
-        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=text_of(loc).strip()))
+        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=stripped(loc)))
     return text
 
 
