@@ -90,12 +90,14 @@ class Normaliser:
         self._base = base
         self._scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
+        self._notes = _Notes(self)
         self._inherited = tuple(dict.fromkeys(child_scope.authorities))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
-        notes = _Notes(self, raw)
+        notes = self._notes
+        notes.open(raw)
         base = _resolved(self._base, raw.bases) if raw.bases else self._base
         loc = self._loc(raw, base, notes)
         if loc is None:
@@ -160,18 +162,21 @@ def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
 
 
 class _Notes:
-    """The problems of one entry, each with its place; no more than may be told."""
+    """The problems of the entry that was opened last, each with its place; no more than may be told."""
 
     __slots__ = ("_line", "_normaliser", "_untold", "problems")
 
-    def __init__(self, normaliser: Normaliser, raw: RawEntry) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, normaliser: Normaliser) -> None:
         self._normaliser = normaliser
+
+    def open(self, raw: RawEntry) -> None:
+        """The first are those that the parser noticed."""
+        self.problems: list[Problem] = []
         self._line = raw.line
         self._untold = 0
         for problem in raw.problems:
             if self._has_room(problem.code):
-                self.problems.append(attrs.evolve(problem, sitemap=normaliser.sitemap))
+                self.problems.append(attrs.evolve(problem, sitemap=self._normaliser.sitemap))
 
     def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
         if self._has_room(code):
