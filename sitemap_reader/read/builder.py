@@ -320,8 +320,7 @@ class Builder:
             if "}" not in stack[-1].tag and names_location(local):
                 what = f"a CDATA section in <{self.section_of}> holds markup"
                 raise Misplaced(what, self.section_index, section_end=parser.CurrentByteIndex)
-            own = end_tag(content.encode(), 0, local)
-            if own >= 0 and "<![CDATA[" in content:
+            if "<![CDATA[" in content and end_tag(content.encode(), 0, local) >= 0:
                 what = f"a CDATA section holds the end of <{self.section_of}> and another section"
                 what += ": all of it was read as text, entries may be lost in it"
                 quoted.append(report("S01", what, line=line()))

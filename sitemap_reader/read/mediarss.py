@@ -80,8 +80,19 @@ ROWS = (
 )
 # By medium, the tags that locate an object: one of them there must be. Other media are nothing a sitemap lists.
 _LOCATIONS = {"image": ("image:loc",), "video": ("video:content_loc", "video:player_loc")}
-_ROWS_OF = {medium: tuple(row for row in ROWS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS}
-_PATHS = frozenset(row.path for row in ROWS)
+_Rows = dict[str, list[Row]]  # by path
+
+
+def _by_path(rows: Iterable[Row]) -> _Rows:
+    found: _Rows = {}
+    for row in rows:
+        found.setdefault(row.path, []).append(row)
+    return found
+
+
+_ALL_ROWS = _by_path(ROWS)
+_ROWS_OF = {medium: _by_path(row for row in ROWS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS}
+_TAGS_OF = {medium: [row.tag for row in ROWS if row.tag.startswith(f"{medium}:")] for medium in _LOCATIONS}
 _CONTAINERS = ("media:group", "media:community")
 
 
@@ -125,12 +136,12 @@ def media_extensions(
 
 def _contents(foreign: list[Element]) -> Iterator[tuple[Element, _Level]]:
     """Each media:content, and what the levels around it say."""
-    of_item = _said(ROWS, foreign)
+    of_item = _said(_ALL_ROWS, foreign)
     for element in foreign:
         if element.tag == "media:content":
             yield element, of_item
         elif element.tag == "media:group":
-            around = {**of_item, **_said(ROWS, element)}
+            around = {**of_item, **_said(_ALL_ROWS, element)}
             yield from ((child, around) for child in element if child.tag == "media:content")
 
 
@@ -141,29 +152,28 @@ def _medium(content: Element) -> str:
 
 def _built(medium: str, content: Element, around: _Level, used: set[int]) -> list[Element]:
     """The image or video that a media:content is; none where nothing says where it lies."""
-    rows = _ROWS_OF[medium]
-    level = {**around, **_said(rows, content, content)}  # the inner one has priority
+    level = {**around, **_said(_ROWS_OF[medium], content, content)}  # the inner one has priority
     if level.keys().isdisjoint(_LOCATIONS[medium]):
         return []
     element = Element(f"{medium}:{medium}")
     used.add(id(content))
-    for said in (level[row.tag] for row in rows if row.tag in level):
+    for said in (level[tag] for tag in _TAGS_OF[medium] if tag in level):
         element.extend(said.elements)
         used.update(map(id, said.sources))
     return [element]
 
 
-def _said(rows: tuple[Row, ...], children: Iterable[Element], content: Element | None = None) -> _Level:
+def _said(rows: _Rows, children: Iterable[Element], content: Element | None = None) -> _Level:
     """What one level says, by tag of the extension: `children` are those of the item, a group, or the content."""
     places: dict[str, list[Element]] = {} if content is None else {".": [content]}
     for child in children:
-        if child.tag in _PATHS:
+        if child.tag in _ALL_ROWS:
             places.setdefault(child.tag, []).append(child)
         elif child.tag == "media:community":
             for inside in child:
                 places.setdefault(f"{child.tag}/{inside.tag}", []).append(inside)
-    level = {row.tag: _translated(row, places[row.path]) for row in rows if row.path in places} if places else {}
-    return {tag: said for tag, said in level.items() if said.elements}
+    level = ((row.tag, _translated(row, found)) for path, found in places.items() for row in rows.get(path, ()))
+    return {tag: said for tag, said in level if said.elements}
 
 
 def _translated(row: Row, elements: list[Element]) -> _Said:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .scope import Scope
 
 _CHANGEFREQS: dict[str, ChangeFreq] = {each: each for each in get_args(ChangeFreq)}
+# What nearly everybody writes.
+_PRIORITIES = {f"{tenths / 10:.1f}": tenths / 10 for tenths in range(11)}
 _TAG = re.compile(r"</?[A-Za-z]|[A-Za-z]/?>")
 # xsd:decimal, as the schema says; a comma or an exponent is no number.
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -117,10 +119,10 @@ class Normaliser:
             notes.add("S11", "an entry without a location", "loc")
             return None
         url: str | None = text
-        if raw.no_markup and _TAG.search(text):
-            notes.add("U15", "markup in a list of URLs", "loc", text)
-            return None
         if not is_clean(text):
+            if raw.no_markup and _TAG.search(text):
+                notes.add("U15", "markup in a list of URLs", "loc", text)
+                return None
             own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
             loc = clean_url(text, None if raw.relative == "refused" else own_base)
             url = loc.url
@@ -200,13 +202,15 @@ class _Notes:
 
 
 def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:
-    if value := _CHANGEFREQS.get(text.lower()):
+    if value := _CHANGEFREQS.get(text) or _CHANGEFREQS.get(text.lower()):
         return value
     notes.add("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
     return None
 
 
 def _priority(text: str, notes: _Notes) -> float | None:
+    if (usual := _PRIORITIES.get(text)) is not None:
+        return usual
     if _DECIMAL.fullmatch(text) and 0 <= (value := float(text)) <= 1:
         return abs(value)  # -0 is 0
     notes.add("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
