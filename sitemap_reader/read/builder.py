@@ -158,7 +158,10 @@ class Builder:
                 raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
             tag = vocabulary[name]
             if not depth:
-                open_entry(tag, attributes) if tag in entries else open_ancestor(name, tag, attributes)
+                if tag in entries:
+                    open_entry(tag, attributes)
+                else:
+                    open_ancestor(name, tag, attributes)
                 return
             parent = stack[-1]
             if depth == 1:
@@ -287,10 +290,10 @@ class Builder:
         def close_ancestor() -> None:
             nonlocal room
             room += 1
-            closed = ancestors.pop()
+            ancestor = ancestors.pop()
             self._bases = _bases(ancestors)
             settle()
-            self.last_event_is_tag = not closed.is_empty
+            self.last_event_is_tag = not ancestor.is_empty
             release_mends()
 
         def settle() -> None:

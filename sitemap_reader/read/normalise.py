@@ -99,7 +99,7 @@ class Normaliser:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
         notes = self._notes
-        notes.open(raw)
+        notes.begin(raw)
         base = _resolved(self._base, raw.bases) if raw.bases else self._base
         loc = self._loc(raw, base, notes)
         if loc is None:
@@ -164,14 +164,14 @@ def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
 
 
 class _Notes:
-    """The problems of the entry that was opened last, each with its place; no more than may be told."""
+    """The problems of the entry that was begun last, each with its place; no more than may be told."""
 
     __slots__ = ("_line", "_normaliser", "_untold", "problems")
 
     def __init__(self, normaliser: Normaliser) -> None:
         self._normaliser = normaliser
 
-    def open(self, raw: RawEntry) -> None:
+    def begin(self, raw: RawEntry) -> None:
         """The first are those that the parser noticed."""
         self.problems: list[Problem] = []
         self._line = raw.line
