@@ -7,15 +7,16 @@ What stands outside entries is only counted, so that a restart knows in which el
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement
 
 import attrs
 
 from ..problems import Problem, over_limit, report
-from .controls import controls_back, put_controls_back
+from .controls import controls_back
 from .faults import Misplaced, Stop, TooLong
 from .landmarks import declared_prefixes, end_tag, names_location, tag_name
 from .namespaces import clark
-from .tree import XML_BASE, Element, Entry, Vocabulary, attribute, is_core
+from .tree import XML_BASE, Entry, Vocabulary, is_core, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,17 +126,17 @@ class Builder:
         `line_offset` is added to its lines.
         """
         limits, ancestors, out = self._limits, self._ancestors, self.out
-        max_depth, max_attributes = limits.max_xml_depth, 2 * limits.max_attributes
+        max_depth, max_attributes = limits.max_xml_depth, limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
         max_elements = limits.max_entry_elements
         vocabulary = self._vocabulary
         entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
         room = max_depth - len(ancestors)  # for elements inside each other
         entry: Entry | None = None  # the open one
-        stack: list[Element] = []  # the open elements in it, itself first
+        stack: list[Element] = []  # the open elements in it, its own first
+        closed: Element | None = None  # the one that the last tag ended; None where that began another
         elements = 0  # how many have begun in it
-        text: list[str] = []  # what was read since it began
-        entry_text: list[str] = []  # the same, once it has ended: its elements share it
+        text: list[str] = []  # what was read since the last tag
         settled = counted_from
         quoted: list[Problem] = []  # what is said of CDATA sections in it
         section = 0  # where the last CDATA section began in the text
@@ -148,87 +149,110 @@ class Builder:
         def note(code: str, message: str, name: str) -> None:
             out.append(report(code, message, line=line(), field=name))
 
-        def start(name: str, attributes: list[str]) -> None:
-            nonlocal entry, entry_text, elements
+        def start(name: str, attributes: dict[str, str]) -> None:
+            nonlocal closed, elements
             if attributes and len(attributes) > max_attributes:
-                raise Stop(over_limit("max_attributes", max_attributes // 2, "attributes in one element", line()))
-            if len(stack) >= room:
+                raise Stop(over_limit("max_attributes", max_attributes, "attributes in one element", line()))
+            depth = len(stack)
+            if depth >= room:
                 raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
             tag = vocabulary[name]
-            if tag in entries and len(stack) < 2:
-                if stack:
+            if not depth:
+                if tag in entries:
+                    open_entry(tag, attributes)
+                else:
+                    open_ancestor(name, tag, attributes)
+                return
+            parent = stack[-1]
+            if depth == 1:
+                if tag in entries:
                     raise Misplaced("an entry begins inside another", parser.CurrentByteIndex, is_entry=True)
-                entry = Entry(tag, attributes, line(), self._bases)
-                entry_text = entry.pieces
-                quoted.clear()
+            elif parent.tag in voids and tag in tags:
+                raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", parser.CurrentByteIndex)
+            elements += 1
+            if elements > max_elements:
+                raise Stop(over_limit("max_entry_elements", max_elements, "elements in one entry", line()))
+            if text:
+                if closed is None:
+                    parent.text = "".join(text)
+                else:
+                    closed.tail = "".join(text)
                 text.clear()
-                stack.append(entry)
-                elements = 0
-            elif stack:
-                if stack[-1].tag in voids and tag in tags:
-                    raise Misplaced(f"<{tag}> begins inside of <{stack[-1].tag}>", parser.CurrentByteIndex)
-                elements += 1
-                if elements > max_elements:
-                    raise Stop(over_limit("max_entry_elements", max_elements, "elements in one entry", line()))
-                stack.append(Element(tag, attributes, entry_text, len(text)))
-            else:
-                open_ancestor(name, tag, attributes)
+            closed = None
+            stack.append(SubElement(parent, tag, attributes) if attributes else SubElement(parent, tag))
 
         def end(name: str) -> None:
-            nonlocal room
+            nonlocal closed
             if not stack:
-                room += 1
-                empty = self._close_ancestor().is_empty
-                settle()
-                self.last_event_is_tag = not empty
-                release_mends()
+                close_ancestor()
                 return
             element = stack.pop()
-            element.end = len(text)
-            # No text has more characters than bytes.
-            if parser.CurrentByteIndex - settled > max_text and own_characters(element) > max_text:
-                raise Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
-            if stack:
-                stack[-1].children.append(element)
-            elif entry is not None:
-                entry_text.extend(text)
-                settle()
-                if not entry.children:
-                    self.last_event_is_tag = bool(entry.text) or self._pending.written_before(settled) != b"/>"
-                self.behind_entry = True
-                entry.problems = self._mends_of(settled, entry.line)
-                if entry.problems:
-                    _put_controls_back(entry)
-                    self.lost_location = self.lost_location or not any(map(locates, entry.children))
-                take_quoted(entry)
-                out.append(entry)
+            if closed is not None:
+                if text:
+                    closed.tail = "".join(text)
+                    text.clear()
+                # No text has more characters than bytes.
+                if parser.CurrentByteIndex - settled > max_text and own_characters(element) > max_text:
+                    raise too_long_text()
+            elif text:
+                element.text = read = "".join(text)
+                text.clear()
+                if len(read) > max_text:
+                    raise too_long_text()
+            closed = element
+            if not stack and entry is not None:
+                close_entry(entry)
+
+        def open_entry(tag: str, attributes: dict[str, str]) -> None:
+            nonlocal entry, closed, elements
+            closed = None
+            entry = Entry(Element(tag, attributes), line(), self._bases)
+            stack.append(entry.element)
+            elements = 0
+            quoted.clear()
+            text.clear()
+
+        def close_entry(entry: Entry) -> None:
+            settle()
+            if not len(entry.element):
+                self.last_event_is_tag = bool(entry.element.text) or self._pending.written_before(settled) != b"/>"
+            self.behind_entry = True
+            entry.problems = self._mends_of(settled, entry.line)
+            if entry.problems:
+                _put_controls_back(entry)
+                self.lost_location = self.lost_location or not any(map(locates, entry.element))
+            take_quoted(entry)
+            out.append(entry)
+
+        def too_long_text() -> Stop:
+            return Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
 
         def own_characters(element: Element) -> int:
             """How long its text is, without that of its children, each of which has a limit of its own."""
-            starts = [element.mark, *(child.end for child in element.children)]
-            ends = [*(child.mark for child in element.children), element.end]
-            return sum(sum(map(len, text[start:end])) for start, end in zip(starts, ends, strict=True) if start < end)
+            return len(element.text or "") + sum(len(child.tail or "") for child in element)
 
         def locates(child: Element) -> bool:
             """RSS has items with nothing but a guid."""
             return is_location(child) or child.tag == "guid"
 
         def is_location(child: Element) -> bool:
-            return child.tag == vocabulary.location and bool(child.text.strip() or child.get("href"))
+            return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
 
         def take_open(index: int, ends: bool) -> Entry | None:
             parser.CharacterDataHandler = text.append  # at an error, pyexpat holds text back until this is set
-            if ends and len(stack) > 1:
-                last = stack.pop()
-                last.end = len(text)
-                stack[-1].children.append(last)
             if not stack or entry is None:
                 return None
-            entry_text[:] = text
-            if not any(is_location(child) for child in entry.children):
+            if closed is None:
+                stack[-1].text = "".join(text)
+            else:
+                closed.tail = "".join(text)
+            if ends and len(stack) > 1:
+                stack.pop()
+            if len(stack) > 1:  # what has not ended is not given
+                entry.element.remove(stack[1])
+            if not any(is_location(child) for child in entry.element):
                 return None
             self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
-            entry.end = len(text)
             entry.is_cut = True
             entry.problems = self._mends_of(index, entry.line)
             _put_controls_back(entry)
@@ -240,14 +264,14 @@ class Builder:
                 entry.problems += tuple(quoted)
                 self.lost_location = True
 
-        def open_ancestor(name: str, tag: str, attributes: list[str]) -> None:
+        def open_ancestor(name: str, tag: str, attributes: dict[str, str]) -> None:
             nonlocal vocabulary, entries, tags, voids, room
             if vocabulary.loose_entry and tag == vocabulary.location:
                 what = f"<{vocabulary.location}> stands outside of any entry"
                 raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
             settle()
             room -= 1
-            ancestor = Ancestor(self._pending.written_at(settled), attribute(attributes, XML_BASE))
+            ancestor = Ancestor(self._pending.written_at(settled), attributes.get(XML_BASE))
             ancestors.append(ancestor)
             if sum(len(each.written) for each in ancestors) > max_entry:  # a restart reads all of them again
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
@@ -261,6 +285,15 @@ class Builder:
                 self._root, self.root_seen = ancestor, True
                 vocabulary.note = note
                 entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
+            release_mends()
+
+        def close_ancestor() -> None:
+            nonlocal room
+            room += 1
+            ancestor = ancestors.pop()
+            self._bases = _bases(ancestors)
+            settle()
+            self.last_event_is_tag = not ancestor.is_empty
             release_mends()
 
         def settle() -> None:
@@ -290,8 +323,7 @@ class Builder:
             if "}" not in stack[-1].tag and names_location(local):
                 what = f"a CDATA section in <{self.section_of}> holds markup"
                 raise Misplaced(what, self.section_index, section_end=parser.CurrentByteIndex)
-            own = end_tag(content.encode(), 0, local)
-            if own >= 0 and "<![CDATA[" in content:
+            if "<![CDATA[" in content and end_tag(content.encode(), 0, local) >= 0:
                 what = f"a CDATA section holds the end of <{self.section_of}> and another section"
                 what += ": all of it was read as text, entries may be lost in it"
                 quoted.append(report("S01", what, line=line()))
@@ -300,24 +332,19 @@ class Builder:
         self._take_open = take_open
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
+        parser.ordered_attributes = False
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append
 
-    def _close_ancestor(self) -> Ancestor:
-        closed = self._ancestors.pop()
-        self._bases = _bases(self._ancestors)
-        return closed
-
 
 def _put_controls_back(entry: Entry) -> None:
     """Gives a mended entry the control characters that expat was not shown."""
-    put_controls_back(entry.pieces)
-    elements: list[Element] = [entry]
-    while elements:
-        element = elements.pop()
-        element.attributes = [*map(controls_back, element.attributes)]
-        elements += element.children
+    for element in entry.element.iter():
+        element.text = controls_back(element.text or "")
+        element.tail = controls_back(element.tail or "")
+        for name, value in element.items():
+            element.set(name, controls_back(value))
 
 
 def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:

@@ -32,10 +32,3 @@ def controls_back(text: str) -> str:
     """The characters that stand-ins stand for."""
     return _STAND_IN.sub(lambda match: _NUMBERS.get(match.group(1), match.group()), text) if _MARK in text else text
 
-
-def put_controls_back(pieces: list[str]) -> None:
-    """The same in a text that expat gave in pieces, of which one may end inside of a stand-in."""
-    for place, piece in enumerate(pieces):
-        if piece.endswith(_MARK) and place + 1 < len(pieces):
-            pieces[place : place + 2] = piece[:-1], _MARK + pieces[place + 1]
-        pieces[place] = controls_back(pieces[place])

@@ -13,13 +13,13 @@ import attrs
 
 from ..records import Alternate, Attribute, Extra, Image, News, TvShow, Video
 from .namespaces import clark
-from .tree import is_core
+from .tree import is_core, own_text, stripped, text_of, text_without
 from .values import Reading, boolean, date, decimal, href, names, text, url, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from xml.etree.ElementTree import Element
 
-    from .tree import Element
     from .values import Kind
 
 
@@ -90,6 +90,8 @@ TABLE: dict[str, dict[str, Tag]] = {
     },
 }
 _FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
+# The fields that are lists while they grow.
+_MANY = {name: [_FIELDS[tag] for tag, how in table.items() if how.many] for name, table in TABLE.items()}
 _BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
 _PUBLICATION = {"name", "language"}
 # Every tag that means nothing directly in an entry, and every tag.
@@ -104,21 +106,24 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
     """The elements of one entry that are not the protocol's own -> fields of its UrlRecord."""
     fields: dict[str, Any] = {}
     for element in elements:
-        if element.tag not in _READERS:
+        reader = _READERS.get(element.tag)
+        if reader is None:
             _left_over(element, reading)
             continue
-        field, many, read = _READERS[element.tag]
+        field, many, read = reader
         if field in fields and not many:
             _repeated(element, reading)
             continue
         value = read(element, reading)
-        if many and value is not None:
+        if value is None:
+            continue
+        if many:
             fields.setdefault(field, []).append(value)
-        elif value is not None:
+        else:
             fields[field] = value
     if reading.extras:
         fields["extras"] = reading.extras
-    return _settled(fields)
+    return _settled(fields, _LISTS)
 
 
 # --- one element ---
@@ -127,7 +132,7 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
 def _image(element: Element, reading: Reading) -> Image | None:
     fields = _fields(element, reading)
     if "loc" not in fields:
-        reading.note("S11", "an image without a location", "image:loc", element.text.strip())
+        reading.note("S11", "an image without a location", "image:loc", stripped(element))
     return Image(**fields) if fields.get("loc") else None
 
 
@@ -140,16 +145,10 @@ def _news(element: Element, reading: Reading) -> News:
 
 
 def _alternate(element: Element, reading: Reading) -> Alternate | None:
-    for child in element.children:
+    for child in element:
         _left_over(child, reading, element)
-    relations = (element.get("rel") or "").lower().split()
     language = element.get("hreflang") or None
-    if language and not relations:
-        reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
-    elif "alternate" not in relations:
-        if language:
-            what = f'rel="{" ".join(relations)[:80]}" with hreflang: no alternate'
-            reading.note("S10", what, "xhtml:link", element.get("href") or "")
+    if element.get("rel") != "alternate" and not _is_alternate(element, language, reading):
         _left_over(element, reading)
         return None
     target = (element.get("href") or "").strip()
@@ -160,8 +159,20 @@ def _alternate(element: Element, reading: Reading) -> Alternate | None:
     return None if found is None else Alternate(language, found, element.get("media") or None)
 
 
+def _is_alternate(element: Element, language: str | None, reading: Reading) -> bool:
+    relations = (element.get("rel") or "").lower().split()
+    if "alternate" in relations or not language:
+        return "alternate" in relations
+    if not relations:
+        reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
+        return True
+    what = f'rel="{" ".join(relations)[:80]}" with hreflang: no alternate'
+    reading.note("S10", what, "xhtml:link", element.get("href") or "")
+    return False
+
+
 def _mobile(element: Element, reading: Reading) -> bool:
-    for child in element.children:
+    for child in element:
         _left_over(child, reading, element)
     return True
 
@@ -174,6 +185,7 @@ _READERS: dict[str, tuple[str, bool, Callable[[Element, Reading], Any]]] = {
     "xhtml:link": ("alternates", True, _alternate),
     "mobile:mobile": ("mobile", False, _mobile),
 }
+_LISTS = ["extras", *(field for field, many, _ in _READERS.values() if many)]
 
 
 # --- its fields ---
@@ -183,32 +195,36 @@ def _fields(element: Element, reading: Reading) -> dict[str, Any]:
     """What the tags in an element say, by field."""
     fields: dict[str, Any] = {}
     _fill(fields, TABLE[element.tag], element, reading)
-    return _settled(fields)
+    return _settled(fields, _MANY[element.tag])
 
 
-def _settled(fields: dict[str, Any]) -> dict[str, Any]:
+def _settled(fields: dict[str, Any], lists: list[str]) -> dict[str, Any]:
     """Lists, which grew in time that is linear, as the tuples of records."""
-    return {name: tuple(value) if type(value) is list else value for name, value in fields.items()}
+    for name in lists:
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    return fields
 
 
 def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, reading: Reading) -> None:
     """Adds what the children say. Of a tag that may stand once, the first that says something counts."""
-    for child in element.children:
-        tag = table.get(child.tag)
+    for child in element:
+        name = child.tag
+        tag = table.get(name)
         if tag is None:
             _fill_otherwise(fields, table, child, element, reading)
             continue
-        written = _written(child, reading)
+        written = _written(child, reading) if len(child) else (child.text or "").strip()
         if not written and not any(map(child.get, tag.attributes)):
             continue
-        field = _FIELDS[child.tag]
+        field = _FIELDS[name]
         if tag.many:
             value = _value(tag, written, child, reading)
             fields.setdefault(field, []).extend([] if value is None else [value])
         elif field in fields:
             _repeated(child, reading)
         elif tag.kind is date:
-            found = date(reading, written, child.tag)
+            found = date(reading, written, name)
             fields[field], fields[f"{field}_precision"] = (found.moment, found.precision) if found else (None, None)
         else:
             fields[field] = _value(tag, written, child, reading)
@@ -232,12 +248,10 @@ def _fill_otherwise(
 
 
 def _written(element: Element, reading: Reading) -> str:
-    """Its text; what stands inside of it is accounted for."""
-    if not element.children:
-        return element.text.strip()
-    text, _ = element.text_without(_FIELD_TAGS)
-    whole = element.text.strip()
-    for child in element.children:
+    """The text of a tag that holds others, which are accounted for."""
+    text, _ = text_without(element, _FIELD_TAGS)
+    whole = stripped(element)
+    for child in element:
         if child.tag in _FIELD_TAGS:
             reading.note("S10", f"<{child.tag}> stands inside of <{element.tag}>", child.tag, whole)
         elif not is_core(child.tag):
@@ -263,7 +277,7 @@ def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
 
 
 def _repeated(element: Element, reading: Reading) -> None:
-    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, element.text.strip())
+    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, stripped(element))
 
 
 def _left_over(element: Element, reading: Reading, inside: Element | None = None) -> None:
@@ -274,7 +288,7 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
     if is_core(tag) or tag.startswith(_CLOSED):
         what = "is unknown" if tag not in PARTS else "does not belong" if inside else "stands by itself"
         where = f" in <{inside.tag}>" if inside else ""
-        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], element.text.strip())
+        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], stripped(element))
     if reading.extras is not None and not is_core(tag):
         reading.extras += _extras(element)
 
@@ -282,10 +296,10 @@ def _left_over(element: Element, reading: Reading, inside: Element | None = None
 def _extras(element: Element, in_mixed: bool = False) -> Iterator[Extra]:
     """The element, then those inside. Text between elements is given once, with the outermost that holds them."""
     namespace, name = clark(element.tag)
-    attributes = (Attribute("{" + key if "}" in key else key, value) for key, value in element.attribute_pairs)
-    own_text = element.own_text
-    is_mixed = own_text is None
-    written = element.text if is_mixed and not in_mixed else own_text or ""
+    attributes = (Attribute("{" + key if "}" in key else key, value) for key, value in element.items())
+    before = own_text(element)
+    is_mixed = before is None
+    written = text_of(element) if is_mixed and not in_mixed else before or ""
     yield Extra(namespace, name, written.strip() or None, tuple(attributes))
-    for child in element.children:
+    for child in element:
         yield from _extras(child, in_mixed or is_mixed)

@@ -13,10 +13,12 @@ from ..problems import report
 from .mediarss import media_extensions
 from .namespaces import ALTERNATE, ATOM, RSS, judge_mistaken
 from .normalise import RawEntry
-from .tree import XML_BASE, Element, Entry, Vocabulary, is_core
+from .tree import XML_BASE, Entry, Vocabulary, is_core, stripped
 from .urls import is_web_url
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from ..limits import Limits
     from ..problems import Problem
 
@@ -41,9 +43,9 @@ def atom_vocabulary(namespace: str) -> Vocabulary:
 
 def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
     """An item's first `link` that says anything, else a `guid` that is not declared to be no permalink."""
-    links = [child for child in item.children if child.tag == "link" and _text(child)]
-    link = links[0] if links else next((child for child in item.children if _is_permalink(child)), None)
-    loc = _text(link) if link else ""
+    links = [child for child in item.element if child.tag == "link" and _text(child)]
+    link = links[0] if links else next((child for child in item.element if _is_permalink(child)), None)
+    loc = _text(link) if link is not None else ""
     problems = list(item.problems)
     other = next((text for each in links if (text := _text(each)) != loc), None)
     if other:
@@ -56,14 +58,14 @@ def _is_permalink(child: Element) -> bool:
     """RSS 2.0: true unless declared otherwise; but `post-17` is an identifier whatever it is declared as."""
     if child.tag != "guid" or not is_web_url(_text(child)):
         return False
-    said = [value for name, value in child.attribute_pairs if name.lower() == "ispermalink"]
+    said = [value for name, value in child.items() if name.lower() == "ispermalink"]
     return not any(value.strip().lower() == "false" for value in said)
 
 
 def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     """An entry's first link to an alternate (RFC 4287 4.2.7.2); those of its `source` are another feed's."""
-    link = next((child for child in entry.children if _is_alternate(child)), None)
-    loc = _href(link) if link else ""
+    link = next((child for child in entry.element if _is_alternate(child)), None)
+    loc = _href(link) if link is not None else ""
     return _raw(entry, link, loc, _ATOM_DATES, list(entry.problems), limits)
 
 
@@ -85,11 +87,11 @@ def _raw(
     if item.is_cut:  # what is missing may be the date that counts
         dates = dates[:1]
     raw = RawEntry("url", loc or None, item.line, bases=_bases(item), problems=problems, date_dialect="rss")
-    raw.loc_base = link.get(XML_BASE) if link else None
+    raw.loc_base = link.get(XML_BASE) if link is not None else None
     # Atom has IRI references (RFC 4287 4.2.7.1), and who writes an xml:base means them to be relative.
-    raw.relative = "allowed" if item.tag == "entry" or raw.bases or raw.loc_base else "noted"
-    date = next((child for tag in dates for child in item.children if child.tag == tag and _text(child)), None)
-    raw.lastmod = _text(date) if date else None
+    raw.relative = "allowed" if item.element.tag == "entry" or raw.bases or raw.loc_base else "noted"
+    date = next((child for tag in dates for child in item.element if child.tag == tag and _text(child)), None)
+    raw.lastmod = _text(date) if date is not None else None
     if not item.is_cut:  # what is missing may say what the media are
         raw.extensions = _extensions(item, date, problems, limits)
     return [raw]
@@ -97,14 +99,14 @@ def _raw(
 
 def _extensions(item: Entry, date: Element | None, problems: list[Problem], limits: Limits) -> list[Element]:
     """The item's elements of other namespaces, those of Media RSS in the words of the sitemap extensions."""
-    foreign = [child for child in item.children if not is_core(child.tag) and child is not date]
+    foreign = [child for child in item.element if not is_core(child.tag) and child is not date]
     if any(child.tag.startswith("media:") for child in foreign):
         return media_extensions(item, foreign, problems, limits.max_shared_characters)
     return foreign
 
 
 def _text(element: Element) -> str:
-    return element.text.strip()
+    return stripped(element)
 
 
 def _href(link: Element) -> str:
@@ -113,5 +115,5 @@ def _href(link: Element) -> str:
 
 def _bases(item: Entry) -> tuple[str, ...]:
     """xml:base of the item, behind the ancestors'."""
-    own = item.get(XML_BASE)
+    own = item.element.get(XML_BASE)
     return (*item.bases, own) if own else item.bases

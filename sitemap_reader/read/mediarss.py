@@ -8,11 +8,12 @@ could only be guessed, stays what it is: an extra. Source: Media RSS 1.5.1.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 import attrs
 
 from ..problems import report
-from .tree import Element, is_core
+from .tree import is_core, stripped, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +30,7 @@ _RATINGS = {"adult": "no", "nonadult": "yes"}
 
 def _is_of_the_simple_scheme(rating: Element) -> bool:
     """Media RSS: the scheme of a rating that names none is urn:simple. Others have other words."""
-    return (rating.get("scheme") or "urn:simple") == "urn:simple" and rating.text.strip().lower() in _RATINGS
+    return (rating.get("scheme") or "urn:simple") == "urn:simple" and stripped(rating).lower() in _RATINGS
 
 
 def _is_of_five(stars: Element) -> bool:
@@ -79,8 +80,19 @@ ROWS = (
 )
 # By medium, the tags that locate an object: one of them there must be. Other media are nothing a sitemap lists.
 _LOCATIONS = {"image": ("image:loc",), "video": ("video:content_loc", "video:player_loc")}
-_ROWS_OF = {medium: tuple(row for row in ROWS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS}
-_PATHS = frozenset(row.path for row in ROWS)
+_Rows = dict[str, list[Row]]  # by path
+
+
+def _by_path(rows: Iterable[Row]) -> _Rows:
+    found: _Rows = {}
+    for row in rows:
+        found.setdefault(row.path, []).append(row)
+    return found
+
+
+_ALL_ROWS = _by_path(ROWS)
+_ROWS_OF = {medium: _by_path(row for row in ROWS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS}
+_TAGS_OF = {medium: [row.tag for row in ROWS if row.tag.startswith(f"{medium}:")] for medium in _LOCATIONS}
 _CONTAINERS = ("media:group", "media:community")
 
 
@@ -124,13 +136,13 @@ def media_extensions(
 
 def _contents(foreign: list[Element]) -> Iterator[tuple[Element, _Level]]:
     """Each media:content, and what the levels around it say."""
-    of_item = _said(ROWS, foreign)
+    of_item = _said(_ALL_ROWS, foreign)
     for element in foreign:
         if element.tag == "media:content":
             yield element, of_item
         elif element.tag == "media:group":
-            around = {**of_item, **_said(ROWS, element.children)}
-            yield from ((child, around) for child in element.children if child.tag == "media:content")
+            around = {**of_item, **_said(_ALL_ROWS, element)}
+            yield from ((child, around) for child in element if child.tag == "media:content")
 
 
 def _medium(content: Element) -> str:
@@ -140,43 +152,43 @@ def _medium(content: Element) -> str:
 
 def _built(medium: str, content: Element, around: _Level, used: set[int]) -> list[Element]:
     """The image or video that a media:content is; none where nothing says where it lies."""
-    rows = _ROWS_OF[medium]
-    level = {**around, **_said(rows, content.children, content)}  # the inner one has priority
+    level = {**around, **_said(_ROWS_OF[medium], content, content)}  # the inner one has priority
     if level.keys().isdisjoint(_LOCATIONS[medium]):
         return []
-    element = Element(f"{medium}:{medium}", [], [])
+    element = Element(f"{medium}:{medium}")
     used.add(id(content))
-    for said in (level[row.tag] for row in rows if row.tag in level):
-        element.children += said.elements
+    for said in (level[tag] for tag in _TAGS_OF[medium] if tag in level):
+        element.extend(said.elements)
         used.update(map(id, said.sources))
     return [element]
 
 
-def _said(rows: tuple[Row, ...], children: Iterable[Element], content: Element | None = None) -> _Level:
+def _said(rows: _Rows, children: Iterable[Element], content: Element | None = None) -> _Level:
     """What one level says, by tag of the extension: `children` are those of the item, a group, or the content."""
     places: dict[str, list[Element]] = {} if content is None else {".": [content]}
     for child in children:
-        if child.tag in _PATHS:
+        if child.tag in _ALL_ROWS:
             places.setdefault(child.tag, []).append(child)
         elif child.tag == "media:community":
-            for inside in child.children:
+            for inside in child:
                 places.setdefault(f"{child.tag}/{inside.tag}", []).append(inside)
-    level = {row.tag: _translated(row, places[row.path]) for row in rows if row.path in places} if places else {}
-    return {tag: said for tag, said in level.items() if said.elements}
+    level = ((row.tag, _translated(row, found)) for path, found in places.items() for row in rows.get(path, ()))
+    return {tag: said for tag, said in level if said.elements}
 
 
 def _translated(row: Row, elements: list[Element]) -> _Said:
     said = _Said()
     for element in elements:
-        text = (element.text if row.attribute is None else element.get(row.attribute) or "").strip()
+        text = (text_of(element) if row.attribute is None else element.get(row.attribute) or "").strip()
         if not text or not (row.applies is None or row.applies(element)):
             continue
         words = [text] if row.separator is None else filter(None, map(str.strip, text.split(row.separator)))
-        attributes = [part for name in row.attributes for part in (name, element.get(name) or "")]
+        attributes = {name: element.get(name) or "" for name in row.attributes}
+        shared = _ELEMENT_CHARACTERS + sum(map(len, (*attributes, *attributes.values())))
         before = len(said.elements)
         for word in words:
-            said.elements.append(Element(row.tag, attributes, [row.words.get(word.lower(), word)]))
-            said.characters += _ELEMENT_CHARACTERS + len(word) + sum(map(len, attributes))
+            said.elements.append(_element(row.tag, row.words.get(word.lower(), word), attributes))
+            said.characters += shared + len(word)
         if len(said.elements) > before:
             said.sources.append(element)
             if not row.many:
@@ -184,16 +196,22 @@ def _translated(row: Row, elements: list[Element]) -> _Said:
     return said
 
 
+def _element(tag: str, text: str, attributes: dict[str, str] = {}) -> Element:  # noqa: B006 - copied
+    element = Element(tag, attributes)
+    element.text = text
+    return element
+
+
 def _lone_thumbnails(elements: Iterable[Element], used: set[int]) -> Iterator[Element]:
     """Without any image or video a thumbnail is what there is to see of the item."""
     for element in elements:
         if element.tag in ("media:group", "media:content"):
-            yield from _lone_thumbnails(element.children, used)
+            yield from _lone_thumbnails(element, used)
         url = (element.get("url") or "").strip()
         if element.tag == "media:thumbnail" and url:
             used.add(id(element))
-            image = Element("image:image", [], [])
-            image.children.append(Element("image:loc", [], [url]))
+            image = Element("image:image")
+            image.append(_element("image:loc", url))
             yield image
 
 
@@ -202,8 +220,8 @@ def _unused(elements: Iterable[Element], used: set[int]) -> Iterator[Element]:
     for element in elements:
         if is_core(element.tag):
             continue
-        holds = element.tag in _CONTAINERS and any(id(child) in used for child in element.children)
+        holds = element.tag in _CONTAINERS and any(id(child) in used for child in element)
         if holds or id(element) in used:
-            yield from _unused(element.children, used)
+            yield from _unused(element, used)
         else:
             yield element

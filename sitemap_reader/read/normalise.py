@@ -19,11 +19,14 @@ from .urls import clean_url, is_clean
 from .values import Reading, read_date
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from ..records import Extra
     from .scope import Scope
-    from .tree import Element
 
 _CHANGEFREQS: dict[str, ChangeFreq] = {each: each for each in get_args(ChangeFreq)}
+# What nearly everybody writes.
+_PRIORITIES = {f"{tenths / 10:.1f}": tenths / 10 for tenths in range(11)}
 _TAG = re.compile(r"</?[A-Za-z]|[A-Za-z]/?>")
 # xsd:decimal, as the schema says; a comma or an exponent is no number.
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
@@ -89,12 +92,14 @@ class Normaliser:
         self._base = base
         self._scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
+        self._notes = _Notes(self)
         self._inherited = tuple(dict.fromkeys(child_scope.authorities))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
-        notes = _Notes(self, raw)
+        notes = self._notes
+        notes.begin(raw)
         base = _resolved(self._base, raw.bases) if raw.bases else self._base
         loc = self._loc(raw, base, notes)
         if loc is None:
@@ -114,10 +119,10 @@ class Normaliser:
             notes.add("S11", "an entry without a location", "loc")
             return None
         url: str | None = text
-        if raw.no_markup and _TAG.search(text):
-            notes.add("U15", "markup in a list of URLs", "loc", text)
-            return None
         if not is_clean(text):
+            if raw.no_markup and _TAG.search(text):
+                notes.add("U15", "markup in a list of URLs", "loc", text)
+                return None
             own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
             loc = clean_url(text, None if raw.relative == "refused" else own_base)
             url = loc.url
@@ -159,18 +164,21 @@ def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
 
 
 class _Notes:
-    """The problems of one entry, each with its place; no more than may be told."""
+    """The problems of the entry that was begun last, each with its place; no more than may be told."""
 
     __slots__ = ("_line", "_normaliser", "_untold", "problems")
 
-    def __init__(self, normaliser: Normaliser, raw: RawEntry) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, normaliser: Normaliser) -> None:
         self._normaliser = normaliser
+
+    def begin(self, raw: RawEntry) -> None:
+        """The first are those that the parser noticed."""
+        self.problems: list[Problem] = []
         self._line = raw.line
         self._untold = 0
         for problem in raw.problems:
             if self._has_room(problem.code):
-                self.problems.append(attrs.evolve(problem, sitemap=normaliser.sitemap))
+                self.problems.append(attrs.evolve(problem, sitemap=self._normaliser.sitemap))
 
     def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
         if self._has_room(code):
@@ -194,13 +202,15 @@ class _Notes:
 
 
 def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:
-    if value := _CHANGEFREQS.get(text.lower()):
+    if value := _CHANGEFREQS.get(text) or _CHANGEFREQS.get(text.lower()):
         return value
     notes.add("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
     return None
 
 
 def _priority(text: str, notes: _Notes) -> float | None:
+    if (usual := _PRIORITIES.get(text)) is not None:
+        return usual
     if _DECIMAL.fullmatch(text) and 0 <= (value := float(text)) <= 1:
         return abs(value)  # -0 is 0
     notes.add("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)

@@ -32,7 +32,7 @@ class TextList:
         data = self._held + data
         # A CR at the very end may be half of a CRLF: it waits.
         ready = data[:-1] if data.endswith(b"\r") else data
-        lines = _NEWLINE.split(ready)
+        lines = _NEWLINE.split(ready) if b"\r" in ready else ready.split(b"\n")
         rest = lines.pop() + data[len(ready) :]
         return self._given(lines, rest)
 
@@ -44,13 +44,13 @@ class TextList:
 
     def _given(self, lines: list[bytes], rest: bytes) -> list[RawEntry | Problem]:
         given: list[RawEntry | Problem] = []
-        for line in lines:
-            self._line += 1
+        for number, line in enumerate(lines, self._line + 1):
             if len(line) > self._limit:
-                return [*given, self._stop(self._line)]
+                return [*given, self._stop(number)]
             text = line.decode("utf-8", "replace").strip()
             if text:
-                given.append(RawEntry("url", text, self._line, relative="refused", no_markup=True))
+                given.append(RawEntry("url", text, number, relative="refused", no_markup=True))
+        self._line += len(lines)
         self._held = rest
         if len(rest) > self._limit:
             given.append(self._stop(self._line + 1))

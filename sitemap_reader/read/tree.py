@@ -1,14 +1,19 @@
 """What a document's entries are made of: elements in small trees, and the names that its vocabulary gives their tags.
 
-builder.py makes them, the rooms of the dialects read them.
+builder.py makes them, the rooms of the dialects read them. The elements are ElementTree's, which are made in C: `text`
+stands before the first child, and behind a child its `tail`. A `tag` is the vocabulary's name for it, or
+`namespace}name` where that has none.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import attrs
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from xml.etree.ElementTree import Element
 
     from ..problems import Problem
 
@@ -17,80 +22,45 @@ XML_BASE = "http://www.w3.org/XML/1998/namespace}base"
 _MAX_NAMES = 10_000
 
 
-class Element:
-    """An element of an entry. `tag` is the vocabulary's name for it, or `namespace}name` where that has none.
-
-    `attributes` alternates names and values, as expat gives them. `pieces` are the text of its whole entry, as it was
-    read, of which it has those from `mark` to `end`: elements inside each other share it.
-    """
-
-    __slots__ = ("attributes", "children", "end", "mark", "pieces", "tag")
-
-    def __init__(self, tag: str, attributes: list[str], pieces: list[str], mark: int = 0) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.pieces = pieces
-        self.mark = mark
-        self.end = mark + len(pieces)
-        self.children: list[Element] = []
-
-    @property
-    def text(self) -> str:
-        """All text inside, its children's too."""
-        return "".join(self.pieces[self.mark : self.end])
-
-    def get(self, name: str) -> str | None:
-        """The value of an attribute, None where there is none."""
-        return attribute(self.attributes, name)
-
-    @property
-    def attribute_pairs(self) -> Iterator[tuple[str, str]]:
-        """The attributes as (name, value)."""
-        return zip(self.attributes[::2], self.attributes[1::2], strict=True)
-
-    def text_without(self, tags: frozenset[str]) -> tuple[str, list[str]]:
-        """All its text, inline markup and all, stripped; but not that of tags that only slipped into it: which did."""
-        strays = [child.tag for child in self.children if child.tag in tags]
-        return ((self.own_text if strays else self.text) or "").strip(), strays
-
-    @property
-    def own_text(self) -> str | None:
-        """The text that stands before all children; None where more of it stands between or behind them."""
-        if not self.children:
-            return self.text
-        marks = [*(child.mark for child in self.children[1:]), self.end]
-        gaps = zip([child.end for child in self.children], marks, strict=True)
-        is_mixed = any("".join(self.pieces[end:mark]).strip() for end, mark in gaps if end < mark)
-        return None if is_mixed else "".join(self.pieces[self.mark : self.children[0].mark])
-
-
-class Entry(Element):
+@attrs.define
+class Entry:
     """An element that lists something: its `line`, its ancestors' xml:base (outermost first), what was mended.
 
     `is_cut`: its end has not been seen, and fields may be missing.
     """
 
-    __slots__ = ("bases", "is_cut", "line", "problems")
+    element: Element
+    line: int
+    bases: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    is_cut: bool = False
 
-    def __init__(self, tag: str, attributes: list[str], line: int, bases: tuple[str, ...] = ()) -> None:
-        super().__init__(tag, attributes, [])
-        self.line = line
-        self.bases = bases
-        self.problems: tuple[Problem, ...] = ()
-        self.is_cut = False
+
+def text_of(element: Element) -> str:
+    """All text inside, its children's too."""
+    return "".join(element.itertext()) if len(element) else element.text or ""
+
+
+def stripped(element: Element) -> str:
+    """The same without the white space around it."""
+    return text_of(element).strip() if len(element) else (element.text or "").strip()
+
+
+def own_text(element: Element) -> str | None:
+    """The text that stands before all children; None where more of it stands between or behind them."""
+    is_mixed = any(child.tail and child.tail.strip() for child in element)
+    return None if is_mixed else element.text or ""
+
+
+def text_without(element: Element, tags: frozenset[str]) -> tuple[str, list[str]]:
+    """All its text, inline markup and all, stripped; but not that of tags that only slipped into it: which did."""
+    strays = [child.tag for child in element if child.tag in tags]
+    return (own_text(element) or "").strip() if strays else stripped(element), strays
 
 
 def is_core(tag: str) -> bool:
     """Whether a vocabulary's tag is the protocol's own, of no other namespace."""
     return ":" not in tag and "}" not in tag
-
-
-def attribute(attributes: list[str], name: str) -> str | None:
-    """The value of one of expat's attributes, None where there is none."""
-    for index in range(0, len(attributes), 2):
-        if attributes[index] == name:
-            return attributes[index + 1]
-    return None
 
 
 class Vocabulary(dict[str, str]):

@@ -98,8 +98,7 @@ _CANONICAL = re.compile(
     https?://
     [a-z0-9_-] [a-z0-9_.-]{0,62}                            # 63 in all, so no label is too long
     (?: : (?! 80/ | 443/ ) (?: [1-9]\d{0,3} | [1-5]\d{4} ) )?   # neither a default nor too large
-    / [A-Za-z0-9\-._~!$&'()*+,;=:@/]* (?: %[0-9A-Fa-f]{2} [A-Za-z0-9\-._~!$&'()*+,;=:@/]* )*
-    (?: \? [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* (?: %[0-9A-Fa-f]{2} [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* )* )?
+    / [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* (?: %[0-9A-Fa-f]{2} [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* )*  # path and query
     """,
     re.VERBOSE | re.ASCII,
 )

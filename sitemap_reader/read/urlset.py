@@ -12,10 +12,12 @@ from .extensions import TAGS
 from .namespaces import CORE, SITEMAP, judge
 from .normalise import RawEntry
 from .sniff import Format
-from .tree import Element, Entry, Vocabulary, is_core
+from .tree import Entry, Vocabulary, is_core, own_text, stripped, text_without
 from .urls import is_web_url
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from ..limits import Limits
     from ..problems import Problem
 
@@ -60,19 +62,19 @@ def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
 
     The fields are those of every `<loc>` of the entry; extensions and what was noted go with the first alone.
     """
-    kind: Literal["url", "sitemap"] = "sitemap" if entry.tag == "sitemap" else "url"
+    kind: Literal["url", "sitemap"] = "sitemap" if entry.element.tag == "sitemap" else "url"
     locs: list[str] = []
     fields: dict[str, str] = {}
     extensions: list[Element] = []
     problems = list(entry.problems)
-    for child in entry.children:
+    for child in entry.element:
         tag = child.tag
-        if tag == "loc":
+        if not is_core(tag):
+            extensions.append(child)
+        elif tag == "loc":
             locs.append(_location(entry, child, problems))
         elif tag in _FIELDS and tag not in fields:
-            fields[tag] = child.text.strip()
-        elif not is_core(tag):
-            extensions.append(child)
+            fields[tag] = stripped(child)
         else:
             problems.append(_odd_tag(entry, child, repeated=tag in fields))
     if len(locs) > 1:
@@ -89,21 +91,23 @@ def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
 
 def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
     what = "is repeated: the first counts" if repeated else "is unknown"
-    return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=child.text.strip())
+    return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=stripped(child))
 
 
 def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
-    text, strays = loc.text_without(_TAGS)
+    if not len(loc):
+        return stripped(loc)
+    text, strays = text_without(loc, _TAGS)
     if strays:
         what = f"<{strays[0]}> stands inside of <loc>"
-        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=loc.text.strip()))
+        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=stripped(loc)))
     return text
 
 
 def _bare_location(entry: Entry, problems: list[Problem]) -> str:
     """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
-    text = (entry.own_text or "").strip()
-    if entry.tag != "sitemap" or not is_web_url(text):
+    text = (own_text(entry.element) or "").strip()
+    if entry.element.tag != "sitemap" or not is_web_url(text):
         return ""
     problems.append(report("S11", "a <sitemap> without <loc>: its text is taken", line=entry.line, raw=text))
     return text

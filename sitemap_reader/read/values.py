@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from .dates import parse_date
-from .urls import clean_url
+from .urls import clean_url, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,12 +51,12 @@ def names(reading: Reading, text: str, field: str) -> tuple[str, ...]:
 
 def url(reading: Reading, text: str, field: str) -> str | None:
     """Cleaned as a `loc` is, with the same codes."""
-    return _url(reading, text, field, "U01")
+    return text if is_clean(text) else _url(reading, text, field, "U01")
 
 
 def href(reading: Reading, text: str, field: str) -> str | None:
     """The same; the engines' rule that an alternate's is not relative has a code of its own."""
-    return _url(reading, text, field, "L06")
+    return text if is_clean(text) else _url(reading, text, field, "L06")
 
 
 def _url(reading: Reading, text: str, field: str, relative: str) -> str | None:
