@@ -114,8 +114,8 @@ def _row(table: str, bar: Bar, series: Mapping[str, Series]) -> Row:
 def memory_rows(table: str, small: str, large: str, series: Mapping[tuple[int, str], Series]) -> list[Row]:
     """Peaks at the larger of two sites, and by how much they are above those at the smaller, by number of workers."""
     found = []
-    for workers, name in ((1, ONE_WORKER), (2, TWO_WORKERS)):
-        less, more = series[workers, small], series[workers, large]
+    for count, name in ((1, ONE_WORKER), (2, TWO_WORKERS)):
+        less, more = series[count, small], series[count, large]
         why = less.failure or more.failure or "memory is not known here"
         peaks = [each.megabytes for each in more.measures if each.megabytes is not None]
         growth = [

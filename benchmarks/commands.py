@@ -34,7 +34,7 @@ PARSERS = {
     "plain": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
     "rich": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
     "video": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
-    "text": ("ultimate-sitemap-parser", "Crawlee"),
+    "text": ("ultimate-sitemap-parser", "Crawlee", "Crawlee for Node"),
     "RSS": ("ultimate-sitemap-parser", "feedparser"),
 }
 LIMIT_OF = {"text": "decode + split"}  # else bare expat

@@ -11,7 +11,7 @@ import re
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BASE = "https://shop.example"
 PRODUCTS_SHARE = 0.6  # of the URLs of a shop
 MAGAZINE_SHARE = 0.22
+Extension = Literal["image", "video", "hreflang"]
 _ENTRY = re.compile(rb"<loc>(.*?)</loc>\s*<lastmod>(.*?)</lastmod>")
 _FEED = b'<?xml version="1.0"?>\n<rss version="2.0"><channel><title>Shop</title><link>https://shop.example/</link>\n'
 _ITEM = b"<item>\n  <title>Product %d</title>\n  <link>%b</link>\n  <pubDate>%b</pubDate>\n</item>\n"
@@ -127,7 +128,7 @@ class Data:
         with serve_late(root, port, late_seconds) if late_seconds else serve(root, port, work):
             yield Served(origin, f"{origin}/sitemap_index.xml", urls, children)
 
-    def _section(self, name: str, section: str, share: float, extensions: tuple[str, ...]) -> Document:
+    def _section(self, name: str, section: str, share: float, extensions: tuple[Extension, ...]) -> Document:
         root, entries = self.folder / name, self.sizes.entries
         if not root.exists():
             urls = round(entries / share) + 100  # the last of a section may be short of its translations

@@ -50,11 +50,9 @@ class Table:
     failures: list[str]
 
 
-def _table(
-    setting: Setting, title: str, about: str, ours: str, contenders: list[Contender], rounds: int | None = None
-) -> Table:
+def _table(setting: Setting, title: str, about: str, ours: str, contenders: list[Contender]) -> Table:
     setting.tell(title)
-    series = in_turn(contenders, rounds or setting.rounds, setting.tell)
+    series = in_turn(contenders, setting.rounds, setting.tell)
     return Table(title, about, ours, series, rows(title, series), _failures(title, contenders, series))
 
 
@@ -160,9 +158,11 @@ def memory(setting: Setting) -> Iterator[Table]:
             series = in_turn(contenders, rounds, setting.tell)
         failures += _failures(title, contenders, series)
         found |= {(WORKERS[each.name.partition(", ")[0]], size): series[each.name] for each in contenders}
+    small, large, *_ = names
     named = {f"{name}, {size}": found[workers, size] for name, workers in WORKERS.items() for size in names}
     about = "peaks while the sites are dumped, of the command itself and of the largest process that it starts"
-    yield Table(title, about, f"{ONE_WORKER}, {names[0]}", named, memory_rows(title, *names[:2], found), failures)
+    bars = memory_rows(title, small, large, found)
+    yield Table(title, about, f"{ONE_WORKER}, {small}", named, bars, failures)
 
 
 # --- start-up, mending ---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import statistics
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,25 +46,33 @@ def _bar(row: Row, decides: bool) -> list[str]:
 
 
 def series_rows(table: Table) -> list[list[str]]:
-    """A row of cells for each contender."""
-    return [_HEADINGS, *(_series(name, each, table.series[table.ours]) for name, each in table.series.items())]
+    """A row of cells for each contender; a column in which nothing stands is left out."""
+    rows = [_series(name, each, table.series[table.ours]) for name, each in table.series.items()]
+    columns = [column for column in zip(_HEADINGS, *rows, strict=True) if set(column[1:]) != {"-"}]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _series(name: str, series: Series, ours: Series) -> list[str]:
     if series.failure and not series.measures:
         return [name, series.failure, *["-"] * (len(_HEADINGS) - 2)]
     urls = series.measures[-1].urls
-    middle = sorted(each.seconds for each in series.measures)[len(series.measures) // 2]
+    middle = statistics.median(each.seconds for each in series.measures)
     ratio = str(ratios(series, ours) or "-")
     return [
         name,
         f"{ratio}; then {series.failure}" if series.failure else ratio,
         str(len(series.measures)),
         f"{middle:.3g}",
-        "-" if urls is None else f"{urls:,}",
+        _counted(urls, series.expected),
         _megabytes(series.most_megabytes()),
         _megabytes(series.most_child_megabytes()),
     ]
+
+
+def _counted(urls: int | None, expected: int | None) -> str:
+    if urls is None:
+        return "-"
+    return f"{urls:,}" if expected in (None, urls) else f"{urls:,} of {expected:,}"
 
 
 def _megabytes(figure: float | None) -> str:

@@ -30,14 +30,15 @@ class Measure:
 
 
 class Miscounted(Exception):
-    """A reader of ours, or a limit, did not do what it is timed for."""
+    """It did not do what it is timed for."""
 
 
 @attrs.frozen
 class Contender:
-    """Who runs, and how. `expected` URLs have to come out, or it counts as failed; `rounds` are fewer where it is slow.
+    """Who runs, and how; `rounds` are fewer where it is slow.
 
-    What is `ours` ends the program with an error if it fails: the others are strangers.
+    What is `ours` has to give the `expected` URLs, and ends the program with an error if it fails: the others are
+    strangers, of whom it is only shown how many they gave.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Contender:
 class Series:
     """What a contender's rounds gave, in order; or why there are none."""
 
+    expected: int | None = None
     measures: list[Measure] = attrs.field(factory=list)
     failure: str | None = None
 
@@ -81,7 +83,7 @@ class Spread:
 def in_turn(contenders: Iterable[Contender], rounds: int, tell: Callable[[str], None]) -> dict[str, Series]:
     """Every contender's series, by name."""
     contenders = list(contenders)
-    series = {each.name: Series() for each in contenders}
+    series = {each.name: Series(each.expected) for each in contenders}
     for number in range(rounds):
         for each in contenders:
             if series[each.name].failure is None and number < (each.rounds or rounds):

@@ -102,7 +102,8 @@ def watched(command: Sequence[str | Path], *, most_seconds: float, environment: 
 
     def end() -> None:
         late.set()
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has just ended
+            os.killpg(process.pid, signal.SIGKILL)
 
     # communicate(timeout=...) would look at the clock from time to time only, and so round what is measured.
     timer = threading.Timer(most_seconds, end)
