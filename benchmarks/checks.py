@@ -10,7 +10,8 @@ CHECKS = {
     "ultimate-sitemap-parser": "builds a tree of page objects with dates and priorities, puts the pages aside on disk "
     "and reads them back; fills in what an entry leaves out; starts at robots.txt, one document after the other",
     "Scrapy": "a dict of strings for each entry from lxml with recovery; no value is interpreted, no URL judged; its "
-    "SitemapSpider starts at robots.txt and obeys it, JSONL by its feed export",
+    "SitemapSpider starts at robots.txt and obeys it; the lines are written where the spider asks which pages to visit",
+    "Scrapy, items": "the same, but each entry is an item, which goes through its scraper and feed export",
     "Crawlee": "Crawlee for Python: the core fields from a SAX parser, dates and priority converted, what does not "
     "convert is left out; parse times its parser alone, dump its parse_sitemap, which compares host names and starts "
     "at the index, one document after the other",

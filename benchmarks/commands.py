@@ -40,7 +40,7 @@ PARSERS = {
 LIMIT_OF = {"text": "decode + split"}  # else bare expat
 _NODE_PARSERS = {"Crawlee for Node": "parse-crawlee.mjs", "sitemap.js": "parse-sitemap.mjs"}
 _NODE_DUMPERS = {"Crawlee for Node": "dump-crawlee.mjs", "sitemapper": "dump-sitemapper.mjs"}
-DUMPERS = ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", *_NODE_DUMPERS)
+DUMPERS = ("ultimate-sitemap-parser", "Scrapy", "Scrapy, items", "Crawlee", "advertools", *_NODE_DUMPERS)
 IMPORTS = {
     "ultimate-sitemap-parser": "import usp.tree",
     "Scrapy": "import scrapy.spiders",

@@ -33,13 +33,29 @@ def ultimate_sitemap_parser(origin: str, sitemap: str, out: Path, in_flight: int
 
 
 def scrapy(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
-    from scrapy.crawler import CrawlerProcess
+    """Writes the lines itself, where the spider asks which pages to visit, and has it visit none."""
+    from scrapy.spiders import SitemapSpider
+
+    class Entries(SitemapSpider):
+        name = "entries"
+        sitemap_urls = (f"{origin}/robots.txt",)
+
+        def sitemap_filter(self, entries: Any) -> Iterator[dict[str, Any]]:
+            if entries.type == "sitemapindex":
+                yield from entries
+            else:
+                lines.writelines(json.dumps(entry) + "\n" for entry in entries)
+
+    with out.open("w") as lines:
+        _crawl(Entries, in_flight)
+
+
+def scrapy_items(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
+    """Each entry is an item, on its way through Scrapy's scraper and feed export."""
     from scrapy.spiders import SitemapSpider
     from scrapy.utils.sitemap import Sitemap
 
     class Entries(SitemapSpider):
-        """Gives the entries themselves: as it comes, the spider would ask for every page."""
-
         name = "entries"
         sitemap_urls = (f"{origin}/robots.txt",)
 
@@ -50,15 +66,20 @@ def scrapy(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
             else:
                 yield from super()._parse_sitemap(response)
 
-    settings = {
-        "FEEDS": {out: {"format": "jsonlines"}},
+    _crawl(Entries, in_flight, FEEDS={out: {"format": "jsonlines"}})
+
+
+def _crawl(spider: Any, in_flight: int, **settings: Any) -> None:
+    from scrapy.crawler import CrawlerProcess
+
+    usual = {
         "CONCURRENT_REQUESTS_PER_DOMAIN": in_flight,
         "ROBOTSTXT_OBEY": True,
         "LOG_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
     }
-    process = CrawlerProcess(settings)
-    process.crawl(Entries)
+    process = CrawlerProcess(usual | settings)
+    process.crawl(spider)
     process.start()
 
 
@@ -84,6 +105,7 @@ def advertools(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
 DUMPS: dict[str, Dump] = {
     "ultimate-sitemap-parser": ultimate_sitemap_parser,
     "Scrapy": scrapy,
+    "Scrapy, items": scrapy_items,
     "Crawlee": crawlee,
     "advertools": advertools,
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 IN_FLIGHT = 4
 MEMORY_ROUNDS = 3
 SLOW_ROUNDS = 2  # of who takes several times as long as the rest
-SLOW = {"ultimate-sitemap-parser", "advertools", "sitemapper", "feedparser"}
+SLOW = {"ultimate-sitemap-parser", "advertools", "sitemapper", "feedparser", "Scrapy, items"}
 WORKERS = {ONE_WORKER: 1, TWO_WORKERS: 2}
 
 
