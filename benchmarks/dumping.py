@@ -73,6 +73,7 @@ def _crawl(spider: Any, in_flight: int, **settings: Any) -> None:
     from scrapy.crawler import CrawlerProcess
 
     usual = {
+        "CONCURRENT_REQUESTS": in_flight,  # by domain alone it goes beyond that at times
         "CONCURRENT_REQUESTS_PER_DOMAIN": in_flight,
         "ROBOTSTXT_OBEY": True,
         "LOG_ENABLED": False,
