@@ -98,7 +98,8 @@ def dump(setting: Setting) -> Iterator[Table]:
 
 
 def _dumped(setting: Setting, title: str, served: Served, in_flight: int) -> Table:
-    about = f"{served.urls:,} URLs in {len(served.children)} gzipped children, over loopback to a JSONL file, wall time"
+    children = "1 gzipped child" if len(served.children) == 1 else f"{len(served.children)} gzipped children"
+    about = f"{served.urls:,} URLs in {children}, over loopback to a JSONL file, wall time"
     limit = Contender(UNPACK, partial(commands.unpack, served), ours=True)
     return _table(setting, title, about, ONE_WORKER, [limit, *_dumpers(setting, served, in_flight)])
 
