@@ -1,12 +1,14 @@
 """The other readers: where they come from, the environment that they live in, and their answers to many documents.
 
 Documents in (files and their URLs), an Answer for each out. The first use makes a virtual environment in .peers/,
-beside this file. Each reader works in a process of its own (readers.py), which may hang or crash.
+beside this file, and another for Node in .peers/node where npm is there. Each reader works in a process of its own
+(readers.py), which may hang or crash.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import venv
@@ -29,7 +31,14 @@ DISTRIBUTIONS = {
     "lxml": "lxml",
     "advertools": "advertools",
 }
+NODE = ENVIRONMENT / "node"
+# Reader -> the npm package that is installed, at its newest.
+PACKAGES = {"Crawlee for Node": "@crawlee/utils", "sitemapper": "sitemapper", "sitemap.js": "sitemap"}
 _VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
+
+
+class Missing(Exception):
+    """What a reader needs is not on this machine."""
 
 
 @attrs.frozen
@@ -64,8 +73,34 @@ def python_of(reader: str) -> str:
     return python
 
 
+def node_script(script: str) -> list[str]:
+    """The command that runs a script of node/; installs the packages where they are missing. Missing without Node."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not (node and npm):
+        raise Missing("Node or npm is not installed")
+    wanted = "\n".join(PACKAGES.values())
+    stamp = NODE / "installed.txt"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"making {NODE}", file=sys.stderr)
+        NODE.mkdir(parents=True, exist_ok=True)
+        install = [npm, "install", "--silent", "--prefix", str(NODE), *PACKAGES.values()]
+        subprocess.run(install, check=True, stdout=sys.stderr)  # noqa: S603 - our own list
+        stamp.write_text(wanted)
+    # Node looks for packages beside the script that imports them.
+    shutil.copytree(HERE / "node", NODE, dirs_exist_ok=True)
+    return [node, str(NODE / script)]
+
+
+def are_made() -> bool:
+    """Whether there is an environment already."""
+    return (ENVIRONMENT / "installed.txt").exists()
+
+
 def version_of(reader: str) -> str:
     """The version that is installed."""
+    if reader in PACKAGES:
+        manifest = NODE / "node_modules" / PACKAGES[reader] / "package.json"
+        return str(json.loads(manifest.read_text())["version"])
     command = [python_of(reader), "-c", _VERSION, DISTRIBUTIONS.get(reader, reader)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own names
     return done.stdout.strip()

@@ -1,0 +1,122 @@
+"""What is run for each reader: a document or a site comes in, a command for a process of its own goes out.
+
+A reader that is not in a table cannot do that. The environments of the peers are made here, on first use.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .peers import OURS, node_script, python_of
+from .rounds import Measure
+from .watching import Watched, watched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .data import Document, Served
+
+HERE = Path(__file__).parent
+MOST_SECONDS = 900.0
+ENVIRONMENT = {"PYTHONPATH": str(HERE.parent)}  # of our own commands: the package that lies here is measured
+OURS_COMMAND = [sys.executable, "-m", "sitemap_reader"]
+# Limits are what no reader can do without: names that ../parsing.py knows.
+LIMITS = ("bare expat", "decode + split", "gunzip + bare expat")
+_OUR_PYTHON = {OURS, "feedparser", *LIMITS}
+
+# Kind of document -> who reads it, ours first. Who is not there reads none of its entries.
+PARSERS = {
+    "plain": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
+    "rich": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
+    "video": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
+    "text": ("ultimate-sitemap-parser", "Crawlee", "Crawlee for Node"),
+    "RSS": ("ultimate-sitemap-parser", "feedparser"),
+}
+LIMIT_OF = {"text": "decode + split"}  # else bare expat
+_NODE_PARSERS = {"Crawlee for Node": "parse-crawlee.mjs", "sitemap.js": "parse-sitemap.mjs"}
+_NODE_DUMPERS = {"Crawlee for Node": "dump-crawlee.mjs", "sitemapper": "dump-sitemapper.mjs"}
+DUMPERS = ("ultimate-sitemap-parser", "Scrapy", "Scrapy, items", "Crawlee", "advertools", *_NODE_DUMPERS)
+IMPORTS = {
+    "ultimate-sitemap-parser": "import usp.tree",
+    "Scrapy": "import scrapy.spiders",
+    "Crawlee": "import crawlee.request_loaders",
+    "advertools": "import advertools",
+}
+
+
+def run(command: Sequence[str | Path], reader: str = OURS) -> Watched:
+    """The command's end; ours see the package that lies here, the peers do not."""
+    return watched(command, most_seconds=MOST_SECONDS, environment=ENVIRONMENT if reader in _OUR_PYTHON else {})
+
+
+def _interpreter(reader: str) -> str:
+    return sys.executable if reader in _OUR_PYTHON else python_of(reader)
+
+
+def parse(reader: str, document: Document) -> Measure:
+    """The seconds that it takes inside of its process."""
+    return _timed(reader, document.url, [document.file])
+
+
+def unpack(served: Served) -> Measure:
+    """gunzip + bare expat over the children of a site."""
+    return _timed("gunzip + bare expat", served.sitemap, served.children)
+
+
+def _timed(reader: str, url: str, files: Sequence[Path]) -> Measure:
+    if reader in _NODE_PARSERS:
+        command = [*node_script(_NODE_PARSERS[reader]), *map(str, files)]
+    else:
+        command = [_interpreter(reader), str(HERE / "parsing.py"), reader, url, *map(str, files)]
+    done = run(command, reader)
+    told = json.loads(done.printed)
+    return Measure(told["seconds"], told["urls"], done.megabytes)
+
+
+@cache
+def has_workers() -> bool:
+    """Whether our dump knows -j."""
+    command = [*OURS_COMMAND, "dump", "--help"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE.parent)  # noqa: S603
+    return "-j" in done.stdout.split() or "-j," in done.stdout.split()
+
+
+def dump_ours(served: Served, out: Path, workers: int) -> Measure:
+    """Our command from its start to its end. Where it knows no workers it is the same as with one."""
+    jobs = ["-j", str(workers)] if has_workers() else []
+    command = [*OURS_COMMAND, "dump", f"{served.origin}/", "--allow-private", "-o", str(out), *jobs]
+    return _written(run(command), out)
+
+
+def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
+    """The peer's program from its start to its end."""
+    asked = [served.sitemap, str(out), str(in_flight)]
+    if peer in _NODE_DUMPERS:
+        command = [*node_script(_NODE_DUMPERS[peer]), *asked]
+    else:
+        command = [python_of(peer), str(HERE / "dumping.py"), peer, served.origin, *asked]
+    return _written(run(command, peer), out)
+
+
+def _written(done: Watched, out: Path) -> Measure:
+    """Takes the file away: the next one shall not write over it."""
+    with out.open("rb") as lines:
+        urls = sum(1 for _ in lines)
+    out.unlink()
+    return Measure(done.seconds, urls, done.megabytes, done.child_megabytes)
+
+
+def start(code: str, reader: str = OURS) -> Measure:
+    """An interpreter that runs one line."""
+    done = run([_interpreter(reader), "-c", code], reader)
+    return Measure(done.seconds, None, done.megabytes)
+
+
+def start_help() -> Measure:
+    done = run([*OURS_COMMAND, "--help"])
+    return Measure(done.seconds, None, done.megabytes)

@@ -1,0 +1,121 @@
+"""One peer writes a whole site as JSONL, with the least code that its user would write.
+
+    python dumping.py PEER ORIGIN SITEMAP OUT IN_FLIGHT
+
+ORIGIN is where robots.txt is, SITEMAP what it names: the way in for those who do not read it. Runs in the environment
+of the peer and imports that peer only.
+"""
+
+# What is imported here is installed elsewhere: .peers, which mypy does not see.
+# mypy: disable-error-code="import-not-found, import-untyped, misc"
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# Origin, sitemap, file, requests in flight.
+Dump = Callable[[str, str, Path, int], None]
+
+
+def ultimate_sitemap_parser(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
+    from usp.tree import sitemap_tree_for_homepage
+
+    tree = sitemap_tree_for_homepage(f"{origin}/", use_known_paths=False)
+    with out.open("w") as lines:
+        for page in tree.all_pages():
+            lines.write(json.dumps(page.to_dict(), default=str) + "\n")
+
+
+def scrapy(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
+    """Writes the lines itself, where the spider asks which pages to visit, and has it visit none."""
+    from scrapy.spiders import SitemapSpider
+
+    class Entries(SitemapSpider):
+        name = "entries"
+        sitemap_urls = (f"{origin}/robots.txt",)
+
+        def sitemap_filter(self, entries: Any) -> Iterator[dict[str, Any]]:
+            if entries.type == "sitemapindex":
+                yield from entries
+            else:
+                lines.writelines(json.dumps(entry) + "\n" for entry in entries)
+
+    with out.open("w") as lines:
+        _crawl(Entries, in_flight)
+
+
+def scrapy_items(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
+    """Each entry is an item, on its way through Scrapy's scraper and feed export."""
+    from scrapy.spiders import SitemapSpider
+    from scrapy.utils.sitemap import Sitemap
+
+    class Entries(SitemapSpider):
+        name = "entries"
+        sitemap_urls = (f"{origin}/robots.txt",)
+
+        def _parse_sitemap(self, response: Any) -> Iterator[Any]:
+            body = self._get_sitemap_body(response)
+            if body and (entries := Sitemap(body)).type == "urlset":
+                yield from entries
+            else:
+                yield from super()._parse_sitemap(response)
+
+    _crawl(Entries, in_flight, FEEDS={out: {"format": "jsonlines"}})
+
+
+def _crawl(spider: Any, in_flight: int, **settings: Any) -> None:
+    from scrapy.crawler import CrawlerProcess
+
+    usual = {
+        "CONCURRENT_REQUESTS": in_flight,  # by domain alone it goes beyond that at times
+        "CONCURRENT_REQUESTS_PER_DOMAIN": in_flight,
+        "ROBOTSTXT_OBEY": True,
+        "LOG_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+    }
+    process = CrawlerProcess(usual | settings)
+    process.crawl(spider)
+    process.start()
+
+
+def crawlee(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
+    from crawlee._utils.sitemap import parse_sitemap
+    from crawlee.http_clients import ImpitHttpClient
+
+    async def dump() -> None:
+        with out.open("w") as lines:
+            async for item in parse_sitemap([{"type": "url", "url": sitemap}], ImpitHttpClient()):
+                lines.write(json.dumps(vars(item), default=str) + "\n")
+
+    asyncio.run(dump())
+
+
+def advertools(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
+    from advertools import sitemap_to_df
+
+    frame = sitemap_to_df(f"{origin}/robots.txt", max_workers=in_flight)
+    frame.to_json(out, orient="records", lines=True)
+
+
+DUMPS: dict[str, Dump] = {
+    "ultimate-sitemap-parser": ultimate_sitemap_parser,
+    "Scrapy": scrapy,
+    "Scrapy, items": scrapy_items,
+    "Crawlee": crawlee,
+    "advertools": advertools,
+}
+
+
+def main(peer: str, origin: str, sitemap: str, out: str, in_flight: str) -> None:
+    logging.disable(logging.CRITICAL)
+    DUMPS[peer](origin, sitemap, Path(out), int(in_flight))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
