@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..limits import Limits
     from .pending import Pending
+    from .plain import Block
 
 
 @attrs.define
@@ -53,7 +54,7 @@ class Builder:
         pending: Pending,
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
-        self.out: list[Entry | Problem] = []
+        self.out: list[Entry | Block | Problem] = []
         self.last_event: int | None = None
         self.last_event_is_tag = True
         self.root_seen = False
@@ -68,6 +69,8 @@ class Builder:
         self.section_of = ""  # and in which element
         self.behind_entry = False  # the last tag outside of entries was an entry's end
         self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
+        self.line: Callable[[], int] = lambda: 1  # the line of the last event
+        self.skip_lines: Callable[[int], None] = lambda count: None  # so many the parser is not shown
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
@@ -145,6 +148,10 @@ class Builder:
 
         def line() -> int:
             return parser.CurrentLineNumber + line_offset
+
+        def skip_lines(count: int) -> None:
+            nonlocal line_offset
+            line_offset += count
 
         def note(code: str, message: str, name: str) -> None:
             out.append(report(code, message, line=line(), field=name))
@@ -330,6 +337,7 @@ class Builder:
 
         vocabulary.note = note
         self._take_open = take_open
+        self.line, self.skip_lines = line, skip_lines
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
         parser.ordered_attributes = False

@@ -94,19 +94,27 @@ _LENGTHS = {
 
 # --- the clean forms ----------------------------------------------------------------------------------------
 
-# Digits are ASCII digits: int() and fromisoformat() differ on which others they take.
+# YYYY-MM-DDThh:mm[:ss[.s+]]TZD, for a verbose pattern in which digits are ASCII digits: int() and fromisoformat()
+# differ on which others they take.
+STAMP = r"""
+    \d{4}-\d\d-\d\d
+    T (?:[01]\d|2[0-3]) : [0-5]\d                           # 24:00 is mended, below
+    (?: : [0-5]\d (?: \.\d+ )? )?
+    (?: Z | [+-] (?: (?:0\d|1[0-3]) : [0-5]\d | 14:00 ) )   # no zone is further off than 14 hours
+"""
 _W3C = re.compile(
-    r"""
-    (?P<stamp>                                              # YYYY-MM-DDThh:mm[:ss[.s+]]TZD
-        \d{4}-\d\d-\d\d
-        T (?:[01]\d|2[0-3]) : [0-5]\d                       # 24:00 is mended, below
-        (?: : [0-5]\d (?: \.\d+ )? )?
-        (?: Z | [+-] (?: (?:0\d|1[0-3]) : [0-5]\d | 14:00 ) )  # no zone is further off than 14 hours
-    )
-    | (?P<period> \d{4} (?: -\d\d (?: -\d\d )? )? )         # YYYY, YYYY-MM, YYYY-MM-DD
+    rf"""
+    (?P<stamp> {STAMP} )
+    | (?P<period> \d{{4}} (?: -\d\d (?: -\d\d )? )? )         # YYYY, YYYY-MM, YYYY-MM-DD
     """,
     re.VERBOSE | re.ASCII,
 )
+
+
+# What its 20th character says of a stamp: whether seconds stand before it, and a fraction behind it.
+STAMP_PRECISIONS: dict[str, Precision] = {
+    "": "minute", ":": "minute", "Z": "second", "+": "second", "-": "second", ".": "subsecond",
+}  # fmt: skip
 
 
 def _stamp(text: str) -> Date | None:
@@ -116,9 +124,7 @@ def _stamp(text: str) -> Date | None:
             moment = moment.astimezone(UTC)
     except (ValueError, OverflowError):  # 31 February; the first or last hours of the calendar
         return None
-    if text[16] != ":":
-        return Date(moment, "minute")
-    return Date(moment, "subsecond" if text[19] == "." else "second")
+    return Date(moment, STAMP_PRECISIONS[text[19:20]])
 
 
 def _period(text: str) -> Date | None:

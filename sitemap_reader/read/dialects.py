@@ -11,6 +11,7 @@ from ..problems import Problem, report
 from . import feed, urlset
 from .faults import Stop
 from .markup import Markup
+from .plain import Block
 from .sniff import ROOTS, Format
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ class Reader(Protocol):
     def complete(self) -> bool: ...
     @property
     def stopped(self) -> bool: ...
-    def feed(self, data: bytes) -> Iterable[RawEntry | Problem]: ...
-    def close(self, *, cut: bool) -> Iterable[RawEntry | Problem]: ...
+    def feed(self, data: bytes) -> Iterable[RawEntry | Block | Problem]: ...
+    def close(self, *, cut: bool) -> Iterable[RawEntry | Block | Problem]: ...
 
 
 # Format -> (names of the document for a root namespace, entry -> raw entries)
@@ -44,10 +45,10 @@ DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry, Limit
 class MarkupReader:
     """XML of any dialect: its root element says which. The first byte is on `line` of the document."""
 
-    def __init__(self, limits: Limits, line: int = 1) -> None:
+    def __init__(self, limits: Limits, line: int = 1, *, plain: bool = True) -> None:
         self.format: Format | None = None
         self._limits = limits
-        self._markup = Markup(limits, self._open_root, line)
+        self._markup = Markup(limits, self._open_root, line, plain=plain)
         self._opening: list[Problem] = []
         self._raw_entries: Callable[[Entry, Limits], list[RawEntry]] = urlset.raw_entries
 
@@ -64,17 +65,17 @@ class MarkupReader:
         """True where the bytes ended before the root element did."""
         return self._markup.cut
 
-    def feed(self, data: bytes) -> Iterator[RawEntry | Problem]:
+    def feed(self, data: bytes) -> Iterator[RawEntry | Block | Problem]:
         return self._given(self._markup.feed(data))
 
-    def close(self, *, cut: bool) -> Iterator[RawEntry | Problem]:
+    def close(self, *, cut: bool) -> Iterator[RawEntry | Block | Problem]:
         return self._given(self._markup.close())
 
-    def _given(self, items: list[Entry | Problem]) -> Iterator[RawEntry | Problem]:
+    def _given(self, items: list[Entry | Block | Problem]) -> Iterator[RawEntry | Block | Problem]:
         yield from self._opening
         self._opening = []
         for item in items:
-            if isinstance(item, Problem):
+            if isinstance(item, Problem | Block):
                 yield item
             else:
                 yield from self._raw_entries(item, self._limits)
@@ -89,7 +90,10 @@ class MarkupReader:
         if self.format in (Format.URLSET, Format.INDEX):
             self._opening = urlset.judge_root(namespace, name)
         vocabulary, self._raw_entries = DIALECTS[self.format]
-        return vocabulary(namespace)
+        names = vocabulary(namespace)
+        for tag in ("url", "loc", "lastmod", "changefreq", "priority"):  # expat may not be shown them
+            names[f"{namespace}}}{tag}" if namespace else tag]
+        return names
 
 
 def html_page() -> Problem:

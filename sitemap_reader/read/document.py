@@ -20,6 +20,7 @@ from .decode import Decoder, Prefix
 from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
 from .normalise import Normaliser, RawEntry
+from .plain import Block, PlainCleaner
 from .robots import RobotsReader
 from .scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .sniff import CONTENT_TYPES, Format, Verdict, sniff
@@ -72,6 +73,7 @@ class SitemapParser:
         extras: bool = False,
         feed_fallback: FeedFallback | None = None,
         prefix: Prefix | None = None,
+        _plain: bool = True,  # False: expat reads every entry, which gives the same
     ) -> None:
         child_scope = child_scope or scope
         for name, mode in (("scope", scope), ("child_scope", child_scope)):
@@ -92,6 +94,7 @@ class SitemapParser:
         self._problem_held: Problem | None = None
         self._over = False
         self._tally = Tally()
+        self._may_be_plain = _plain
         self._complete = True
         self._closed = False
         self._robots: RobotsReader | None = None
@@ -100,14 +103,16 @@ class SitemapParser:
             self._head, self._format = None, Format.ROBOTS
             authorities, child_scope = authorities or host_authorities(self._base), "any"
         own = (directory(self._base),) if self._base else ()
+        page_scope = Scope(scope, (*authorities, *own))
         self._normaliser = Normaliser(
             sitemap=url,
             base=self._base,
-            scope=Scope(scope, (*authorities, *own)),
+            scope=page_scope,
             child_scope=Scope(child_scope, (*authorities, *own)),
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
+        self._plain = PlainCleaner(self._normaliser, page_scope, self._cleaned, self._noted)
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that `data` completes; those of a small document may all come from close().
@@ -119,7 +124,7 @@ class SitemapParser:
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
         """feed(), in pieces of at most 64 KiB of decoded bytes; to be iterated to its end, or to `stopped`."""
         for chunk in self._decoder.feed(data):
-            items = [*self._read(chunk)]
+            items = self._read(chunk)
             if self._has_enough:
                 self._decoder.abandon()
             yield items
@@ -139,7 +144,7 @@ class SitemapParser:
             return
         self._closed = True
         self._complete = self._complete and not cut
-        yield [*self._end()]
+        yield self._end()
         yield [*self._aftermath()]
 
     @property
@@ -212,59 +217,75 @@ class SitemapParser:
             return self._fallback.is_full  # what is no sitemap may be a feed that only the fallback knows
         return self._over or (self._reader is not None and self._reader.stopped)
 
-    def _read(self, chunk: bytes) -> Iterator[Item]:
+    def _read(self, chunk: bytes) -> list[Item]:
         """A chunk of decoded bytes: first to the sniffer, then to the reader that it chose."""
         if self._fallback and not self._normaliser.entries:
             self._fallback.keep(chunk)
         if self._head is not None:
             self._head += chunk
             verdict = sniff(self._head, final=False)
-            if verdict is None:
-                return
-            yield from self._open(verdict)
-        elif self._reader and not self._has_enough:
-            yield from self._clean(self._reader.feed(chunk))
+            return [] if verdict is None else self._open(verdict)
+        if self._reader and not self._has_enough:
+            return self._clean(self._reader.feed(chunk))
+        return []
 
-    def _open(self, verdict: Verdict) -> Iterator[Item]:
+    def _open(self, verdict: Verdict) -> list[Item]:
         """The reader that the first bytes call for, and what it makes of them."""
         whole, self._head = self._head or b"", None
         skipped, head = whole[: verdict.skip_bytes], whole[verdict.skip_bytes :]
+        items: list[Item] = []
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
-            yield self._noted(report("S08", f"{counted(len(skipped), 'bytes')} {verb} before the document", line=1))
+            message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
+            items.append(self._noted(report("S08", message, line=1)))
         if verdict.kind in _REFUSALS:
             self._format = Format.HTML if verdict.kind == "html" else None
             # What broke off, or could not be decoded, is not empty: that fault says what it is.
             is_told = verdict.kind != "empty" or (self._complete and self._decoder.complete)
             self._over, self._complete = True, False
             if is_told:
-                yield self._noted(_REFUSALS[verdict.kind]())
-            return
+                items.append(self._noted(_REFUSALS[verdict.kind]()))
+            return items
         reader: Reader
         if verdict.kind == "text":
             self._format, reader = Format.TEXT, TextList(self._limits)
         else:
-            reader = MarkupReader(self._limits, 1 + skipped.count(b"\n"))
+            reader = MarkupReader(self._limits, 1 + skipped.count(b"\n"), plain=self._may_be_plain)
         self._reader = reader
-        yield from self._clean(reader.feed(head))
+        return items + self._clean(reader.feed(head))
 
-    def _clean(self, raws: Iterable[RawEntry | Problem]) -> Iterator[Item]:
+    def _clean(self, raws: Iterable[RawEntry | Block | Problem]) -> list[Item]:
         limit = self._limits.max_entries
+        items: list[Item] = []
         for raw in raws:
+            room = limit - self._normaliser.entries
             if isinstance(raw, Problem):
-                if raw.code == "S15" and self._fallback:
-                    self._problem_held = raw
-                else:
-                    yield self._noted(raw)
+                items += self._told(raw)
                 continue
-            if self._normaliser.entries >= limit:
+            if isinstance(raw, Block):
+                items += self._plain.items(raw, room)
+                lines: Sequence[int | None] = raw.lines
+            else:
+                items += self._cleaned(raw) if room else ()
+                lines = (raw.line,)
+            if len(lines) > room:
                 self._over, self._complete = True, False
-                yield self._noted(over_limit("max_entries", limit, "entries", raw.line))
-                return
-            for item in self._normaliser.clean(raw):
-                if isinstance(item, Problem):
-                    self._tally.add(item)
-                yield item
+                items.append(self._noted(over_limit("max_entries", limit, "entries", lines[room])))
+                break
+        return items
+
+    def _told(self, problem: Problem) -> list[Item]:
+        if problem.code == "S15" and self._fallback:
+            self._problem_held = problem
+            return []
+        return [self._noted(problem)]
+
+    def _cleaned(self, raw: RawEntry) -> list[Item]:
+        items: list[Item] = [*self._normaliser.clean(raw)]
+        for item in items:
+            if isinstance(item, Problem):
+                self._tally.add(item)
+        return items
 
     def _noted(self, problem: Problem) -> Problem:
         problem = attrs.evolve(problem, sitemap=self._url)
@@ -273,17 +294,19 @@ class SitemapParser:
 
     # --- the end ---
 
-    def _end(self) -> Iterator[Item]:
+    def _end(self) -> list[Item]:
+        items: list[Item] = []
         for chunk in self._decoder.close():
-            yield from self._read(chunk)
+            items += self._read(chunk)
         if self._head is not None:
             verdict = sniff(self._head, final=True)
-            yield from self._open(verdict or Verdict("unknown"))
+            items += self._open(verdict or Verdict("unknown"))
         self._complete = self._complete and self._decoder.complete
         if self._reader:
             if not self._over:
-                yield from self._clean(self._reader.close(cut=not self._complete))
+                items += self._clean(self._reader.close(cut=not self._complete))
             self._complete = self._complete and self._reader.complete
+        return items
 
     def _aftermath(self) -> Iterator[Item]:
         yield from self._ask_fallback()

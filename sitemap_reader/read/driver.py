@@ -39,6 +39,7 @@ class Driver:
         self._max_token_bytes = max_token_bytes
         self._withheld = bytearray()  # what expat has not been shown yet
         self.token = self.head_bytes = 0
+        self._passed_over = 0  # since the parser was made
         self._parser = self._new_parser(b"")
 
     @property
@@ -96,15 +97,27 @@ class Driver:
 
     def renewed(self) -> bytes:
         """A parser forgets no name and no prefix of the document: after some time restart() another one."""
-        read = self._pending.base - self.head_bytes
+        read = self._pending.base - self.head_bytes + self._passed_over
         is_worth = read >= max(_MAX_PARSER_BYTES, self.head_bytes)  # the tags around are read again with each
         if not is_worth or self._builder.is_over or not self._builder.root_seen:
             return b""
         return self.restart()
 
+    @property
+    def has_withheld(self) -> bool:
+        """Whether there is something that expat has not been shown yet."""
+        return bool(self._withheld)
+
+    def pass_over(self, size: int, breaks: int) -> None:
+        """What comes next stands behind so many bytes and line breaks that expat is not shown."""
+        self._passed_over += size
+        self._builder.skip_lines(breaks)
+        self._pending.line += breaks
+
     def _new_parser(self, head: bytes) -> XMLParserType:
         """A parser that stands behind `head`."""
         parser = guarded_parser(head)
+        self._passed_over = 0
         self.head_bytes = len(head)
         self._pending.rebase(len(head))
         self.token = len(head)

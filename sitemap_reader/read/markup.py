@@ -19,6 +19,7 @@ from .landmarks import end_tag, epilog_end, next_landmark, tag_end, tag_name
 from .mending import Mender
 from .mends import Mends
 from .pending import Pending
+from .plain import Block, PlainPath, plain_blocks
 from .prefixes import Prefixes
 from .repair import Straightener
 from .tokens import blank_doctype
@@ -54,9 +55,12 @@ class Markup:
     """feed() and close() give what has become certain; `complete` is False once an entry may be missing.
 
     `open_root(namespace, name)` gives the vocabulary of the document, or raises Stop. The first byte is on `line`.
+    `plain`: expat is not shown what is plain, and all the same comes out.
     """
 
-    def __init__(self, limits: Limits, open_root: Callable[[str, str], Vocabulary], line: int = 1) -> None:
+    def __init__(
+        self, limits: Limits, open_root: Callable[[str, str], Vocabulary], line: int = 1, *, plain: bool = True
+    ) -> None:
         self.complete = True
         self.stopped = False
         self.cut = False  # the bytes ended before the root element did
@@ -73,24 +77,60 @@ class Markup:
         self._behind_root = False  # skipping what stands behind the end of the root element
         self._builder = Builder(limits, open_root, self._pending, self._mends_of)
         self._driver = Driver(self._pending, self._builder, limits.max_token_bytes)
+        self._path = PlainPath(limits, is_open=plain)
 
-    def feed(self, data: bytes) -> list[Entry | Problem]:
+    def feed(self, data: bytes) -> list[Entry | Block | Problem]:
         return self._take(data, final=False)
 
-    def close(self) -> list[Entry | Problem]:
+    def close(self) -> list[Entry | Block | Problem]:
         return self._take(b"", final=True)
 
-    def _take(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
+    def _take(self, data: bytes, *, final: bool) -> list[Entry | Block | Problem]:
+        self._may_renew = True  # with the first piece of what comes in, whatever is made of the rest
         try:
-            self._go_on(self._mender.feed(data, final=final) if self._mender else data, final=final)
-            while self._mender and self._mender.is_behind and not self.stopped:
-                self._go_on(self._mender.feed(b"", final=final), final=final)
+            self._read(self._take_plain(data, final=final), final=final)
         except Stop as stop:
             self._stop(stop.problem, self._driver.index if stop.index is None else stop.index)
         self.complete = self.complete and not self._builder.lost_location
-        out = self._builder.out[:]
-        self._builder.out.clear()
+        out, self._builder.out[:] = self._builder.out[:], []
         return out
+
+    def _take_plain(self, data: bytes, *, final: bool) -> bytes:
+        """Reads what is plain and what stands before it; what is left is for expat."""
+        data, at = self._path.joined(data), 0
+        while (end := self._path.next_try(data, at)) is not None:
+            self._read(data[at:end], final=False)
+            self._may_renew = False
+            is_clear = self._is_behind_entry
+            at = self._pass_over(data, end) if is_clear else end
+            self._path.tried(data, end, at, is_clear=is_clear)
+        return self._path.left_over(data, at, final=final)
+
+    def _pass_over(self, data: bytes, start: int) -> int:
+        """Gives the plain entries that begin at `start`; where they end."""
+        mender, line = self._mender, self._builder.line
+        for block in plain_blocks(data, start, line(), lambda: mender.most_bare(line()) if mender else 0):
+            self._builder.out.append(block)
+            self._driver.pass_over(block.size, block.breaks)
+            if mender:
+                block.mends.extend(mender.pass_over(data[start : start + block.size], block.bare))
+            start += block.size
+        return start
+
+    @property
+    def _is_behind_entry(self) -> bool:
+        """Whether all is read, up to the end of an entry in a `<urlset>`, which has no prefix, nor need its entries."""
+        return (
+            self._pending.stands_behind_entry
+            and (self._builder.behind_entry and self._builder.names == [b"urlset"])
+            and not (self._skipping or self._straightener or self.stopped or self._driver.has_withheld)
+            and (not self._mender or self._mender.is_clear)
+        )
+
+    def _read(self, data: bytes, *, final: bool) -> None:
+        self._go_on(self._mender.feed(data, final=final) if self._mender else data, final=final)
+        while self._mender and self._mender.is_behind and not self.stopped:
+            self._go_on(self._mender.feed(b"", final=final), final=final)
 
     def _go_on(self, data: bytes, *, final: bool) -> None:
         """With bytes that are mended, if they have to be."""
@@ -101,7 +141,7 @@ class Markup:
             self._pending.data += data
             rest = self._look_again(final=self._is_last(final))
         if rest is not None:
-            self._parse(self._driver.renewed() + rest, final=final)
+            self._parse((self._driver.renewed() if self._may_renew else b"") + rest, final=final)
         self._trim()
         if self._is_last(final):
             self._release_mends(None)

@@ -88,6 +88,30 @@ class Mender:
         """How much waits for the end of a comment or a CDATA section."""
         return 0 if self.is_behind else len(self._held)
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether all that came is out, and all that was mended is told."""
+        return not self._held and not self._in_section and not self.is_behind and self.mends.is_empty
+
+    def most_bare(self, line: int) -> int:
+        """How many bare `&` pass_over() may be told of, where expat is on this line."""
+        return self.mends.room if line == self._line else 0
+
+    def pass_over(self, data: bytes, bare: list[int]) -> list[Problem]:
+        """What comes next stands behind this, which is not counted. What there is to tell of the `&` at `bare`."""
+        problems, done = [], 0
+        for place in bare:
+            self._stand_behind(data[done:place])
+            problems.append(self._problem(b"&", _BARE))
+            self._passed, done = b"&", place + 1
+        self._stand_behind(data[done:])
+        self.mends.told_at_once(len(bare))
+        return problems
+
+    def _stand_behind(self, data: bytes) -> None:
+        self._line += data.count(b"\n")
+        self._passed = (self._passed + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
+
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
         """The mended bytes, as far as it is clear by now what they are: `is_behind` where there are more at once."""
         self._held += data
@@ -194,8 +218,7 @@ class Mender:
 
     def _pass(self, data: bytes) -> bytes:
         self._offset += len(data)
-        self._line += data.count(b"\n")
-        self._passed = (self._passed + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
+        self._stand_behind(data)
         return data
 
     def _changed(self, written: bytes, change: _Change) -> bytes:
@@ -235,6 +258,7 @@ class _Change(NamedTuple):
     controls: int = 0  # how many such characters it is a run of
 
 
+_BARE = _Change(b"&amp;", "a bare & was read as &amp;")
 _CONTROL_READ = "a control character was read as it stands"
 _CONTROLS_READ = "{:,} control characters were read as they stand"
 _SECTION = b"<![CDATA["
@@ -299,7 +323,7 @@ def _character_mend(match: re.Match[bytes]) -> _Change | None:
     characters = html5.get(name.decode() + ";") if name else None
     if characters is None:
         # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.
-        return _Change(b"&amp;" + written[1:], "a bare & was read as &amp;")
+        return _BARE._replace(text=_BARE.text + written[1:])
     replacement = "".join(f"&#{ord(character)};" for character in characters)
     return _Change(replacement.encode(), f"the HTML entity {written.decode()} was read as {replacement}")
 

@@ -60,6 +60,20 @@ class Mends:
             self.count(mend.end, mend.problem.line or 1, mend.problem.severity)
 
     @property
+    def room(self) -> int:
+        """So many may be told_at_once()."""
+        return min(self._max_told, self._left) if self.is_empty else 0
+
+    def told_at_once(self, count: int) -> None:
+        """So many more were made, and are told without waiting here."""
+        self._left -= count
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether none waits."""
+        return not self._waiting and not self._ends
+
+    @property
     def is_full(self) -> bool:
         """Whether more of the same entry need only be counted."""
         return len(self._waiting) >= self._max_waiting

@@ -68,6 +68,11 @@ class Pending:
         self.base += count
         self.straight = max(0, self.straight - count)
 
+    @property
+    def stands_behind_entry(self) -> bool:
+        """Whether nothing is pending, behind what has as many bytes as the usual end tag of an entry."""
+        return not self.data and not self.straight and self.counted == len(b"</url>")
+
     def take(self) -> bytes:
         """All of them, to be fed to a new parser: they come back with that."""
         data = bytes(self.data)

@@ -72,6 +72,11 @@ class Scope:
     mode: Mode
     authorities: tuple[str, ...]
 
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """What begins with one of these is covered, unless it has a `%2`: then reason() says more."""
+        return ("http",) if self.mode == "any" else self.authorities
+
     def reason(self, url: str) -> Reason | None:
         """None where a clean URL is covered, else what the nearest authority differs in."""
         # An escaped dot may lead out of the directory again.

@@ -84,24 +84,26 @@ def clean_url(raw: str, base: str | None = None) -> Loc:
 
 def is_clean(raw: str) -> bool:
     """True only for URLs that clean_url returns as they are, without a note; False says nothing."""
-    return (
-        len(raw) < PROTOCOL_MAX_LOC_CHARACTERS
-        and "/." not in raw  # perhaps a dot segment
-        and ".." not in raw  # perhaps an empty label
-        and _CANONICAL.fullmatch(raw) is not None
-    )
+    return len(raw) < PROTOCOL_MAX_LOC_CHARACTERS and _CANONICAL.fullmatch(raw) is not None
 
 
-# What needs nothing done; all else goes the long way, which gives the same for these (a test says so).
-_CANONICAL = re.compile(
-    r"""
+def _canonical(safe: str, escape: str) -> str:
+    escape = rf"{escape} | %[0-9A-Fa-f]{{2}} | (?<![/.])\."  # not what may be a dot segment
+    return rf"""
     https?://
-    [a-z0-9_-] [a-z0-9_.-]{0,62}                            # 63 in all, so no label is too long
-    (?: : (?! 80/ | 443/ ) (?: [1-9]\d{0,3} | [1-5]\d{4} ) )?   # neither a default nor too large
-    / [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* (?: %[0-9A-Fa-f]{2} [A-Za-z0-9\-._~!$&'()*+,;=:@/?]* )*  # path and query
-    """,
-    re.VERBOSE | re.ASCII,
-)
+    (?! [a-z0-9_.-]* \.\. )                                 # no empty label
+    [a-z0-9_-] [a-z0-9_.-]{{0,62}}                          # 63 in all, so no label is too long
+    (?: : (?! 80/ | 443/ ) (?: [1-9]\d{{0,3}} | [1-5]\d{{4}} ) )?   # neither a default nor too large
+    / [{safe}]* (?: (?: {escape} ) [{safe}]* )*
+    (?: \? [{safe}?]* (?: (?: {escape} ) [{safe}?]* )* )?
+    """
+
+
+_SAFE = r"A-Za-z0-9\-_~!$'()*+,;=:@/"
+# What needs nothing done; all else goes the long way, which gives the same for these (a test says so).
+_CANONICAL = re.compile(_canonical(_SAFE, "&"), re.VERBOSE | re.ASCII)
+# The same as XML writes it, for a verbose pattern.
+CANONICAL_IN_XML = _canonical(_SAFE, "&amp;")
 
 
 # --- the long way ----------------------------------------------------------------------------------------

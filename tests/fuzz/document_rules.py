@@ -67,6 +67,7 @@ def padded(body: bytes) -> bytes:
 def _check_read(body: bytes, *, thorough: bool, url: str, **options: Any) -> None:
     items = read([body], url=url, **options)
     check_items(items)
+    check_same(body, items, read_without_plain_path(body, url=url, **options))
     for pieces in cuttings(body, thorough=thorough):
         check_same(body, items, read(pieces, url=url, **options))
     if not options:
@@ -80,6 +81,12 @@ check_robots_document = partial(check_document, url=ROBOTS_URL)
 
 def read(chunks: Iterable[bytes], **options: Any) -> Items:
     return list(sr.iter_parse(chunks, **options))
+
+
+def read_without_plain_path(body: bytes, **options: Any) -> Items:
+    """What expat and the Normaliser alone make of it."""
+    parser = sr.SitemapParser(**options, _plain=False)
+    return [*parser.feed(body), *parser.close(), parser.outcome]
 
 
 # --- how the bytes are cut ------------------------------------------------------------------------------------

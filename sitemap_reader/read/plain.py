@@ -1,0 +1,289 @@
+"""The plain path: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, its next entries out, as rows.
+
+One regular expression describes a `<url>` as nearly all of them are: at most the four fields, in the order of the
+schema, and nothing else. Where it does not match, nothing is said of what stands there: that is for expat to read,
+which is what decides on all markup (markup.py). The rows become records here too: a value that is not as it should be
+goes to the Normaliser. What comes out is always what expat and the Normaliser alone would have given.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from ..limits import PROTOCOL_MAX_LOC_CHARACTERS
+from ..records import ChangeFreq, UrlRecord
+from .dates import STAMP, STAMP_PRECISIONS, parse_date
+from .normalise import RawEntry
+from .urls import CANONICAL_IN_XML, is_clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..limits import Limits
+    from ..problems import Problem
+    from ..records import Item, Precision
+    from .normalise import Normaliser
+    from .scope import Scope
+
+# So much is looked at at once; no entry that is longer is plain.
+WINDOW_BYTES = 16 * 1024
+_END = "</url>"
+_END_TAG = _END.encode()
+
+_GAP = r"[ \t\r\n]*"
+# What may stand in a field: ASCII without markup. Of a `\r` expat would make a line feed.
+_TEXT = r"[\t\n -%'-;=?-~]"
+
+
+def _entries(ampersand: str) -> re.Pattern[str]:
+    """Entries in which `&` is written so. No two parts that follow each other match the same text: it is linear."""
+    other = rf"{_TEXT}* (?: {ampersand} {_TEXT}* )*"
+    return re.compile(
+        rf"""
+        ( <url> {_GAP}
+            <loc> (?: {_GAP} ( {CANONICAL_IN_XML} ) {_GAP} | ( {other} ) ) </loc> {_GAP}
+            (?: <lastmod> (?: ( {STAMP} ) | ( {_TEXT}+ ) ) </lastmod> {_GAP} )?
+            (?: <changefreq> ( {_TEXT}+ ) </changefreq> {_GAP} )?
+            (?: <priority> ( {_TEXT}+ ) </priority> {_GAP} )?
+        </url> {_GAP} )
+        | ( .+ )                                            # the rest, from the first on that is no such entry
+        """,
+        re.VERBOSE | re.ASCII | re.DOTALL,
+    )
+
+
+_ENTRIES = _entries("&amp;")
+# What is no reference whatever stands behind it: mending.py decides on the others.
+_ENTRIES_WITH_BARE = _entries(r"& (?: amp; | (?! \# | [A-Za-z][A-Za-z0-9]*; ) )")
+_BARE = re.compile("&(?!amp;)")
+_FIRST = re.compile(rf"{_GAP}(?=<url>)")
+
+# All of it, a clean loc, another; a stamp, another lastmod; changefreq, priority; what stands behind the last.
+Row = tuple[str, str, str, str, str, str, str, str]
+
+
+class Block(NamedTuple):
+    """Entries that stand one behind another, and the line of each. `is_last`: behind them there is nothing plain.
+
+    From behind the entry before them to their own end it is `size` bytes with `breaks` line breaks. At the offsets
+    `bare` an `&` is to be mended; `mends` is where whoever does that puts a Problem for each.
+    """
+
+    rows: list[Row]
+    lines: list[int]
+    size: int
+    breaks: int
+    is_last: bool
+    bare: list[int]
+    mends: list[Problem]
+
+
+def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int]) -> Iterator[Block]:
+    """The plain entries that begin at `start`, right behind an entry that ends on this line: as many as follow.
+
+    `most_bare` says how many a block may have that are to be mended.
+    """
+    while block := _block(data, start, line, most_bare()):
+        yield block
+        if block.is_last:
+            return
+        start, line = start + block.size, line + block.breaks
+
+
+def _block(data: bytes, start: int, line: int, most_bare: int) -> Block | None:
+    # In Latin-1 each byte is a character: what is not ASCII is none that is looked for.
+    text = data[start : start + WINDOW_BYTES].decode("latin-1")
+    first = _FIRST.match(text)
+    if first is None:
+        return None
+    entries = _ENTRIES_WITH_BARE if most_bare else _ENTRIES
+    rows: list[Row] = entries.findall(text, first.end())
+    rest = rows[-1][-1]
+    if rest:
+        rows.pop()
+    if not rows:
+        return None
+    end = len(text) - len(rest)
+    size = text.rindex(_END, 0, end) + len(_END)
+    if "\r" in text and text.count("\r", 0, size) != text.count("\r\n", 0, size):
+        return None  # to expat a `\r` alone ends a line too
+    lines = [*accumulate([row[0].count("\n") for row in rows], initial=line + text.count("\n", 0, first.end()))]
+    breaks = lines.pop() - text.count("\n", size, end) - line
+    bare = [match.start() for match in _BARE.finditer(text, 0, size)] if most_bare else []
+    if len(bare) > most_bare:
+        return _block(data, start, line, 0)
+    return Block(rows, lines, size, breaks, _END in rest or start + len(text) == len(data), bare, [])
+
+
+# So many entries at most go by before the plain path is tried once more.
+_MOST_BETWEEN = 4096
+# The beginning of an entry, of which there is nothing to say yet.
+_MOST_HELD = 2048
+_BEGINNING = re.compile(
+    rf"""
+    {_GAP} (?: <url> {_GAP} (?: <loc> {_TEXT}* (?: &amp; {_TEXT}* )*
+        (?: </loc> {_GAP} (?: <(lastmod|changefreq|priority)> {_TEXT}* </\1> {_GAP} ){{0,2}}
+                          (?: <(?:lastmod|changefreq|priority)> {_TEXT}* )? )?
+    )? )?
+    (?: < [a-z/]* )?                                        # of a tag that has not ended nothing is said
+    """.encode(),
+    re.VERBOSE,
+)
+
+
+class PlainPath:
+    """When to try the plain path: behind every entry, but ever less often where what follows is not plain.
+
+    It is not for those to whom it is not open, nor where a limit is lower than what it might let pass.
+    """
+
+    def __init__(self, limits: Limits, *, is_open: bool) -> None:
+        self._is_open = is_open and _allows(limits)
+        self._between = self._left = 1  # how many entries go by before it is tried, and how many of these are to come
+        self._is_clear = False  # nothing stands before what comes next but whole entries
+        self._held = b""
+
+    def joined(self, data: bytes) -> bytes:
+        """The data, behind what was held."""
+        data, self._held = self._held + data, b""
+        return data
+
+    def next_try(self, data: bytes, start: int) -> int | None:
+        """Where the entry ends, from `start` on, behind which to try; None where all of `data` goes by."""
+        while self._is_open and self._left and (start := data.find(_END_TAG, start)) >= 0:
+            start += len(_END_TAG)
+            self._left -= 1
+        return None if self._left or not self._is_open else start
+
+    def tried(self, data: bytes, start: int, end: int, *, is_clear: bool) -> None:
+        """It led from `start` to `end`. Not `is_clear`: it could not be entered."""
+        self._is_clear = is_clear
+        if end > start:
+            self._between = 1
+        elif not is_clear or data.find(_END_TAG, start) >= 0:
+            self._between = min(2 * self._between, _MOST_BETWEEN)
+        self._left = self._between
+
+    def left_over(self, data: bytes, start: int, *, final: bool) -> bytes:
+        """What is not to be held: a short beginning of an entry is, until the rest of it is there."""
+        rest = data[start:]
+        self._is_clear = self._is_clear and not final and len(rest) <= _MOST_HELD and bool(_BEGINNING.fullmatch(rest))
+        if self._is_clear:
+            self._held, self._left = rest, 0
+            return b""
+        return rest
+
+
+def _allows(limits: Limits) -> bool:
+    """Whether every limit lets a plain entry pass, the end of the one before it and the gap between."""
+    return (
+        min(limits.max_entry_bytes, limits.max_token_bytes) >= 2 * WINDOW_BYTES
+        and limits.max_entry_elements >= len(("loc", "lastmod", "changefreq", "priority"))
+        and limits.max_xml_depth >= len(("urlset", "url", "loc"))
+    )
+
+
+# --- rows to records ---
+
+# What is nearly always there, also nothing; other spellings are for the Normaliser.
+_CHANGEFREQS: dict[str, ChangeFreq | None] = {
+    "": None,
+    **{spelled: each for each in get_args(ChangeFreq) for spelled in (each, each.title(), each.upper())},
+}
+_WEIGHTS = ("0", "1", *(f"{tenth / 10:.1f}" for tenth in range(11)), *(f"{number / 100:.2f}" for number in range(101)))
+_PRIORITIES: dict[str, float | None] = {"": None, **{text: float(text) for text in _WEIGHTS}}
+
+
+class _Lastmods(dict[str, "tuple[datetime | None, Precision | None]"]):
+    """What is no stamp -> the instant, and how much was stated. KeyError where there is something to say of it."""
+
+    def __missing__(self, text: str) -> tuple[datetime | None, Precision | None]:
+        date = parse_date(text)
+        if date is None or date.repair:
+            raise KeyError(text)
+        read = (date.moment, date.precision)
+        if len(self) < _MOST_DATES:
+            self[text] = read
+        return read
+
+
+_MOST_DATES = 4096  # most documents have few different days
+
+
+class PlainCleaner:
+    """Rows in, their records out, and the problems of those for which the Normaliser was asked.
+
+    `scope` is what the document may speak for; `clean` has an entry read by the Normaliser, and what it says counted;
+    `note` counts a Problem, and gives it with the document's name.
+    """
+
+    def __init__(
+        self,
+        normaliser: Normaliser,
+        scope: Scope,
+        clean: Callable[[RawEntry], list[Item]],
+        note: Callable[[Problem], Problem],
+    ) -> None:
+        self._normaliser = normaliser
+        self._scope = scope
+        self._clean = clean
+        self._note = note
+        self._lastmods = _Lastmods({"": (None, None)})
+
+    def items(self, block: Block, room: int) -> list[Item]:
+        """The records of no more than `room` entries in document order, each behind its problems."""
+        sitemap, covered, reason = self._normaliser.sitemap, self._scope.covered, self._scope.reason
+        mends = iter(block.mends)
+        out: list[Item] = []
+        problems: tuple[Problem, ...] = ()
+        odd = 0
+        # Each of them passes here, so a function is called only where it must be.
+        for row, line in zip(block.rows[:room], block.lines, strict=False):
+            _, loc, text, stamp, other, often, weight, _ = row
+            if "&" in loc:
+                loc = loc.replace("&amp;", "&")
+            elif text:
+                loc, problems = _mended(text, mends)
+            try:
+                if stamp:
+                    moment: datetime | None = datetime.fromisoformat(stamp)
+                    if moment.tzinfo is not UTC:  # type: ignore[union-attr]
+                        moment = moment.astimezone(UTC)  # type: ignore[union-attr]
+                    precision: Precision | None = STAMP_PRECISIONS[stamp[19:20]]
+                else:
+                    moment, precision = self._lastmods[other]
+                changefreq, priority = _CHANGEFREQS[often], _PRIORITIES[weight]
+                is_odd = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS
+            except (KeyError, ValueError, OverflowError):
+                is_odd = True
+            if is_odd or not ((loc.startswith(covered) and "%2" not in loc) or reason(loc) is None):
+                out += self._clean(_raw_entry(row, line, problems))
+                odd, problems = odd + 1, ()
+            else:
+                record = UrlRecord(
+                    loc, moment, precision, changefreq, priority, (), (), None, (), False, (), sitemap, line
+                )
+                if problems:
+                    record.problems, problems = tuple(map(self._note, problems)), ()
+                    out += record.problems
+                out.append(record)
+        read = min(room, len(block.rows)) - odd
+        self._normaliser.entries += read
+        self._normaliser.kept += read
+        return out
+
+
+def _mended(text: str, mends: Iterator[Problem]) -> tuple[str, tuple[Problem, ...]]:
+    """A loc that is clean once each `&` is written as it should be, or none; with its own of the block's mends."""
+    bare = text.count("&") - text.count("&amp;")
+    loc = text.replace("&amp;", "&")
+    return loc if bare and is_clean(loc) else "", tuple(islice(mends, bare))
+
+
+def _raw_entry(row: Row, line: int, problems: tuple[Problem, ...]) -> RawEntry:
+    _, loc, other, stamp, date, often, weight, _ = row
+    text = (loc or other).replace("&amp;", "&").strip()
+    return RawEntry("url", text, line, (stamp or date).strip(), often.strip(), weight.strip(), [], [*problems])
