@@ -24,7 +24,7 @@ from .plain import Block, PlainCleaner
 from .robots import RobotsReader
 from .scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .sniff import CONTENT_TYPES, Format, Verdict, sniff
-from .text import TextList
+from .text import Listing, TextList, listed_entry
 from .urls import clean_url, directory
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class SitemapParser:
         self._reader = reader
         return items + self._clean(reader.feed(head))
 
-    def _clean(self, raws: Iterable[RawEntry | Block | Problem]) -> list[Item]:
+    def _clean(self, raws: Iterable[RawEntry | Block | Listing | Problem]) -> list[Item]:
         limit = self._limits.max_entries
         items: list[Item] = []
         for raw in raws:
@@ -262,9 +262,13 @@ class SitemapParser:
             if isinstance(raw, Problem):
                 items += self._told(raw)
                 continue
+            lines: Sequence[int | None]
             if isinstance(raw, Block):
                 items += self._plain.items(raw, room)
-                lines: Sequence[int | None] = raw.lines
+                lines = raw.lines
+            elif isinstance(raw, Listing):
+                items += self._listed(raw, room)
+                lines = raw.lines
             else:
                 items += self._cleaned(raw) if room else ()
                 lines = (raw.line,)
@@ -279,6 +283,13 @@ class SitemapParser:
             self._problem_held = problem
             return []
         return [self._noted(problem)]
+
+    def _listed(self, listing: Listing, room: int) -> list[Item]:
+        items: list[Item] = []
+        for text, line in zip(listing.texts[:room], listing.lines, strict=False):
+            record = self._normaliser.record_of(text, line)
+            items += [record] if record else self._cleaned(listed_entry(text, line))
+        return items
 
     def _cleaned(self, raw: RawEntry) -> list[Item]:
         items: list[Item] = [*self._normaliser.clean(raw)]

@@ -112,6 +112,17 @@ class Normaliser:
         record.problems = tuple(problems)
         return [*problems, record]
 
+    def record_of(self, loc: str, line: int) -> UrlRecord | None:
+        """The record of an entry with nothing but a URL; None where that is not clean or not covered: clean() it."""
+        if not is_clean(loc) or self._scopes["url"].reason(loc) is not None:
+            return None
+        self.entries += 1
+        self.kept += 1
+        record = UrlRecord(loc)
+        record.sitemap = self.sitemap
+        record.line = line
+        return record
+
     def _loc(self, raw: RawEntry, base: str | None, notes: _Notes) -> str | None:
         """The URL of the entry; None, noted, where there is none or where it is out of scope."""
         text = raw.loc

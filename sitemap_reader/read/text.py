@@ -1,4 +1,4 @@
-"""One URL per line: UTF-8 chunks -> raw entries.
+"""One URL per line: UTF-8 chunks -> its lines.
 
 Any newline; blank lines are skipped. Lines are never resolved: what has no scheme is no URL here.
 """
@@ -6,7 +6,7 @@ Any newline; blank lines are skipped. Lines are never resolved: what has no sche
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..problems import over_limit
 from .normalise import RawEntry
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
     from ..problems import Problem
 
 _NEWLINE = re.compile(rb"\r\n|\n|\r")
+
+
+class Listing(NamedTuple):
+    """Lines that are not blank: what stands in each, and its number."""
+
+    texts: list[str]
+    lines: list[int]
+
+
+def listed_entry(text: str, line: int) -> RawEntry:
+    """What one line says."""
+    return RawEntry("url", text, line, relative="refused", no_markup=True)
 
 
 class TextList:
@@ -28,7 +40,7 @@ class TextList:
         self._held = b""
         self._line = 0
 
-    def feed(self, data: bytes) -> list[RawEntry | Problem]:
+    def feed(self, data: bytes) -> list[Listing | Problem]:
         data = self._held + data
         # A CR at the very end may be half of a CRLF: it waits.
         ready = data[:-1] if data.endswith(b"\r") else data
@@ -36,25 +48,24 @@ class TextList:
         rest = lines.pop() + data[len(ready) :]
         return self._given(lines, rest)
 
-    def close(self, *, cut: bool) -> list[RawEntry | Problem]:
+    def close(self, *, cut: bool) -> list[Listing | Problem]:
         """The last line; where the document was cut off, a line without an end may be half a URL: left out."""
         if cut and not self._held.endswith(b"\r"):
             return []
         return self._given([self._held.rstrip(b"\r")], b"")
 
-    def _given(self, lines: list[bytes], rest: bytes) -> list[RawEntry | Problem]:
-        given: list[RawEntry | Problem] = []
+    def _given(self, lines: list[bytes], rest: bytes) -> list[Listing | Problem]:
+        listing = Listing([], [])
         for number, line in enumerate(lines, self._line + 1):
             if len(line) > self._limit:
-                return [*given, self._stop(number)]
+                return [listing, self._stop(number)]
             text = line.decode("utf-8", "replace").strip()
             if text:
-                given.append(RawEntry("url", text, number, relative="refused", no_markup=True))
+                listing.texts.append(text)
+                listing.lines.append(number)
         self._line += len(lines)
         self._held = rest
-        if len(rest) > self._limit:
-            given.append(self._stop(self._line + 1))
-        return given
+        return [listing, self._stop(self._line + 1)] if len(rest) > self._limit else [listing]
 
     def _stop(self, line: int) -> Problem:
         self.stopped, self.complete, self._held = True, False, b""
