@@ -142,7 +142,7 @@ def _portable(error: Exception) -> Exception:
     if not isinstance(error, SitemapReaderError):
         error.add_note("".join(traceback.format_exception(error)))
     try:
-        unpacked(packed(error))
+        unpacked(packed(error)[HEADER.size :])
     except Exception:  # it cannot be packed, or not unpacked
         return RuntimeError("".join(traceback.format_exception(error)))
     return error
