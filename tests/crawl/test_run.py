@@ -36,7 +36,6 @@ from played import (
     urlset,
 )
 
-from sitemap_reader.crawl.fetch import Response
 from sitemap_reader.errors import FetchError
 from sitemap_reader.limits import Limits
 from sitemap_reader.problems import Problem
@@ -46,6 +45,8 @@ from sitemap_reader.walk.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+
+    from sitemap_reader.crawl.fetch import Response
 
 # --- the way through ------------------------------------------------------------------------------------------
 
