@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import signal
 import struct
 import sys
 import traceback
@@ -118,6 +119,7 @@ _VERBS: dict[str, Callable[[Desk, int, Any], Message]] = {
 def main() -> int:
     """Works until its stdin ends: with whoever started it, however that came to its end."""
     gc.freeze()  # what was imported stays
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # to all of a group: what becomes of it is the parent's to say
     desk, requests, replies = Desk(), sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever is printed is no reply
     _send(replies, None)  # ready
