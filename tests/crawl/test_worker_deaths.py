@@ -38,7 +38,7 @@ from sitemap_reader import reader
 from sitemap_reader.crawl import programs
 from sitemap_reader.crawl.desk import Desk, Reply
 from sitemap_reader.crawl.sieve import AsLines, Task
-from sitemap_reader.crawl.workers import Workers
+from sitemap_reader.crawl.workers import Worker, Workers
 from sitemap_reader.errors import FetchError, UsageError
 from sitemap_reader.jsonl import Lines
 from sitemap_reader.limits import MIB, Limits
@@ -644,3 +644,29 @@ def test_other_streams_start_none(children: Children, monkeypatch: pytest.Monkey
     items, _ = read(SITE, site(a=page(entries("a"))).pages)
     assert len(of(sr.UrlRecord, items)) == 2000
     assert children == []
+
+
+def test_a_worker_keeps_no_document_that_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it ended: each that was opened is closed, and a desk then has nothing of it."""
+    asked: list[tuple[str, int]] = []
+    ask = Worker.ask
+
+    def heard(self: Worker, verb: str, number: int, told: object = None) -> Any:
+        asked.append((verb, number))
+        return ask(self, verb, number, told)
+
+    monkeypatch.setattr(Worker, "ask", heard)
+    broken = page(entries("b")[:90_000], error=FetchError("reset"))
+    another = [*page(entries("c")[:90_000], error=FetchError("reset")), *page(b"<a>")]
+    fetcher = site(a=page(entries("a")), b=broken, c=another)
+    asyncio.run(everything(run_of(fetcher)))
+    opened = [number for verb, number in asked if verb == "open"]
+    assert len(opened) == 6
+    assert sorted(number for verb, number in asked if verb == "close") == opened == list(range(6))
+    desk = Desk()
+    desk.answer(("open", 3, task_of()))
+    desk.answer(("feed", 3, many(9)))
+    assert desk._sieves.keys() == desk._pieces.keys() == {3}
+    assert desk.answer(("close", 3, None)) is None
+    assert not desk._sieves
+    assert not desk._pieces
