@@ -172,7 +172,7 @@ class Worker:
             waiting.set_result(reply)
 
     def _lost(self) -> HandLost:
-        return HandLost(f"the process that read it, and was at something else, {self._end}")
+        return HandLost(f"the process that had it open, and was not at it, {self._end}")
 
 
 class WorkerHand:

@@ -253,6 +253,26 @@ def test_a_worker_that_is_killed_while_it_waits_loses_nothing(children: Children
     assert (len(children), fetcher.asked.count(A)) == (2, 2)
 
 
+def test_workers_that_always_die_while_they_wait_are_no_walk_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tries that a document has for its own faults, and three besides."""
+    prepare(monkeypatch, "import os, threading; threading.Timer(0.2, os._exit, (5,)).start()")
+
+    class Slow(Played):
+        async def chunks(self, page: Page) -> Any:
+            async for piece in super().chunks(page):
+                yield piece
+                await asyncio.sleep(0.8)
+
+    body = entries("a")
+    fetcher = Slow({ROBOTS: robots(A), A: page(body[:90_000], body[90_000:])})
+    items = asyncio.run(everything(run_of(fetcher, limits=Limits(tries=1))))
+    assert fetcher.asked.count(A) == 4
+    (told,) = failures(items)
+    assert told.startswith("the process that had it open, and was not at it, ended by itself, with 5")
+    assert locs(items) == named("a")[: outcome_of(A, items).kept]
+    assert not outcome_of(A, items).complete
+
+
 def test_a_worker_that_dies_at_every_document_leaves_what_each_gave(poison: None) -> None:
     fetcher = site(**{name: page(*with_word("kill", name)) for name in "abcdefgh"})
     items = asyncio.run(everything(run_of(fetcher, 2, limits=Limits(tries=1))))
