@@ -76,6 +76,7 @@ class Worker:
     def __init__(self) -> None:
         self.documents = 0
         self.is_dead = False
+        self._is_killed = False
         self._starting: asyncio.Task[None] | None = None
         self._process: Process | None = None
         self._ears: list[asyncio.Task[None]] = []
@@ -107,7 +108,9 @@ class Worker:
 
     def kill(self) -> None:
         """Ends it, if it runs."""
-        if self._process is not None:
+        # Once: to send a signal asks for the process's end before, and may take that from whom asyncio has waiting.
+        if self._process is not None and not self.is_dead and not self._is_killed:
+            self._is_killed = True
             with suppress(ProcessLookupError):
                 self._process.kill()
 
