@@ -117,3 +117,49 @@ def test_what_the_stream_took_of_a_record_that_is_not_whole_is_told(room: int, h
         blocks.flush()
     assert told == [half]
     assert blocks.has_failed
+
+
+def test_many_lines_are_written_at_once_behind_what_waits() -> None:
+    stream = io.BytesIO()
+    blocks = Blocks(stream, clock=Clock())
+    blocks.write(b"1\n")
+    assert stream.getvalue() == b""
+    blocks.write_lines(b"2\n3\n")
+    assert stream.getvalue() == b"1\n2\n3\n"
+    blocks.write(b"4\n")
+    blocks.flush()
+    assert stream.getvalue() == b"1\n2\n3\n4\n"
+
+
+def test_many_lines_reach_a_stream_that_takes_parts_whole() -> None:
+    stream = Slow()
+    Blocks(stream).write_lines(b"12345678\n123\n" * 100)
+    assert stream.getvalue() == b"12345678\n123\n" * 100
+
+
+def test_the_writing_of_many_lines_is_held() -> None:
+    stream, seen = io.BytesIO(), []
+
+    @contextmanager
+    def hold() -> Iterator[None]:
+        seen.append(stream.getvalue())
+        yield
+        seen.append(stream.getvalue())
+
+    Blocks(stream, hold=hold).write_lines(b"1\n2\n")
+    assert seen == [b"", b"1\n2\n"]
+
+
+@pytest.mark.parametrize(
+    ("room", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
+)
+def test_of_many_lines_the_one_that_is_not_whole_is_told(room: int, half: int) -> None:
+    told: list[int] = []
+    stream = Full(room)
+    blocks = Blocks(stream, "urls.jsonl", take_back=told.append)
+    with pytest.raises(OSError, match="No space") as failure:
+        blocks.write_lines(b"one\ntwo\nthree\nfour\n")
+    assert told == [half]
+    assert blocks.has_failed
+    assert failure.value.filename == "urls.jsonl"
+    assert (stream.getvalue()[: room - half] or b"\n").endswith(b"\n")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.jsonl import stamp
+from sitemap_reader.jsonl import Lines, json_lines, stamp
 from sitemap_reader.problems import report
 from sitemap_reader.records import Attribute, Change, ChangeFreq, TvShow
 
@@ -393,3 +393,60 @@ def test_a_date_is_always_a_full_stamp_in_utc(moment: datetime | None, text: str
 def test_a_date_without_a_zone_is_refused() -> None:
     with pytest.raises(sr.UsageError, match="2024-01-31T08:30:00 has no zone"):
         sr.json_line(sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30)))
+
+
+# --- many at once ---
+
+offsets = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+zones = st.just(UTC) | st.timezones() | offsets
+within_years = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=zones)
+zoned = within_years | within_years.map(lambda moment: moment.replace(microsecond=0))
+
+
+@given(st.lists(st.tuples(urls, st.none() | zoned), max_size=8), st.none() | texts)
+def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, Any]], site: str | None) -> None:
+    records = [attrs.evolve(record, lastmod=moment or record.lastmod) for record, moment in drawn]
+    made = json_lines(iter(records), site=site)
+    assert made.data == b"".join(sr.json_line(record, site=site) for record in records)
+    assert made.urls == len(records)
+    assert made.undated == sum(record.lastmod is None for record in records)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(999, 12, 31, 23, 59, 59, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        datetime(2024, 1, 31, 8, 30, 0, 250_000, tzinfo=UTC),
+        datetime(2024, 1, 31, 8, 30, 0, 1, tzinfo=UTC),
+        datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(hours=2))),
+        datetime(2024, 1, 31, 8, 30, tzinfo=timezone(timedelta(0), "Z")),
+    ],
+)
+def test_a_date_stands_in_lines_as_it_does_in_a_line(moment: datetime) -> None:
+    record = sr.UrlRecord("https://example.com/", moment)
+    assert json_lines([record]).data == sr.json_line(record)
+    assert orjson.loads(json_lines([record]).data)["lastmod"] == stamp(moment)
+
+
+def test_a_date_without_a_zone_is_refused_among_many() -> None:
+    with pytest.raises(sr.UsageError, match="2024-01-31T08:30:00 has no zone"):
+        json_lines([sr.UrlRecord("a"), sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30))])
+
+
+def test_no_records_are_no_lines() -> None:
+    assert json_lines([]) == Lines(b"", 0, 0)
+
+
+@given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
+def test_of_lines_those_are_kept_that_are_wanted(records: list[Any], chosen: set[int]) -> None:
+    asked: list[Any] = []
+
+    def wanted(form: dict[str, Any]) -> bool:
+        asked.append(form)
+        return len(asked) - 1 in chosen
+
+    kept = [record for number, record in enumerate(records) if number in chosen]
+    assert json_lines(records).only(wanted) == json_lines(kept)
+    assert asked == [orjson.loads(sr.json_line(record)) for record in records], "each, in order"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 
 from sitemap_reader.errors import NothingReadable
+from sitemap_reader.jsonl import Lines, json_lines
 from sitemap_reader.ledger import Ledger
 from sitemap_reader.problems import report
 from sitemap_reader.records import Item, Outcome, UrlRecord
+from sitemap_reader.seen import Seen
 
 SITE = "https://shop.example"
 
@@ -61,3 +66,65 @@ def test_what_was_left_out_as_asked_beside_what_failed_is_a_part_and_not_nothing
     assert ledger.verdict("shop.example") is None
     assert ledger.summary().partial_line() == "partial: 1 sitemap could not be read"
     assert isinstance(nothing.verdict("shop.example"), NothingReadable)
+
+
+# --- lines ---
+
+
+def lines(*names: str, lastmod: datetime | None = None) -> Lines:
+    return json_lines([UrlRecord(f"{SITE}/{name}", lastmod) for name in names])
+
+
+def locs(given: Lines) -> list[str]:
+    return [json.loads(line)["loc"].removeprefix(f"{SITE}/") for line in given.data.splitlines()]
+
+
+def test_lines_are_counted_and_given_as_they_are() -> None:
+    ledger, some = Ledger(), lines("a", "b", "a")
+    assert ledger.counted(some) is some
+    assert ledger.progress.urls == ledger.summary().urls == 3
+    assert ledger.summary().repeated == 0
+
+
+@pytest.mark.parametrize(
+    ("most", "given", "is_full"),
+    [(1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False)],
+)
+def test_no_more_lines_are_given_than_asked_for(most: int, given: list[str], is_full: bool) -> None:
+    ledger = Ledger(most=most)
+    taken = [locs(ledger.counted(some)) for some in (lines("a", "b"), lines("c"), lines("d", "e"))]
+    assert [loc for some in taken for loc in some] == given
+    assert ledger.summary().urls == len(given)
+    assert ledger.is_full is is_full
+
+
+def test_each_url_of_lines_is_given_once_for_all_who_share_what_was_seen() -> None:
+    seen = Seen()
+    one, two = Ledger(seen=seen), Ledger(seen=seen)
+    assert locs(one.counted(lines("a", "b", "a"))) == ["a", "b"]
+    assert locs(two.counted(lines("b", "c"))) == ["c"]
+    assert [(each.summary().urls, each.summary().repeated) for each in (one, two)] == [(2, 1), (1, 1)]
+
+
+def test_what_is_past_the_last_line_that_is_asked_for_was_not_seen() -> None:
+    seen = Seen()
+    one, two = Ledger(seen=seen, most=2), Ledger(seen=seen)
+    assert locs(one.counted(lines("a", "a", "b", "a", "c"))) == ["a", "b"]
+    assert (one.summary().urls, one.summary().repeated) == (2, 1)
+    assert locs(two.counted(lines("c"))) == ["c"]
+
+
+def test_undated_lines_are_those_that_are_given() -> None:
+    dated = lines("c", lastmod=datetime(2024, 1, 31, tzinfo=UTC))
+    both = Lines(lines("a", "b").data + dated.data, 3, 2)
+    assert Ledger(most=1).counted(both).undated == 1
+    assert Ledger(seen=Seen()).counted(Lines(both.data * 2, 6, 4)).undated == 2
+
+
+def test_of_a_batch_lines_are_given_and_all_else_is_entered() -> None:
+    heard: list[Item] = []
+    problem, some, ended = report("D01", "one"), lines("a"), outcome("a.xml")
+    ledger = Ledger(on_item=heard.append)
+    assert ledger.take([problem, some, ended], Lines) == [some]
+    assert heard == [problem, ended]
+    assert ledger.outcomes == [ended]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import subprocess
 import sys
 import threading
@@ -13,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
+from sitemap_reader.reader import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from servers import Page, SiteServer
 
+    from sitemap_reader.streams import LineStream
+
     Serve = Callable[[Mapping[str, Page]], SiteServer]
-    Stream = sr.UrlStream | sr.AsyncUrlStream
+    Stream = sr.UrlStream | sr.AsyncUrlStream | LineStream
     Read = Callable[..., tuple[list[str], Stream]]
 
 SITES = Path(__file__).parents[1] / "corpus" / "sites"
@@ -81,8 +85,31 @@ def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str]
     return results[0]
 
 
-both = pytest.mark.parametrize("read", [read_sync, read_async])
-everywhere = pytest.mark.parametrize("read", [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async])
+def read_lines(
+    target: str | Path, *, on_outcome: Any = None, jobs: int = 1, **options: Any
+) -> tuple[list[str], Stream]:
+    def hear(item: sr.Item) -> None:
+        if on_outcome and isinstance(item, sr.Outcome):
+            on_outcome(item)
+
+    found: list[str] = []
+    with lines(target, allow_private=True, on_item=hear, jobs=jobs, **options) as stream:
+        for some in stream:
+            found += [json.loads(line)["loc"] for line in some.data.splitlines()]
+            if stream.is_full:
+                break
+    return found, stream
+
+
+def read_lines_in_processes(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
+    return read_lines(target, jobs=2, **options)
+
+
+both = pytest.mark.parametrize("read", [read_sync, read_async, read_lines])
+everywhere = pytest.mark.parametrize(
+    "read",
+    [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async, read_lines, read_lines_in_processes],
+)
 
 
 @pytest.fixture(autouse=True)

@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import gc
 import pickle
+import signal
 import struct
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import attrs
 
+from ..errors import SitemapReaderError
 from ..jsonl import Lines
 from .sieve import Piece, Sieve, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..records import Item
     from .sieve import Answer, Task
 
 # What one reply has, about: it is held in memory at both ends, and each costs its two processes some 100 us.
 _REPLY_BYTES = 256 * 1024
 _ITEM_BYTES = 256
+# What a piece counts for, if nothing of it is wanted: other documents have their turn after some 4 MiB of such.
+_PIECE_BYTES = 4 * 1024
 HEADER = struct.Struct(">I")
 
 
@@ -65,7 +71,7 @@ class Desk:
         try:
             return _VERBS[verb](self, number, told)
         except Exception as error:
-            return error
+            return _portable(error)
 
     def _open(self, number: int, task: Task) -> Reply:
         self._sieves[number] = Sieve(task)
@@ -81,7 +87,7 @@ class Desk:
         size = 0
         for piece in self._pieces[number]:
             reply += piece
-            size += sum(len(item.data) if isinstance(item, Lines) else _ITEM_BYTES for item in piece)
+            size += max(_PIECE_BYTES, sum(map(_size, piece)))
             if size >= _REPLY_BYTES:
                 return self._reply(number, reply, is_done=False)
         return self._reply(number, reply)
@@ -113,7 +119,9 @@ _VERBS: dict[str, Callable[[Desk, int, Any], Message]] = {
 def main() -> int:
     """Works until its stdin ends: with whoever started it, however that came to its end."""
     gc.freeze()  # what was imported stays
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # to all of a group: what becomes of it is the parent's to say
     desk, requests, replies = Desk(), sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # whatever is printed is no reply
     _send(replies, None)  # ready
     while header := requests.read(HEADER.size):
         body = requests.read(*HEADER.unpack(header))
@@ -124,3 +132,19 @@ def main() -> int:
 def _send(replies: BinaryIO, message: Message) -> None:
     replies.write(packed(message))
     replies.flush()
+
+
+def _size(item: Item | Lines) -> int:
+    """About what it takes in a reply."""
+    return len(item.data) if isinstance(item, Lines) else _ITEM_BYTES
+
+
+def _portable(error: Exception) -> Exception:
+    """What can be raised at the other end: the same, which says where it comes from if it is a bug, else its words."""
+    if not isinstance(error, SitemapReaderError):
+        error.add_note("".join(traceback.format_exception(error)))
+    try:
+        unpacked(packed(error)[HEADER.size :])
+    except Exception:  # it cannot be packed, or not unpacked
+        return RuntimeError("".join(traceback.format_exception(error)))
+    return error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from ..errors import FetchError
 from .sieve import Answer, Piece, Sieve, State, Task
 
 if TYPE_CHECKING:
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
     from .aside import Aside
 
 
+class HandLost(FetchError):
+    """A hand is gone through no fault of its document: another one may read it."""
+
+
 class Hand(Protocol):
     """feed() a chunk and take each piece() of it before the next one; then end(), and with a question finish().
 
     What is wrong with the document is raised by piece(), end() and finish(): DocumentChanged, or FetchError where the
-    hand itself is lost. `state` is the one behind what was taken last.
+    hand itself is lost (HandLost, where that is not the document's doing). `state` is the one behind what was taken
+    last.
     """
 
     @property

@@ -87,11 +87,19 @@ class Reading:
         hand = self._hand
         piece = await hand.end(cut=cut)
         if hand.state.question:
-            piece += await hand.finish(await self._ask(*hand.state.question))
+            await self._give(piece)
+            piece = await hand.finish(await self._ask(*hand.state.question))
         await self._give(piece, final=True)
         if hand.state.is_shorter and not cut:
             raise DocumentChanged("the document became shorter between two tries; what was read of it stands")
         return self._outcome()
+
+    async def lost(self) -> Outcome:
+        """The end where there is no hand any more: what it gave stands."""
+        await self._give([], final=True)
+        outcome = self._outcome()
+        outcome.complete = False
+        return outcome
 
     def let_go(self) -> None:
         """It is over, however it ended."""

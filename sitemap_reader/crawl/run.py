@@ -7,6 +7,7 @@ Nothing is held back but what flow control needs: a consumer that waits makes th
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from ..jsonl import Lines
 from ..walk.robots import parse_rules
 from ..walk.visit import Arrived, Failed, Finished, Head, Visit
 from .aside import Aside
-from .hands import OwnHand
+from .hands import HandLost, OwnHand
 from .patience import Patience
 from .reading import Reading, ask_fallback
 from .sieve import AsLines, Piece, Task
@@ -38,6 +39,9 @@ Batch: TypeAlias = Piece
 
 # How many batches may wait for the consumer.
 _WAITING_BATCHES = 8
+# Up to so many bytes on the wire, to send a document to a worker and back takes longer than to read it here.
+_SMALL_BYTES = 16 * 1024
+_SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
 
 class Run:
@@ -175,7 +179,7 @@ class Run:
     async def _reading(self, visit: Visit, response: Response) -> Reading:
         return Reading(
             visit,
-            await self._hand(visit, self._task(visit, response)),
+            await self._hand(visit, response),
             found=partial(self._tell, visit),
             put=self._put,
             ask=self._ask,
@@ -200,10 +204,11 @@ class Run:
             as_lines=self._as_lines,
         )
 
-    async def _hand(self, visit: Visit, task: Task) -> Hand:
+    async def _hand(self, visit: Visit, response: Response) -> Hand:
         """One of this process for what is small or special, else that of a worker, if there are any."""
-        workers = self._workers
-        if workers is None or visit.is_robots or task.peek or self._urls < workers.after_urls:
+        task, workers = self._task(visit, response), self._workers
+        is_special = visit.is_robots or task.peek or _is_small(response)
+        if workers is None or is_special or self._urls < workers.after_urls:
             return OwnHand(task, self._aside)
         return await workers.hand(task)
 
@@ -221,11 +226,21 @@ class Run:
 
     async def _broken_off(self, visit: Visit, reading: Reading | None, error: FetchError) -> Failed:
         """What had arrived still counts: another try goes on from there, and without one it is what there is."""
-        failed = Failed(error.code, str(error), error.transient)
+        failed = Failed(error.code, str(error), error.transient, is_ours=isinstance(error, HandLost))
         if reading is None or not reading.has_caught_up:
             return failed
         if self.frontier.tries_again(visit, failed):
             visit.reached = reading.reached() if reading.given else None
             return failed
-        outcome = await reading.end(cut=True)
+        try:
+            outcome = await reading.end(cut=True)
+        except FetchError as lost:
+            message = str(error) if isinstance(lost, HandLost) else f"{error}; {lost}"
+            return Failed(error.code, message, False, await reading.lost())
         return Failed(error.code, str(error), False, outcome)
+
+
+def _is_small(response: Response) -> bool:
+    """Whether it says so itself."""
+    length = response.headers.get("content-length", "")
+    return _SHORT_NUMBER.fullmatch(length) is not None and int(length) < _SMALL_BYTES

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FetchError, UsageError
 from .desk import HEADER, Message, Reply, packed, unpacked
+from .hands import HandLost
 from .programs import command_of
 
 if TYPE_CHECKING:
@@ -55,13 +56,15 @@ class Workers:
     async def close(self) -> None:
         """Ends them, whatever they are doing."""
         workers, self._workers = self._workers, []
+        for worker in workers:  # all of them at once, and whoever closes may be cancelled while he waits for them
+            worker.kill()
         for worker in workers:
             await worker.close()
 
     def _idlest(self) -> Worker:
-        self._workers = [worker for worker in self._workers if not worker.is_dead]
-        idlest = min(self._workers, key=lambda worker: worker.documents, default=None)
-        if idlest is None or (idlest.documents and len(self._workers) < self._most):
+        alive = [worker for worker in self._workers if not worker.is_dead]
+        idlest = min(alive, key=lambda worker: worker.documents, default=None)
+        if idlest is None or (idlest.documents and len(alive) < self._most):
             idlest = Worker()
             self._workers.append(idlest)
         return idlest
@@ -73,10 +76,12 @@ class Worker:
     def __init__(self) -> None:
         self.documents = 0
         self.is_dead = False
+        self._is_killed = False
         self._starting: asyncio.Task[None] | None = None
         self._process: Process | None = None
         self._ears: list[asyncio.Task[None]] = []
         self._last_words = b""
+        self._end: str | None = None  # how it ended, in words
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._numbers = count()
 
@@ -92,24 +97,32 @@ class Worker:
 
     def ask(self, verb: str, number: int, told: object = None) -> asyncio.Future[Message]:
         """The reply to a request about a document; never waits for the process to take it."""
+        request = packed((verb, number, told))
         reply = self._expected()
-        if self.is_dead or self._process is None or self._process.stdin is None:
-            self._waiting.pop().set_result(_lost_with_another())
-        else:
-            self._process.stdin.write(packed((verb, number, told)))
+        stdin = self._process and self._process.stdin
+        if self._end is not None:
+            self._settle(self._lost())
+        elif stdin and not stdin.is_closing():  # else it has just died, and the reply will say so
+            stdin.write(request)
         return reply
 
+    def kill(self) -> None:
+        """Ends it, if it runs."""
+        # Once: to send a signal asks for the process's end before, and may take that from whom asyncio has waiting.
+        if self._process is not None and not self.is_dead and not self._is_killed:
+            self._is_killed = True
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
     async def close(self) -> None:
-        """Ends it."""
+        """Ends it, and waits for that."""
         if self._starting is not None:
-            with suppress(Exception):  # who asked for it has heard of that
-                await self._starting
-        if self._process is None:
-            return
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await asyncio.gather(*self._ears)
-        if self._process.stdin is not None:
+            await asyncio.wait([self._starting])
+            self._starting.cancelled() or self._starting.exception()  # who asked for it has heard of that
+        self.kill()
+        if self._ears:
+            await asyncio.wait(self._ears)
+        if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
 
     def _expected(self) -> asyncio.Future[Message]:
@@ -130,24 +143,27 @@ class Worker:
             asyncio.create_task(self._hear(process, process.stdout)),
             asyncio.create_task(self._hear_errors(process.stderr)),
         ]
-        if await ready is not None:
-            words = self._last_words.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise UsageError(f"a worker process ended at once: {words or 'it gave no reason'}; -j 1 does without")
+        if await ready is None:
+            return
+        await asyncio.wait(self._ears)
+        if process.returncode is not None and process.returncode < 0:  # by somebody else: the next one may live
+            raise self._lost()
+        words = self._last_words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise UsageError(f"a worker process ended at once: {words or 'it gave no reason'}; -j 1 does without")
 
     async def _hear(self, process: Process, replies: StreamReader) -> None:
         """Hands each reply to whoever waits for it, until the process ends."""
-        try:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 header = await replies.readexactly(HEADER.size)
-                reply = unpacked(await replies.readexactly(*HEADER.unpack(header)))
-                self._settle(reply)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self.is_dead = True
-        end = _end(await process.wait())
-        if self._waiting:
-            self._settle(FetchError(f"the process that read it {end}", transient=False))
+                self._settle(unpacked(await replies.readexactly(*HEADER.unpack(header))))
+        self.is_dead = True
+        is_at_work = bool(self._waiting)  # on the first of these
+        self._end = _end(await process.wait())
+        if is_at_work:
+            self._settle(FetchError(f"the process that read it {self._end}", transient=False))
         while self._waiting:
-            self._settle(_lost_with_another())
+            self._settle(self._lost())
 
     async def _hear_errors(self, errors: StreamReader) -> None:
         while data := await errors.read(_LAST_WORDS_BYTES):
@@ -157,6 +173,9 @@ class Worker:
         waiting = self._waiting.popleft()
         if not waiting.done():  # whoever waited may have been cancelled
             waiting.set_result(reply)
+
+    def _lost(self) -> HandLost:
+        return HandLost(f"the process that had it open, and was not at it, {self._end}")
 
 
 class WorkerHand:
@@ -191,9 +210,6 @@ class WorkerHand:
         return reply.piece
 
     async def end(self, *, cut: bool) -> Piece:
-        if self._worker.is_dead and cut:  # what it was at is lost with it
-            self.state.outcome.complete = False
-            return []
         return await self._taken("end", cut)
 
     async def finish(self, answer: Answer) -> Piece:
@@ -219,10 +235,11 @@ def _checked(message: Message) -> Reply:
     return message
 
 
-def _lost_with_another() -> FetchError:
-    return FetchError("the process that read it died of another document")
+_SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
 def _end(code: int) -> str:
     """How a process ended, in words."""
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended by itself, with {code}"
+    if code < 0:
+        return f"was ended by {_SIGNALS.get(-code, f'signal {-code}')}"
+    return f"ended by itself, with {code}"

@@ -47,6 +47,8 @@ _EFFORT_A_TURN = 20_000_000
 _EFFORT_OF_A_VISIT = 10_000
 _HELD_A_TURN = 1_000
 _HANDED_DOWN_A_TURN = 2_000
+# How many more tries a document has that failed through a fault of ours.
+_TRIES_OF_OURS = 3
 
 
 class Frontier:
@@ -145,7 +147,7 @@ class Frontier:
 
     def tries_again(self, visit: Visit, failed: Failed) -> bool:
         """Whether a failure leads to another try."""
-        return failed.transient and visit.tries < self._limits.tries
+        return failed.transient and visit.tries < self._limits.tries + (_TRIES_OF_OURS if failed.is_ours else 0)
 
     # --- starting ---
 

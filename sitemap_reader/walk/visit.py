@@ -129,12 +129,16 @@ class Arrived:
 
 @attrs.frozen
 class Failed:
-    """No answer, or one that broke off; `outcome` says what was read by then."""
+    """No answer, or one that broke off; `outcome` says what was read by then.
+
+    `is_ours`: neither the network nor the document is to blame.
+    """
 
     code: str
     message: str
     transient: bool = True
     outcome: Outcome | None = None
+    is_ours: bool = False
 
 
 @attrs.frozen

@@ -272,6 +272,9 @@ def test_max_wait_gives_up_a_host_that_asks_for_more(site_server: Any) -> None:
     ("options", "expected"),
     [
         ([], {"concurrency": 16, "per_host": 4, "obey_robots": True, "allow_private": False, "limits": Limits()}),
+        ([], {"jobs": None}),
+        (["-j", "3"], {"jobs": 3}),
+        (["--jobs", "1"], {"jobs": 1}),
         (["--concurrency", "3"], {"concurrency": 3}),
         (["--per-host", "2"], {"per_host": 2}),
         (["--timeout", "60"], {"limits": Limits(read_seconds=60, connect_seconds=10)}),
@@ -297,11 +300,11 @@ def test_options_reach_the_reader(
 ) -> None:
     heard: dict[str, object] = {}
 
-    def urls(target: str, **keywords: object) -> None:
+    def hear(target: str, **keywords: object) -> None:
         heard.update(keywords)
         raise UsageError("heard")
 
-    monkeypatch.setattr(sitemap_reader.cli.dump, "urls", urls)
+    monkeypatch.setattr(sitemap_reader.cli.dump, "lines", hear)
     assert run("dump", "a.example", *options).exit_code == 2
     assert {name: heard[name] for name in expected} == expected
     assert ("user_agent" in heard) == ("-A" in options)

@@ -17,7 +17,7 @@ import pytest
 from feedparser import mixin
 from servers import is_untouched
 
-from sitemap_reader.crawl import feedchild, programs
+from sitemap_reader.crawl import programs
 from sitemap_reader.crawl.feedchild import Children, FallbackFailed, FallbackResult, feedparser_fallback
 from sitemap_reader.crawl.feedlinks import read_links
 from sitemap_reader.errors import SitemapReaderError

@@ -1,0 +1,242 @@
+"""`dump -j`: what comes out is the same, in whatever processes documents are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet
+import pytest
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
+
+from sitemap_reader import reader
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+A = "https://a.example"
+SECONDS = "seconds"
+LARGE = 600  # entries of a document that is not small, whatever it says
+
+
+def entries(name: str, count: int = LARGE) -> str:
+    dates = {f"{A}/{name}/{number}": f"20{number % 30:02}-05-01" for number in range(0, count, 2)}
+    return urlset(*(f"{A}/{name}/{number}" for number in range(count)), lastmod=dates)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A site of several documents, some entries of which are listed twice."""
+    names = ["one", "two", "three", "one"]
+    pages = {f"{number}.xml": entries(name) for number, name in enumerate(names)}
+    lines = "".join(f"Sitemap: {A}/{page}\n" for page in pages)
+    return replay(tmp_path / "large", {"robots.txt": lines, **pages})
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that were started."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    class Recorded(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *args: object, **options: object) -> None:
+            super().__init__(*args, **options)  # type: ignore[call-overload]
+            begun.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    return begun
+
+
+def told(result: Result) -> list[str]:
+    """Its stderr, but for how long it took: documents are read side by side, so their order may be another."""
+    return sorted(line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines())
+
+
+def timeless(line: str) -> str:
+    """A line of JSON without the seconds that it took."""
+    form = json.loads(line)
+    return json.dumps({name: value for name, value in form.items() if name != SECONDS})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["-v"],
+        ["-q"],
+        ["--unique"],
+        ["--fields", "loc,lastmod,site"],
+        ["--format", "csv"],
+        ["--format", "tsv", "--fields", "loc,line,images.loc"],
+        ["--format", "txt"],
+        ["--format", "csv", "--unique"],
+        ["--since", "2010-01-01", "--undated", "drop"],
+        ["--since", "2010-01-01"],
+        ["--until", "2010-01-01"],
+        ["--include", "7", "--exclude", "77"],
+        ["--extras"],
+        ["--scope", "any"],
+        ["--max-urls", "50"],
+        ["--max-decoded-bytes", "9000"],
+        ["--no-follow", "news"],
+    ],
+)
+@pytest.mark.parametrize("targets", [[SHOP], [BROKEN], ["large"], [SHOP, BROKEN, "large"]])
+def test_what_is_written_and_told_is_the_same(large: Path, targets: list[str], options: list[str]) -> None:
+    typed = [str(large) if target == "large" else target for target in targets]
+    one, two = (run("dump", *typed, *options, "-j", jobs) for jobs in ("1", "2"))
+    assert sorted(two.stdout.splitlines()) == sorted(one.stdout.splitlines())
+    assert told(two) == told(one)
+    assert two.exit_code == one.exit_code
+    assert one.stdout or targets == [BROKEN]
+
+
+@pytest.mark.parametrize("targets", [[SHOP], [SHOP, BROKEN]])
+def test_parquet_is_the_same(tmp_path: Path, targets: list[str]) -> None:
+    rows = []
+    for jobs in ("1", "2"):
+        file = tmp_path / f"{jobs}.parquet"
+        assert run("dump", *targets, "-o", file, "-j", jobs).exit_code in (0, 3)
+        table = pyarrow.parquet.read_table(file)
+        rows.append((table.schema, sorted(map(repr, table.to_pylist()))))
+    assert rows[0] == rows[1]
+
+
+def test_reports_are_the_same(tmp_path: Path) -> None:
+    reports = []
+    for jobs in ("1", "2"):
+        result = run("dump", SHOP, BROKEN, "--report", tmp_path / jobs, "-j", jobs)
+        reports.append((sorted(map(timeless, (tmp_path / jobs).read_text().splitlines())), len(result.stdout)))
+        merged = run("dump", SHOP, BROKEN, "--report", "-", "-j", jobs).stdout.splitlines()
+        assert len(merged) == len(result.stdout.splitlines()) + len(reports[-1][0])
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("limit", [1, 599, 600, 601, 2399, 2400])
+@pytest.mark.parametrize("format", ["jsonl", "csv"])
+def test_a_limit_holds_exactly(large: Path, jobs: str, limit: int, format: str) -> None:
+    result = run("dump", large, "--limit", str(limit), "--format", format, "-j", jobs)
+    assert len(result.stdout.splitlines()) == limit + (format == "csv")
+    assert f"{limit:,} URL" in result.stderr
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_unique_and_limit_go_together(large: Path, jobs: str) -> None:
+    result = run("dump", large, "--unique", "--limit", "1700", "-j", jobs)
+    locs = [json.loads(line)["loc"] for line in result.stdout.splitlines()]
+    assert len(set(locs)) == len(locs) == 1700
+    every = run("dump", large, "--unique", "-j", jobs)
+    assert len(every.stdout.splitlines()) == 1800
+    assert "600 listed again" in every.stderr
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_undated_ones_are_counted_as_they_are_written(large: Path, jobs: str) -> None:
+    result = run("dump", large, "--since", "2000-01-01", "-j", jobs)
+    assert "note 1,200 URLs without a lastmod; --undated drop leaves them out" in result.stderr
+    limited = run("dump", large, "--since", "2000-01-01", "--limit", "10", "-j", jobs)
+    undated = sum(json.loads(line)["lastmod"] is None for line in limited.stdout.splitlines())
+    assert f"note {undated} URLs without a lastmod" in limited.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"), [("0", "0 is not in the range x>=1"), ("-2", "-2 is not in"), ("x", "'x' is not a valid int")]
+)
+def test_a_number_that_cannot_be_is_one_line(typed: str, words: str) -> None:
+    result = run("dump", SHOP, "-j", typed)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: Invalid value for '-j' / '--jobs': ")
+    assert words in line
+
+
+@pytest.mark.parametrize("executable", ["/nowhere/python", "/bin/false"])
+def test_workers_that_cannot_be_started_are_one_error(
+    monkeypatch: pytest.MonkeyPatch, large: Path, executable: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    result = run("dump", large, "-j", "2")
+    assert result.exit_code == 2
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith("error: a worker process ")
+    assert errors[0].endswith("; -j 1 does without")
+    assert "Traceback" not in result.stderr
+
+
+def test_by_itself_it_starts_workers_for_large_sites_only(
+    monkeypatch: pytest.MonkeyPatch, large: Path, children: list[subprocess.Popen[bytes]]
+) -> None:
+    monkeypatch.setattr(reader, "_cores", lambda: 2)
+    assert len(run("dump", large).stdout.splitlines()) == 4 * LARGE
+    assert children == []
+    monkeypatch.setattr(reader, "_SMALL_SITE_URLS", LARGE)
+    assert len(run("dump", large, "--per-host", "1").stdout.splitlines()) == 4 * LARGE
+    assert len(children) == 1
+
+
+def test_one_job_is_this_process_alone(large: Path, children: list[subprocess.Popen[bytes]]) -> None:
+    assert run("dump", large, "-j", "1").exit_code == 0
+    assert children == []
+    assert run("dump", large, "-j", "2").exit_code == 0
+    assert 1 <= len(children) <= 2
+
+
+def test_head_ends_it_quietly(large: Path) -> None:
+    program = " ".join(PROGRAM)
+    script = f"set -o pipefail; {program} dump {large} {large} {large} -j 2 | head -3; echo ${{PIPESTATUS[@]}}"
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    *lines, codes = result.stdout.splitlines()
+    assert (len(lines), codes.split()[-1]) == (3, "0")
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_exit_6(large: Path) -> None:
+    with open("/dev/full", "w") as full:
+        command = [*PROGRAM, "dump", str(large), "-j", "2"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 6
+    assert done.stderr.splitlines()[-1].startswith("error: cannot write stdout: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("is_group", [False, True])
+def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals, is_group: bool) -> None:
+    """Also where workers hear it too, as those of a terminal do."""
+    body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
+    site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
+    command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private", "-j", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        first = running.stdout.readline()
+        if is_group:
+            os.killpg(running.pid, number)
+        else:
+            running.send_signal(number)
+        rest, told = running.stdout.read(), running.stderr.read()
+    locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
+    assert locs == [f"{site.url}/page"] * len(locs)
+    assert locs
+    assert running.returncode == 130
+    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in told
+
+
+def test_a_dump_in_processes_is_the_truth() -> None:
+    result = process("dump", SHOP, "-j", "2")
+    truth = (SITES / "shop.jsonl").read_text()
+    assert sorted(result.stdout.splitlines()) == sorted(truth.splitlines())
+    assert result.returncode == 0

@@ -1,0 +1,187 @@
+"""A Fetcher that plays answers, and runs over it: what the tests of runs share."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sitemap_reader.crawl.fetch import Response
+from sitemap_reader.crawl.run import Run
+from sitemap_reader.records import Outcome
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+    from sitemap_reader.crawl.sieve import AsLines
+    from sitemap_reader.crawl.workers import Workers
+    from sitemap_reader.read.fallback import FeedFallback
+
+SITE = "https://shop.example"
+ROBOTS = f"{SITE}/robots.txt"
+MAP = f"{SITE}/sitemap.xml"
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def urlset(*locs: str, lastmod: str = "2026-01-01") -> bytes:
+    entries = "".join(f"<url><loc>{loc}</loc><lastmod>{lastmod}</lastmod></url>\n" for loc in locs)
+    return f"<urlset {NAMESPACE}>\n{entries}</urlset>".encode()
+
+
+def index(*children: str) -> bytes:
+    entries = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
+    return f"<sitemapindex {NAMESPACE}>\n{entries}</sitemapindex>".encode()
+
+
+def many(count: int) -> bytes:
+    return urlset(*(f"{SITE}/page/{number}" for number in range(count)))
+
+
+@attrs.define
+class Clock:
+    """Seconds that pass only where a page says so."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@attrs.define
+class Page:
+    """One answer: a body in pieces, each after some seconds on the clock; then perhaps an error."""
+
+    pieces: list[bytes] = attrs.field(factory=list)
+    status: int = 200
+    headers: dict[str, str] = attrs.field(factory=dict)
+    error: BaseException | None = None
+    seconds: float = 0.0
+    gate: asyncio.Event | None = None
+    prompt: bool = False  # nobody else has a turn while a piece is awaited
+    taken: int = 0
+
+
+@attrs.define
+class Played:
+    """A Fetcher of URL -> answers, one by one; the last stays. Knows what is open."""
+
+    pages: dict[str, list[Page]]
+    clock: Clock = attrs.field(factory=Clock)
+    asked: list[str] = attrs.field(factory=list)
+    open: set[str] = attrs.field(factory=set)
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.asked.append(url)
+        answers = self.pages.get(url, [Page(status=404)])
+        page = answers.pop(0) if len(answers) > 1 else answers[0]
+        if page.error and not page.pieces:
+            raise page.error
+        self.open.add(url)
+        try:
+            async with aclosing(self.chunks(page)) as chunks:
+                yield Response(page.status, page.headers, chunks, url)
+        finally:
+            self.open.remove(url)
+
+    async def chunks(self, page: Page) -> AsyncGenerator[bytes, None]:
+        for piece in page.pieces:
+            if not page.prompt:
+                await asyncio.sleep(0)
+            if page.gate:
+                await page.gate.wait()
+            self.clock.now += page.seconds
+            page.taken += 1
+            yield piece
+        if page.error:
+            raise page.error
+
+
+def page(*pieces: bytes, **more: Any) -> list[Page]:
+    return [Page(list(pieces), **more)]
+
+
+def robots(*sitemaps: str) -> list[Page]:
+    return page(("User-agent: *\n" + "".join(f"Sitemap: {each}\n" for each in sitemaps)).encode())
+
+
+def start(
+    target: str,
+    fetcher: Played,
+    *,
+    peek: bool = False,
+    extras: bool = False,
+    feed_fallback: FeedFallback | None = None,
+    as_lines: AsLines | None = None,
+    workers: Workers | None = None,
+    **plan: Any,
+) -> Run:
+    return Run(
+        Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0),
+        fetcher,
+        peek=peek,
+        extras=extras,
+        feed_fallback=feed_fallback,
+        as_lines=as_lines,
+        workers=workers,
+        patient=False,
+        clock=fetcher.clock,
+    )
+
+
+async def everything(run: Run) -> list[Any]:
+    async with asyncio.timeout(10):
+        return [item async for batch in run.batches() for item in batch]
+
+
+def read(target: str, pages: dict[str, list[Page]], **options: Any) -> tuple[list[Any], Played]:
+    fetcher = Played(pages)
+    return asyncio.run(everything(start(target, fetcher, **options))), fetcher
+
+
+def of(kind: type, items: list[Any]) -> list[Any]:
+    return [item for item in items if isinstance(item, kind)]
+
+
+def outcome_of(url: str, items: list[Any]) -> Outcome:
+    (found,) = [item for item in items if isinstance(item, Outcome) and item.url == url]
+    return found
+
+
+async def tick(clock: Clock) -> None:
+    """Time passes while a run waits to try again."""
+    while True:
+        await asyncio.sleep(0.01)
+        clock.now += 0.1
+
+
+def packed(body: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()
+
+
+# --- a second reading ---
+
+HOST = "https://host.example"
+NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
+
+
+def proven_late(*answers: Page) -> dict[str, list[Page]]:
+    """A sitemap that is read with a narrow authority before a wider one is known; what it answers."""
+    return {
+        ROBOTS: robots(NARROW),
+        NARROW: page(index(SHARED, PROVEN)),
+        f"{HOST}/robots.txt": robots(PROVEN),
+        PROVEN: page(index(SHARED)),
+        SHARED: list(answers),
+    }
+
+
+def mixed(count: int) -> bytes:
+    """Every second page lies outside the sitemap's folder."""
+    return urlset(*(f"{HOST}/{'x/' * (number % 2)}{number}" for number in range(count)))

@@ -1,0 +1,359 @@
+"""Documents that are read in worker processes come out as those that are read here do, whatever is in them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from corpus_cases import cases
+from played import (
+    HOST,
+    MAP,
+    NAMESPACE,
+    ROBOTS,
+    SHARED,
+    SITE,
+    Page,
+    Played,
+    everything,
+    index,
+    many,
+    mixed,
+    packed,
+    page,
+    proven_late,
+    robots,
+    start,
+    urlset,
+)
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.aside import Aside
+from sitemap_reader.crawl.hands import OwnHand
+from sitemap_reader.crawl.sieve import AsLines, Task
+from sitemap_reader.crawl.workers import Workers
+from sitemap_reader.errors import DocumentChanged, FetchError
+from sitemap_reader.jsonl import Lines
+from sitemap_reader.limits import Limits
+from sitemap_reader.reader import lines
+from sitemap_reader.records import Outcome
+from sitemap_reader.walk.selection import Selection, make_patterns
+from sitemap_reader.walk.window import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sitemap_reader.crawl.hands import Hand
+    from sitemap_reader.records import Item
+
+SITES = Path(__file__).parents[2] / "corpus" / "sites"
+FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.example/2'/></CHANNEL>"
+
+
+def by_document(items: list[Any]) -> dict[str | None, dict[str, list[object]]]:
+    """What is said of each document, in its order: lines, children, problems, and how it ended."""
+    told: dict[str | None, dict[str, list[object]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        if isinstance(item, Lines):
+            for line in item.data.splitlines():
+                told[json.loads(line)["sitemap"]]["lines"].append(line)
+        elif isinstance(item, Outcome):
+            told[item.url]["outcomes"].append(attrs.evolve(item, seconds=0.0))
+        else:
+            told[item.sitemap][type(item).__name__].append(item)
+    return told
+
+
+# --- hands ------------------------------------------------------------------------------------------------------
+
+
+async def worked(hand: Hand, body: bytes, size: int) -> tuple[list[Item | Lines], object]:
+    """Everything that a hand gives of a body, cut into chunks, and its state behind each; feedparser is asked here."""
+    given: list[Item | Lines] = []
+    states = [hand.state]
+    try:
+        for at in range(0, len(body), size):
+            hand.feed(body[at : at + size])
+            while (piece := await hand.piece()) is not None:
+                given += piece
+            states.append(hand.state)
+            if hand.state.needs_no_more:
+                break
+        given += await hand.end(cut=False)
+        states.append(hand.state)
+        if hand.state.question:
+            asked, url = hand.state.question
+            given += await hand.finish(feedparser(asked, url))
+            states.append(hand.state)
+    finally:
+        hand.let_go()
+    return joined(given), states
+
+
+@cache
+def feedparser(body: bytes, url: str | None) -> Any:
+    """Its answer, or why there is none."""
+    try:
+        return sr.feedparser_fallback(body, url)
+    except sr.errors.FallbackFailed as error:
+        return error
+
+
+def joined(items: list[Item | Lines]) -> list[Item | Lines]:
+    """With the lines at the end, as one: how many come at once is not the document's to say."""
+    of_lines = [item for item in items if isinstance(item, Lines)]
+    data = b"".join(item.data for item in of_lines)
+    whole = Lines(data, sum(item.urls for item in of_lines), sum(item.undated for item in of_lines))
+    return [*(item for item in items if not isinstance(item, Lines)), whole]
+
+
+def task_of(url: str, **options: Any) -> Task:
+    options = {"scope": "any", "content_type": None, "limits": Limits(), "selection": Selection(), **options}
+    return Task(url, options.pop("final_url", None) or url, authorities=options.pop("authorities", ()), **options)
+
+
+def corpus_tasks() -> list[tuple[str, Task, bytes]]:
+    """Every case as records, and as lines; with what its .toml says."""
+    tasks = []
+    for case in cases():
+        stated = {name: value for name, value in case.options.items() if name != "feed_fallback"}
+        url = stated.pop("url")
+        for form in (None, AsLines(), AsLines("a site")):
+            task = task_of(url, asks_fallback=True, as_lines=form, **stated)
+            tasks.append((f"{case.name} {form}", task, case.body))
+    return tasks
+
+
+@pytest.mark.parametrize("size", [100, 1 << 20])
+def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(size: int) -> None:
+    async def main() -> list[str]:
+        aside, workers = Aside("own"), Workers(2)
+        try:
+            different = []
+            for name, task, body in corpus_tasks():
+                if await worked(OwnHand(task, aside), body, size) != await worked(await workers.hand(task), body, size):
+                    different.append(name)
+            return different
+        finally:
+            await workers.close()
+            await aside.close()
+
+    assert len(corpus_tasks()) > 300
+    assert asyncio.run(main()) == []
+
+
+def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
+    """How a walk asks for a document besides: from where an earlier try was, again, for its format alone, in part."""
+    body = many(3000)
+    aside = OwnHand(task_of(MAP), Aside("never used"))
+    sieve = aside._sieve
+    given = sum(len(piece) for piece in sieve.pieces(body[:100_000]))
+    prefix = sieve.state.prefix
+    assert 1000 < given < 3000
+    former = sr.read.scope.Scope("protocol", (f"{HOST}/x/",))
+    window, include = Window(since=datetime(2026, 1, 2, tzinfo=UTC)), make_patterns("include", "/1")
+    return {
+        "resumed": (task_of(MAP, prefix=prefix, skipped=given), body),
+        "resumed, and another": (task_of(MAP, prefix=prefix, skipped=given), body.replace(b"/page/7<", b"/page/x<")),
+        "resumed, and shorter": (task_of(MAP, prefix=prefix, skipped=given), body[:50_000]),
+        "again": (task_of(SHARED, former=former), mixed(300)),
+        "again, in part": (task_of(SHARED, former=former, skipped=100), mixed(300)),
+        "peek": (task_of(MAP, peek=True), body),
+        "outside of the dates": (task_of(MAP, selection=Selection(window)), body),
+        "by pattern": (task_of(MAP, selection=Selection(include=include)), body),
+        "refused": (task_of(MAP, scope="protocol"), urlset(f"{SITE}/1", "https://other.example/2")),
+        "few entries": (task_of(MAP, limits=Limits(max_entries=5)), body),
+        "few bytes": (task_of(MAP, limits=Limits(max_decoded_bytes=50_000)), packed(body)),
+    }
+
+
+@pytest.mark.parametrize("form", [None, AsLines(), AsLines("a site")])
+@pytest.mark.parametrize("name", tasks_of_walks())
+def test_a_worker_reads_as_a_walk_asks(name: str, form: AsLines | None) -> None:
+    task, body = tasks_of_walks()[name]
+    task = attrs.evolve(task, as_lines=form)
+
+    async def main() -> list[object]:
+        aside, workers = Aside("own"), Workers(2)
+        try:
+            hands = OwnHand(task, aside), await workers.hand(task)
+            return [await fate(hand, body) for hand in hands]
+        finally:
+            await workers.close()
+            await aside.close()
+
+    own, theirs = asyncio.run(main())
+    assert own == theirs
+
+
+async def fate(hand: Hand, body: bytes) -> object:
+    """What worked() gives, or what it raises."""
+    try:
+        return await worked(hand, body, 4096)
+    except DocumentChanged as error:
+        return type(error), str(error)
+
+
+# --- walks ------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Walk:
+    """A target, what is answered, and how it is read."""
+
+    pages: Callable[[], dict[str, list[Page]]]
+    target: str = SITE
+    options: dict[str, Any] = attrs.field(factory=dict)
+    workers: int = 2
+
+
+def fails(body: bytes, url: str | None, /, *, limits: Limits) -> Any:
+    raise sr.errors.FallbackFailed("it has had enough")
+
+
+def reset(*pieces: bytes) -> list[Page]:
+    return page(*pieces, error=FetchError("reset"))
+
+
+def split(body: bytes, size: int = 20_000) -> list[bytes]:
+    return [body[at : at + size] for at in range(0, len(body), size)]
+
+
+def three(*bodies: bytes) -> dict[str, list[Page]]:
+    """Some documents of a site."""
+    urls = [f"{SITE}/{number}.xml" for number in range(len(bodies))]
+    return {ROBOTS: robots(*urls), **{url: page(*split(body)) for url, body in zip(urls, bodies, strict=True)}}
+
+
+def numbered(name: str, count: int) -> bytes:
+    return urlset(*(f"{SITE}/{name}/{number}" for number in range(count)))
+
+
+OLD = urlset(*(f"{SITE}/old/{number}" for number in range(50)), lastmod="2020-01-01")
+EXTRA = f'<urlset {NAMESPACE} xmlns:s="urn:s"><url><loc>{SITE}/x</loc><s:stock unit="a">3</s:stock></url></urlset>'
+DATES = urlset(f"{HOST}/x/new", f"{HOST}/new").replace(b"</urlset>", b"") + OLD.partition(b">\n")[2]
+BROKEN = b"<urlset>" + b"<url><loc>mailto:a</loc></url>\n" * 500
+WALKS = {
+    "several": Walk(lambda: three(numbered("a", 3000), numbered("b", 2000), numbered("c", 1))),
+    "packed": Walk(lambda: three(gzip.compress(numbered("a", 3000)), gzip.compress(packed(numbered("b", 9))))),
+    "packed, and cut": Walk(lambda: three(gzip.compress(numbered("a", 3000), mtime=0)[:9000], numbered("b", 5))),
+    "damaged": Walk(lambda: three(many(50).replace(b"</url>", b"", 7), many(20).replace(b"</loc>", b"&x=1</loc>"))),
+    "no sitemaps": Walk(lambda: three(b"<html><body>", b"", b"\0\1\2", b"<urls><url/></urls>")),
+    "text": Walk(lambda: three(b"".join(f"{SITE}/{number}\n".encode() for number in range(2000)))),
+    "broken off": Walk(lambda: {MAP: reset(*split(many(3000)[:100_000]))}, MAP),
+    "broken off once": Walk(lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(3000))]}, MAP),
+    "broken off before its first entry": Walk(
+        lambda: {MAP: [*reset(b"<urlset>\n" + b" " * 40_000), *page(many(3))]}, MAP
+    ),
+    "broken off once, packed": Walk(
+        lambda: {MAP: [*reset(gzip.compress(many(3000), 1)[:9000]), *page(gzip.compress(many(3000), 9))]}, MAP
+    ),
+    "only one try": Walk(lambda: {MAP: reset(many(3)[:-60])}, MAP, {"limits": Limits(tries=1)}),
+    "another at the second try": Walk(
+        lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(3000).replace(b"/page/7<", b"/page/x<"))]}, MAP
+    ),
+    "shorter at the second try": Walk(lambda: {MAP: [*reset(many(3000)[:100_000]), *page(many(10))]}, MAP),
+    "problems, and broken off": Walk(lambda: {MAP: reset(BROKEN)}, MAP),
+    "proven late": Walk(lambda: proven_late(Page(split(mixed(3000)))), options={"per_host": 1}),
+    "proven late, and broken off": Walk(
+        lambda: proven_late(Page([mixed(3000)]), *reset(mixed(3000)[:100_000]), Page([mixed(3000)])),
+        options={"per_host": 1},
+    ),
+    "proven late, and broken off for good": Walk(
+        lambda: proven_late(Page([mixed(3000)]), *reset(mixed(3000)[:100_000])), options={"per_host": 1}
+    ),
+    "begun before it is proven": Walk(
+        lambda: proven_late(*reset(mixed(3000)[:100_000]), Page([mixed(3000)])), options={"per_host": 1}
+    ),
+    "proven late, by date": Walk(
+        lambda: proven_late(Page([DATES])),
+        options={"per_host": 1, "selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))},
+    ),
+    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": sr.feedparser_fallback}),
+    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": sr.feedparser_fallback}),
+    "feedparser fails": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": fails}),
+    "too much for feedparser": Walk(
+        lambda: three(FEED), options={"feed_fallback": fails, "limits": Limits(max_fallback_bytes=50)}
+    ),
+    "decoded bytes": Walk(lambda: three(packed(many(3000))), options={"limits": Limits(max_decoded_bytes=100_000)}),
+    "entries": Walk(lambda: three(many(3000), many(20)), options={"limits": Limits(max_entries=777)}),
+    "repairs": Walk(lambda: three(many(50).replace(b"</loc>", b"&</loc>")), options={"limits": Limits(max_repairs=9)}),
+    "the site's bytes": Walk(
+        lambda: {MAP: page(index(*(f"{SITE}/{n}.xml" for n in range(9)))), f"{SITE}/0.xml": page(many(3000))},
+        MAP,
+        {"limits": Limits(max_site_bytes=1000), "per_host": 1},
+    ),
+    "since": Walk(
+        lambda: three(many(200), OLD), options={"selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))}
+    ),
+    "include": Walk(
+        lambda: three(many(2000), OLD), options={"selection": Selection(include=make_patterns("include", "/1.*7"))}
+    ),
+    "exclude": Walk(
+        lambda: three(many(2000), OLD), options={"selection": Selection(exclude=make_patterns("exclude", "page"))}
+    ),
+    "extras": Walk(lambda: three(EXTRA.encode()), options={"extras": True}),
+    "a large index": Walk(
+        lambda: {MAP: page(*split(index(*(f"{SITE}/{n}.xml" for n in range(5000))))), f"{SITE}/9.xml": page(many(3))},
+        MAP,
+        {"limits": Limits(max_documents=2000)},
+    ),
+    "guesses": Walk(
+        lambda: {
+            MAP: page(b"<html>"),
+            f"{SITE}/sitemap_index.xml": page(b"<urls><url/></urls>"),
+            f"{SITE}/sitemap-index.xml": page(many(2)),
+        }
+    ),
+    "what robots.txt forbids": Walk(
+        lambda: {ROBOTS: page(f"User-agent: *\nDisallow: /no\nSitemap: {MAP}\nSitemap: {SITE}/no.xml".encode())}
+    ),
+    "one byte at a time": Walk(lambda: {MAP: page(*(many(5)[n : n + 1] for n in range(len(many(5)))))}, MAP),
+}
+
+
+def walked(walk: Walk, workers: Workers | None, **options: Any) -> tuple[list[Any], Played]:
+    fetcher = Played(walk.pages())
+    run = start(walk.target, fetcher, as_lines=AsLines(), workers=workers, **{**walk.options, **options})
+    return asyncio.run(everything(run)), fetcher
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_walk_gives_the_same_with_workers(name: str) -> None:
+    walk = WALKS[name]
+    own, here = walked(walk, None)
+    theirs, there = walked(walk, Workers(walk.workers))
+    assert by_document(theirs) == by_document(own)
+    assert Counter(there.asked) == Counter(here.asked)
+    assert not there.open
+
+
+def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
+    urls = {f"https://example.com/{case.name}": page(*split(case.body)) for case in cases()}
+    pages = {"https://example.com/robots.txt": robots(*urls), **urls}
+    walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": sr.feedparser_fallback})
+    (own, _), (theirs, _) = walked(walk, None), walked(walk, Workers(2))
+    # Of others, by whom they were listed first is a matter of which index came first.
+    named = [{url: told for url, told in by_document(items).items() if url in urls} for items in (own, theirs)]
+    assert named[1] == named[0]
+    assert len(named[0]) == len(urls)
+
+
+@pytest.mark.parametrize("name", ["shop", "broken", "cross-submission", "nesting", "trouble"])
+def test_a_site_of_the_corpus_is_read_the_same(name: str) -> None:
+    told = []
+    for jobs in (1, 2):
+        items: list[Any] = []
+        with lines(SITES / name, jobs=jobs, site="it", on_item=items.append) as stream:
+            given = sorted(line for some in stream for line in some.data.splitlines())
+        told.append((given, by_document(items), attrs.evolve(stream.summary, seconds=0.0)))
+    assert told[0] == told[1]
+    assert told[0][0]
