@@ -16,6 +16,7 @@ from .controls import controls_back
 from .faults import Misplaced, Stop, TooLong
 from .landmarks import declared_prefixes, end_tag, names_location, tag_name
 from .namespaces import clark
+from .tails import Tails
 from .tree import XML_BASE, Entry, Vocabulary, is_core, text_of
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Builder:
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
+        self._tails: Tails | None = None
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -122,6 +124,14 @@ class Builder:
             self._ancestors.append(self._root)
             self._bases = _bases(self._ancestors)
         return b"".join(ancestor.written for ancestor in self._ancestors)
+
+    @property
+    def tails(self) -> Tails:
+        """What reads the tails of plain entries that stand inside of head()."""
+        head = self.head()
+        if self._tails is None or self._tails.head != head:
+            self._tails = Tails(head, self._vocabulary, self._limits)
+        return self._tails
 
     def attach(self, parser: XMLParserType, counted_from: int, line_offset: int) -> None:
         """Hears `parser`, which stands inside head(): the bytes of what comes next count from there in its count.

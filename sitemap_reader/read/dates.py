@@ -56,7 +56,7 @@ def parse_date(text: str, dialect: Dialect = "w3c") -> Date | None:
 def _read(text: str, dialect: Dialect) -> Date | None:
     clean = _W3C.fullmatch(text)
     if clean is not None:
-        return _stamp(text) if clean.lastgroup == "stamp" else _period(text)
+        return read_stamp(text) if clean.lastgroup == "stamp" else _period(text)
     for shape, read in _SHAPES:
         match = shape.fullmatch(text)
         if match is not None:
@@ -117,7 +117,8 @@ STAMP_PRECISIONS: dict[str, Precision] = {
 }  # fmt: skip
 
 
-def _stamp(text: str) -> Date | None:
+def read_stamp(text: str) -> Date | None:
+    """What has the form of a STAMP; None where it is no date."""
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not UTC:

@@ -89,13 +89,13 @@ TABLE: dict[str, dict[str, Tag]] = {
         "news:amp": Tag(),
     },
 }
-_FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
+FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
 # The fields that are lists while they grow.
-_MANY = {name: [_FIELDS[tag] for tag, how in table.items() if how.many] for name, table in TABLE.items()}
+MANY = {name: [FIELDS[tag] for tag, how in table.items() if how.many] for name, table in TABLE.items()}
 _BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
-_PUBLICATION = {"name", "language"}
+PUBLICATION = {"name", "language"}
 # Every tag that means nothing directly in an entry, and every tag.
-PARTS = frozenset({"video:tvshow", "news:publication", *_FIELDS})
+PARTS = frozenset({"video:tvshow", "news:publication", *FIELDS})
 TAGS = PARTS | {"image:image", "video:video", "news:news", "xhtml:link", "mobile:mobile"}
 _FIELD_TAGS = TAGS | {"loc", "lastmod", "changefreq", "priority"}
 # Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
@@ -123,7 +123,7 @@ def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, 
             fields[field] = value
     if reading.extras:
         fields["extras"] = reading.extras
-    return _settled(fields, _LISTS)
+    return settled(fields, _LISTS)
 
 
 # --- one element ---
@@ -144,7 +144,7 @@ def _news(element: Element, reading: Reading) -> News:
     return News(**_fields(element, reading))
 
 
-def _alternate(element: Element, reading: Reading) -> Alternate | None:
+def alternate(element: Element, reading: Reading) -> Alternate | None:
     for child in element:
         _left_over(child, reading, element)
     language = element.get("hreflang") or None
@@ -182,7 +182,7 @@ _READERS: dict[str, tuple[str, bool, Callable[[Element, Reading], Any]]] = {
     "image:image": ("images", True, _image),
     "video:video": ("videos", True, _video),
     "news:news": ("news", False, _news),
-    "xhtml:link": ("alternates", True, _alternate),
+    "xhtml:link": ("alternates", True, alternate),
     "mobile:mobile": ("mobile", False, _mobile),
 }
 _LISTS = ["extras", *(field for field, many, _ in _READERS.values() if many)]
@@ -195,10 +195,10 @@ def _fields(element: Element, reading: Reading) -> dict[str, Any]:
     """What the tags in an element say, by field."""
     fields: dict[str, Any] = {}
     _fill(fields, TABLE[element.tag], element, reading)
-    return _settled(fields, _MANY[element.tag])
+    return settled(fields, MANY[element.tag])
 
 
-def _settled(fields: dict[str, Any], lists: list[str]) -> dict[str, Any]:
+def settled(fields: dict[str, Any], lists: list[str]) -> dict[str, Any]:
     """Lists, which grew in time that is linear, as the tuples of records."""
     for name in lists:
         if name in fields:
@@ -217,17 +217,26 @@ def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, readi
         written = _written(child, reading) if len(child) else (child.text or "").strip()
         if not written and not any(map(child.get, tag.attributes)):
             continue
-        field = _FIELDS[name]
-        if tag.many:
-            value = _value(tag, written, child, reading)
-            fields.setdefault(field, []).extend([] if value is None else [value])
-        elif field in fields:
+        if FIELDS[name] in fields and not tag.many:
             _repeated(child, reading)
-        elif tag.kind is date:
-            found = date(reading, written, name)
-            fields[field], fields[f"{field}_precision"] = (found.moment, found.precision) if found else (None, None)
         else:
-            fields[field] = _value(tag, written, child, reading)
+            put(fields, tag, name, written, child.get, reading)
+
+
+def put(
+    fields: dict[str, Any], tag: Tag, name: str, written: str, get: Callable[[str], str | None], reading: Reading
+) -> None:
+    """Adds what a tag of this name says, by its text and its attributes."""
+    field = FIELDS[name]
+    if tag.kind is date:
+        found = date(reading, written, name)
+        fields[field], fields[f"{field}_precision"] = (found.moment, found.precision) if found else (None, None)
+        return
+    value = _value(tag, name, written, get, reading)
+    if tag.many:
+        fields.setdefault(field, []).extend([] if value is None else [value])
+    else:
+        fields[field] = value
 
 
 def _fill_otherwise(
@@ -241,7 +250,7 @@ def _fill_otherwise(
         _repeated(child, reading)
     elif child.tag == "video:tvshow":
         fields["tvshow"] = {**_BLANK_SHOW, **_fields(child, reading)}
-    elif _PUBLICATION & fields.keys():
+    elif PUBLICATION & fields.keys():
         _repeated(child, reading)
     else:
         _fill(fields, table, child, reading)
@@ -259,18 +268,15 @@ def _written(element: Element, reading: Reading) -> str:
     return text
 
 
-def _value(tag: Tag, written: str, child: Element, reading: Reading) -> Any:
-    value = tag.kind(reading, written, child.tag) if written else None
+def _value(tag: Tag, name: str, written: str, get: Callable[[str], str | None], reading: Reading) -> Any:
+    value = tag.kind(reading, written, name) if written else None
     if not tag.attributes:
         return value
-    found = {name: _attribute(name, kind, child, reading) for name, kind in tag.attributes.items()}
-    parts = {"value": value, **found}
+    parts = {"value": value}
+    for attribute, kind in tag.attributes.items():
+        stated = (get(attribute) or "").strip()
+        parts[attribute] = kind(reading, stated, f"{name} {attribute}") if stated else None
     return None if all(part is None for part in parts.values()) else parts
-
-
-def _attribute(name: str, kind: Kind, child: Element, reading: Reading) -> Any:
-    written = (child.get(name) or "").strip()
-    return kind(reading, written, f"{child.tag} {name}") if written else None
 
 
 # --- what no field is for ---

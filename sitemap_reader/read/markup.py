@@ -108,8 +108,8 @@ class Markup:
 
     def _pass_over(self, data: bytes, start: int) -> int:
         """Gives the plain entries that begin at `start`; where they end."""
-        mender, line = self._mender, self._builder.line
-        for block in plain_blocks(data, start, line(), lambda: mender.most_bare(line()) if mender else 0):
+        mender, line, tails = self._mender, self._builder.line, self._builder.tails
+        for block in plain_blocks(data, start, line(), lambda: mender.most_bare(line()) if mender else 0, tails):
             self._builder.out.append(block)
             self._driver.pass_over(block.size, block.breaks)
             if mender:

@@ -1,9 +1,10 @@
 """The plain path: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, its next entries out, as rows.
 
 One regular expression describes a `<url>` as nearly all of them are: at most the four fields, in the order of the
-schema, and nothing else. Where it does not match, nothing is said of what stands there: that is for expat to read,
-which is what decides on all markup (markup.py). The rows become records here too: a value that is not as it should be
-goes to the Normaliser. What comes out is always what expat and the Normaliser alone would have given.
+schema, and behind them what tails.py may be able to read. Where it does not match, nothing is said of what stands
+there: that is for expat to read, which is what decides on all markup (markup.py). The rows become records here too: a
+value that is not as it should be goes to the Normaliser. What comes out is always what expat and the Normaliser alone
+would have given.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from .urls import CANONICAL_IN_XML, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from xml.etree.ElementTree import Element
 
     from ..limits import Limits
     from ..problems import Problem
     from ..records import Item, Precision
     from .normalise import Normaliser
     from .scope import Scope
+    from .tails import Extensions, Tails
 
 # So much is looked at at once; no entry that is longer is plain.
 WINDOW_BYTES = 16 * 1024
@@ -48,6 +51,7 @@ def _entries(ampersand: str) -> re.Pattern[str]:
             (?: <lastmod> (?: ( {STAMP} ) | ( {_TEXT}+ ) ) </lastmod> {_GAP} )?
             (?: <changefreq> ( {_TEXT}+ ) </changefreq> {_GAP} )?
             (?: <priority> ( {_TEXT}+ ) </priority> {_GAP} )?
+            ( <[a-z]+: [^<]*+ (?: <(?![!?]|/url>) [^<]*+ )*+ )?
         </url> {_GAP} )
         | ( .+ )                                            # the rest, from the first on that is no such entry
         """,
@@ -61,15 +65,17 @@ _ENTRIES_WITH_BARE = _entries(r"& (?: amp; | (?! \# | [A-Za-z][A-Za-z0-9]*; ) )"
 _BARE = re.compile("&(?!amp;)")
 _FIRST = re.compile(rf"{_GAP}(?=<url>)")
 
-# All of it, a clean loc, another; a stamp, another lastmod; changefreq, priority; what stands behind the last.
-Row = tuple[str, str, str, str, str, str, str, str]
+# All of it, a clean loc, another; a stamp, another lastmod; changefreq, priority; the tail (tails.py); behind the last.
+Row = tuple[str, str, str, str, str, str, str, str, str]
+_TAIL = 7
 
 
 class Block(NamedTuple):
     """Entries that stand one behind another, and the line of each. `is_last`: behind them there is nothing plain.
 
     From behind the entry before them to their own end it is `size` bytes with `breaks` line breaks. At the offsets
-    `bare` an `&` is to be mended; `mends` is where whoever does that puts a Problem for each.
+    `bare` an `&` is to be mended; `mends` is where whoever does that puts a Problem for each. `extensions`
+    is what `tails` has read of each entry.
     """
 
     rows: list[Row]
@@ -79,21 +85,23 @@ class Block(NamedTuple):
     is_last: bool
     bare: list[int]
     mends: list[Problem]
+    extensions: list[Extensions]
+    tails: Tails
 
 
-def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int]) -> Iterator[Block]:
+def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int], tails: Tails) -> Iterator[Block]:
     """The plain entries that begin at `start`, right behind an entry that ends on this line: as many as follow.
 
     `most_bare` says how many a block may have that are to be mended.
     """
-    while block := _block(data, start, line, most_bare()):
+    while block := _block(data, start, line, most_bare(), tails):
         yield block
         if block.is_last:
             return
         start, line = start + block.size, line + block.breaks
 
 
-def _block(data: bytes, start: int, line: int, most_bare: int) -> Block | None:
+def _block(data: bytes, start: int, line: int, most_bare: int, tails: Tails) -> Block | None:
     # In Latin-1 each byte is a character: what is not ASCII is none that is looked for.
     text = data[start : start + WINDOW_BYTES].decode("latin-1")
     first = _FIRST.match(text)
@@ -104,9 +112,11 @@ def _block(data: bytes, start: int, line: int, most_bare: int) -> Block | None:
     rest = rows[-1][-1]
     if rest:
         rows.pop()
+    read = tails.read([row[_TAIL] for row in rows], with_bare=most_bare > 0)
+    end = len(text) - len(rest) - sum(len(row[0]) for row in rows[len(read) :])
+    del rows[len(read) :]
     if not rows:
         return None
-    end = len(text) - len(rest)
     size = text.rindex(_END, 0, end) + len(_END)
     if "\r" in text and text.count("\r", 0, size) != text.count("\r\n", 0, size):
         return None  # to expat a `\r` alone ends a line too
@@ -114,8 +124,9 @@ def _block(data: bytes, start: int, line: int, most_bare: int) -> Block | None:
     breaks = lines.pop() - text.count("\n", size, end) - line
     bare = [match.start() for match in _BARE.finditer(text, 0, size)] if most_bare else []
     if len(bare) > most_bare:
-        return _block(data, start, line, 0)
-    return Block(rows, lines, size, breaks, _END in rest or start + len(text) == len(data), bare, [])
+        return _block(data, start, line, 0, tails)
+    is_last = end + len(rest) < len(text) or _END in rest or start + len(text) == len(data)
+    return Block(rows, lines, size, breaks, is_last, bare, [], read, tails)
 
 
 # So many entries at most go by before the plain path is tried once more.
@@ -241,8 +252,9 @@ class PlainCleaner:
         problems: tuple[Problem, ...] = ()
         odd = 0
         # Each of them passes here, so a function is called only where it must be.
-        for row, line in zip(block.rows[:room], block.lines, strict=False):
-            _, loc, text, stamp, other, often, weight, _ = row
+        for row, line, extensions in zip(block.rows[:room], block.lines, block.extensions, strict=False):
+            _, loc, text, stamp, other, often, weight, _, _ = row
+            images, videos, news, alternates, mobile, elements = extensions
             if "&" in loc:
                 loc = loc.replace("&amp;", "&")
             elif text:
@@ -256,16 +268,19 @@ class PlainCleaner:
                 else:
                     moment, precision = self._lastmods[other]
                 changefreq, priority = _CHANGEFREQS[often], _PRIORITIES[weight]
-                is_odd = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS
+                is_odd = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS or elements is not None
             except (KeyError, ValueError, OverflowError):
                 is_odd = True
             if is_odd or not ((loc.startswith(covered) and "%2" not in loc) or reason(loc) is None):
-                out += self._clean(_raw_entry(row, line, problems))
+                if elements is None:
+                    elements = block.tails.elements(row[_TAIL])
+                out += self._clean(_raw_entry(row, line, elements, problems))
                 odd, problems = odd + 1, ()
             else:
                 record = UrlRecord(
-                    loc, moment, precision, changefreq, priority, (), (), None, (), False, (), sitemap, line
-                )
+                    loc, moment, precision, changefreq, priority, images, videos, news, alternates, mobile, (),
+                    sitemap, line,
+                )  # fmt: skip
                 if problems:
                     record.problems, problems = tuple(map(self._note, problems)), ()
                     out += record.problems
@@ -283,7 +298,7 @@ def _mended(text: str, mends: Iterator[Problem]) -> tuple[str, tuple[Problem, ..
     return loc if bare and is_clean(loc) else "", tuple(islice(mends, bare))
 
 
-def _raw_entry(row: Row, line: int, problems: tuple[Problem, ...]) -> RawEntry:
-    _, loc, other, stamp, date, often, weight, _ = row
+def _raw_entry(row: Row, line: int, elements: list[Element], problems: tuple[Problem, ...]) -> RawEntry:
+    _, loc, other, stamp, date, often, weight, _, _ = row
     text = (loc or other).replace("&amp;", "&").strip()
-    return RawEntry("url", text, line, (stamp or date).strip(), often.strip(), weight.strip(), [], [*problems])
+    return RawEntry("url", text, line, (stamp or date).strip(), often.strip(), weight.strip(), elements, [*problems])

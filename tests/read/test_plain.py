@@ -24,6 +24,8 @@ from sitemap_reader.testing import DAMAGES, damaged
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from sitemap_reader.read.tails import Tails
+
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
 ENTRY = b"""  <url>
     <loc>https://example.com/shop/%d?a=1&amp;b=2</loc>
@@ -77,8 +79,8 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[plain.Row]:
     found: list[plain.Row] = []
     block = plain._block
 
-    def noted(data: bytes, start: int, line: int, most_bare: int) -> plain.Block | None:
-        given = block(data, start, line, most_bare)
+    def noted(data: bytes, start: int, line: int, most_bare: int, tails: Tails) -> plain.Block | None:
+        given = block(data, start, line, most_bare, tails)
         found.extend(given.rows if given else ())
         return given
 

@@ -1,0 +1,122 @@
+"""Entries with extensions come out of the plain path as expat and the Normaliser alone would have given them.
+
+TAIL_DOCUMENTS=100000 in the environment has so many made-up documents read both ways, in place of some hundred.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from typing import TYPE_CHECKING
+
+import plain_documents
+import pytest
+import tail_documents
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_plain import HEAD, URL, check_same, read
+
+import sitemap_reader as sr
+from sitemap_reader.read import plain
+from sitemap_reader.read.tails import Tails
+
+if TYPE_CHECKING:
+    from sitemap_reader.read.tails import Extensions
+
+DECLARED = "".join(f' xmlns:{prefix}="{name}"' for prefix, name in tail_documents.NAMESPACES.items())
+ROOT = HEAD.replace(b"<urlset", b"<urlset" + DECLARED.encode())
+LINK = b'<xhtml:link rel="alternate" hreflang="de" href="https://example.com/de?a=1&amp;b=2"/>'
+IMAGE = b"<image:image> <image:loc>https://example.com/a.jpg</image:loc> <image:title>A</image:title> </image:image>"
+NEWS = (
+    b"<news:news><news:publication><news:name>N</news:name><news:language>de</news:language></news:publication>\n"
+    b"<news:title>\xc3\x9cber</news:title><news:publication_date>2026-11-20T10:20:30Z</news:publication_date></news:news>"
+)
+VIDEO = (
+    b"<video:video><video:title>T</video:title><video:duration>60</video:duration><video:tag>a</video:tag>"
+    b'<video:tag>b</video:tag><video:price currency="EUR">1.5</video:price></video:video>'
+)
+
+
+def document(tail: bytes, count: int = 400) -> bytes:
+    entry = b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-20</lastmod>\n" + tail + b"</url>"
+    return ROOT + b"".join(entry % number for number in range(count)) + b"</urlset>"
+
+
+def check_made_up(seed: int) -> None:
+    dice = Random(seed)  # noqa: S311
+    usual, plain.WINDOW_BYTES = plain.WINDOW_BYTES, dice.choice((2048, plain.WINDOW_BYTES))
+    try:
+        made = tail_documents.document(dice)
+        check_same(plain_documents.cuts(dice, made), **tail_documents.options(dice))
+    finally:
+        plain.WINDOW_BYTES = usual
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=400, deadline=None)
+def test_made_up_documents_give_the_same(seed: int) -> None:
+    check_made_up(seed)
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TAIL_DOCUMENTS", "0")) // 1000))
+def test_a_thousand_more_give_the_same(seed: int) -> None:
+    for each in range(1000 * seed, 1000 * (seed + 1)):
+        check_made_up(each)
+
+
+@pytest.fixture
+def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How many tails are read from here on, and of how many only the elements."""
+    counted = {"read": 0, "elements": 0}
+    usual = Tails.read
+
+    def noted(self: Tails, tails: list[str], *, with_bare: bool) -> list[Extensions]:
+        found = usual(self, tails, with_bare=with_bare)
+        counted["read"] += len(found)
+        counted["elements"] += sum(each[-1] is not None for each in found)
+        return found
+
+    monkeypatch.setattr(Tails, "read", noted)
+    return counted
+
+
+@pytest.mark.parametrize("tail", [LINK, IMAGE, NEWS, VIDEO, b"<mobile:mobile/>", LINK + IMAGE + VIDEO + NEWS + LINK])
+def test_extensions_as_nearly_all_are_need_no_elements(tail: bytes, tails: dict[str, int]) -> None:
+    check_same([document(tail)], url=URL)
+    assert tails["read"] >= 380
+    assert not tails["elements"]
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        LINK.replace(b"https://example.com", b""),
+        IMAGE.replace(b">A<", b">A&#39;s &quot;B&quot;<"),
+        NEWS.replace(b"2026", b"soon, 2026"),
+        VIDEO.replace(b">60<", b">60000<"),
+        b"<x:y>z</x:y>" + IMAGE,
+        IMAGE.replace(b">A<", b">a <b>bold</b> text<"),
+    ],
+)
+def test_of_others_the_elements_are_read(tail: bytes, tails: dict[str, int]) -> None:
+    check_same([document(tail)], url=URL, extras=True)
+    assert tails["read"] == tails["elements"] >= 380
+
+
+def test_a_name_is_noted_where_it_stands_first() -> None:
+    body = document(IMAGE).replace(b"/300</loc>", b"/300</loc><image:LOC>x</image:LOC>")
+    check_same([body], url=URL)
+    check_same([body.replace(b"image:title>", b"image:Title>")], url=URL)
+
+
+@pytest.mark.parametrize("tail", [b"<image:image/></x><x>", b"</x>", b"<image:image></url></image:image>", b"<a:b/>"])
+def test_what_is_no_xml_is_for_expat(tail: bytes) -> None:
+    check_same([document(tail, 30)], url=URL)
+
+
+@pytest.mark.parametrize("limits", [{"max_attributes": 2}, {"max_xml_depth": 3}, {"max_entry_elements": 4}])
+def test_limits_hold(limits: dict[str, int]) -> None:
+    for tail in (LINK, IMAGE, NEWS, VIDEO):
+        options = {"url": URL, "limits": sr.Limits(**limits)}
+        check_same([document(tail, 30)], **options)
+    assert not read([document(VIDEO + LINK + NEWS, 30)], is_plain=True, **options)[-1].complete
