@@ -51,7 +51,7 @@ def _entries(ampersand: str) -> re.Pattern[str]:
             (?: <lastmod> (?: ( {STAMP} ) | ( {_TEXT}+ ) ) </lastmod> {_GAP} )?
             (?: <changefreq> ( {_TEXT}+ ) </changefreq> {_GAP} )?
             (?: <priority> ( {_TEXT}+ ) </priority> {_GAP} )?
-            ( <[a-z]+: [^<]*+ (?: <(?![!?]|/url>) [^<]*+ )*+ )?
+            ( <[a-z]+: [^<]*+ (?: <(?![!?]|/url>) [^<]*+ )* )?
         </url> {_GAP} )
         | ( .+ )                                            # the rest, from the first on that is no such entry
         """,

@@ -45,9 +45,9 @@ _GAP = r"[ \t\r\n]*+"
 _NAME = r"[a-z]+:[a-z_]+"
 # Neither `\r`, of which expat would make a line feed, nor what XML forbids; `&amp;` is the only reference.
 _CHARACTERS = r"\ !\#-%'-;=?-\ufffd\U00010000-\U0010ffff"
-_TEXT = rf"""[\t\n"{_CHARACTERS}]*+ (?: &amp; [\t\n"{_CHARACTERS}]*+ )*+"""
-_QUOTED = rf'"[{_CHARACTERS}]*+ (?: &amp; [{_CHARACTERS}]*+ )*+"'
-_ATTRIBUTES = rf"(?: [ ] (?!xmlns) [a-z_]+ = {_QUOTED} ){{0,{_MOST_ATTRIBUTES}}}+"
+_TEXT = rf"""[\t\n"{_CHARACTERS}]*+ (?: &amp; [\t\n"{_CHARACTERS}]*+ )*"""
+_QUOTED = rf'"[{_CHARACTERS}]*+ (?: &amp; [{_CHARACTERS}]*+ )*"'
+_ATTRIBUTES = rf"(?: [ ] (?!xmlns) [a-z_]+ = {_QUOTED} ){{0,{_MOST_ATTRIBUTES}}}"
 
 _END = "/[a-z]+:(?:image|video|news)>"
 # An image with a title or none: the names of it and its loc, the URL, the name of the title, the title; an alternate:
@@ -58,7 +58,7 @@ _ELEMENTS = re.compile(
           (?: < ([a-z]+:title) > ({_TEXT}) </\4> {_GAP} )? </\1>
       | < ({_NAME}) (?: [ ] rel="alternate" [ ] hreflang="([A-Za-z0-9-]+)" [ ] href="({CANONICAL_IN_XML})"
                       | ( {_ATTRIBUTES} ) ) [ ]? />
-      | < ({_NAME}) > {_GAP} ( [^<]*+ (?: < (?! {_END} ) [^<]*+ )*+ ) </\10>
+      | < ({_NAME}) > {_GAP} ( [^<]*+ (?: < (?! {_END} ) [^<]*+ )* ) </\10>
     ) {_GAP}
     | ( .+ )
     """,
