@@ -419,7 +419,7 @@ def test_leaving_while_a_worker_is_at_work_or_starts_waits_for_neither(poison: N
 def test_who_is_cancelled_while_it_closes_leaves_no_worker(poison: None, children: Children) -> None:
     """However often, and also while one is being started."""
 
-    async def main() -> int:
+    async def main() -> None:
         workers = Workers(2)
         task = Task(MAP, MAP, None, "any", (), Limits(), Selection())
         await workers.hand(task)
@@ -431,11 +431,32 @@ def test_who_is_cancelled_while_it_closes_leaves_no_worker(poison: None, childre
             closing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await closing
+        assert [child.returncode for child in children] == [-signal.SIGKILL] * 2
         await asyncio.gather(starting, return_exceptions=True)
-        return len(asyncio.all_tasks())
 
-    assert asyncio.run(main()) == 1
-    assert [child.returncode for child in children] == [-signal.SIGKILL] * 2
+    asyncio.run(main())
+    assert no_threads()
+
+
+def test_a_worker_that_never_begins_does_not_keep_who_leaves(
+    monkeypatch: pytest.MonkeyPatch, children: Children
+) -> None:
+    prepare(monkeypatch, "import time; time.sleep(600)")
+    left = threading.Event()
+
+    def leave() -> None:
+        if children and not left.is_set():
+            left.set()
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        lines(SITE, jobs=2, fetcher=site(a=page(entries("a"))), on_wait=leave) as stream,
+    ):
+        list(stream)
+    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
     assert no_threads()
 
 
