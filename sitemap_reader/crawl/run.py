@@ -94,9 +94,11 @@ class Run:
             try:
                 await asyncio.gather(driver, return_exceptions=True)
             finally:  # also where the loop ends meanwhile
-                if self._workers is not None:
-                    await self._workers.close()
-                await self._aside.close()
+                try:
+                    if self._workers is not None:
+                        await self._workers.close()
+                finally:
+                    await self._aside.close()
 
     async def _drive(self) -> None:
         """The walk; then, unless nobody listens any more, the mark that it is over."""

@@ -54,12 +54,20 @@ class Workers:
             raise
 
     async def close(self) -> None:
-        """Ends them, whatever they are doing."""
+        """Ends them, whatever they are doing. Who is cancelled meanwhile waits all the same: it does not take long."""
         workers, self._workers = self._workers, []
-        for worker in workers:  # all of them at once, and whoever closes may be cancelled while he waits for them
-            worker.kill()
         for worker in workers:
-            await worker.close()
+            worker.kill()
+        closing = asyncio.gather(*(worker.close() for worker in workers))
+        cancelled: asyncio.CancelledError | None = None
+        while not closing.done():
+            try:
+                await asyncio.wait([closing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        closing.result()
 
     def _idlest(self) -> Worker:
         alive = [worker for worker in self._workers if not worker.is_dead]

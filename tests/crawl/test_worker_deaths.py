@@ -416,6 +416,50 @@ def test_leaving_while_a_worker_is_at_work_or_starts_waits_for_neither(poison: N
     assert no_threads()
 
 
+def test_who_is_cancelled_while_it_closes_leaves_no_worker(poison: None, children: Children) -> None:
+    """However often, and also while one is being started."""
+
+    async def main() -> None:
+        workers = Workers(2)
+        task = Task(MAP, MAP, None, "any", (), Limits(), Selection())
+        await workers.hand(task)
+        starting = asyncio.create_task(workers.hand(task))
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(workers.close())
+        for _ in range(3):
+            await asyncio.sleep(0)
+            closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert [child.returncode for child in children] == [-signal.SIGKILL] * 2
+        await asyncio.gather(starting, return_exceptions=True)
+
+    asyncio.run(main())
+    assert no_threads()
+
+
+def test_a_worker_that_never_begins_does_not_keep_who_leaves(
+    monkeypatch: pytest.MonkeyPatch, children: Children
+) -> None:
+    prepare(monkeypatch, "import time; time.sleep(600)")
+    left = threading.Event()
+
+    def leave() -> None:
+        if children and not left.is_set():
+            left.set()
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with (
+        pytest.raises(KeyboardInterrupt),
+        lines(SITE, jobs=2, fetcher=site(a=page(entries("a"))), on_wait=leave) as stream,
+    ):
+        list(stream)
+    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert [child.returncode for child in children] == [-signal.SIGKILL]
+    assert no_threads()
+
+
 def test_a_run_that_ends_leaves_no_worker(children: Children) -> None:
     with lines(SITE, jobs=2, fetcher=site(a=page(entries("a")), b=page(entries("b")))) as stream:
         assert sum(some.urls for some in stream) == 4000
