@@ -336,10 +336,10 @@ def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
     pages = {"https://example.com/robots.txt": robots(*urls), **urls}
     walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": sr.feedparser_fallback})
     (own, _), (theirs, _) = walked(walk, None), walked(walk, Workers(2))
-    # Of others, by whom they were listed first is a matter of which index came first.
-    named = [{url: told for url, told in by_document(items).items() if url in urls} for items in (own, theirs)]
+    # What an index is told of its children, and which it is the first to list, is a matter of which index came first.
+    pages_of = [name for name in urls if "/index/" not in name]
+    named = [{url: by_document(items)[url] for url in pages_of} for items in (own, theirs)]
     assert named[1] == named[0]
-    assert len(named[0]) == len(urls)
 
 
 @pytest.mark.parametrize("name", ["shop", "broken", "cross-submission", "nesting", "trouble"])
