@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import DocumentChanged, SitemapReaderError
-from ..read.sniff import SITEMAP_FORMATS
+from ..read.sniff import SITEMAP_FORMATS, Format
 from ..records import Outcome, SitemapRef
 from ..walk.visit import Reached
 from .aside import Aside
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .hands import Hand
     from .sieve import Answer, Piece
 
+_PAGES = SITEMAP_FORMATS - {Format.INDEX}
 # How many problems may wait for the first entry of their document.
 _HELD_ITEMS = 64
 # How many children of an index are told in one turn on the loop: each takes some tens of microseconds.
@@ -71,6 +72,11 @@ class Reading:
                 await self._give(piece)
             if hand.state.needs_no_more:
                 return
+
+    @property
+    def lists_pages(self) -> bool:
+        """Whether it is known to name no other documents: the walk needs nothing more of it to go on."""
+        return self._hand.state.format in _PAGES
 
     @property
     def has_caught_up(self) -> bool:

@@ -159,7 +159,8 @@ class Run:
                 reading = await self._reading(visit, response)
                 async with aclosing(patience.chunks(response.chunks)) as chunks:
                     await reading.read(chunks)
-            self._tell(visit, Arrived())  # while what is left is dealt with, the next request may go
+            if reading.lists_pages:
+                self._tell(visit, Arrived())
             answer = await self._finished(visit, reading)
         except FetchError as error:
             answer = await self._broken_off(visit, reading, error)
@@ -184,7 +185,7 @@ class Run:
             await self._hand(visit, response),
             found=partial(self._tell, visit),
             put=self._put,
-            ask=self._ask,
+            ask=partial(self._ask, visit),
         )
 
     def _task(self, visit: Visit, response: Response) -> Task:
@@ -214,8 +215,9 @@ class Run:
             return OwnHand(task, self._aside)
         return await workers.hand(task)
 
-    async def _ask(self, body: bytes, url: str | None) -> FallbackAnswer:
+    async def _ask(self, visit: Visit, body: bytes, url: str | None) -> FallbackAnswer:
         assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
+        self._tell(visit, Arrived())
         return await ask_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
     async def _put(self, piece: Piece) -> None:
