@@ -105,6 +105,11 @@ class Builder:
         """
         return self._take_open(index, ends)
 
+    def taken(self) -> list[Entry | Block | Problem]:
+        """What it has collected since the last call."""
+        out, self.out[:] = self.out[:], []
+        return out
+
     @property
     def declared(self) -> set[str]:
         """The prefixes that the open elements outside entries declare."""

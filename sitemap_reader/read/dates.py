@@ -97,10 +97,10 @@ _LENGTHS = {
 # YYYY-MM-DDThh:mm[:ss[.s+]]TZD, for a verbose pattern in which digits are ASCII digits: int() and fromisoformat()
 # differ on which others they take.
 STAMP = r"""
-    \d{4}-\d\d-\d\d
-    T (?:[01]\d|2[0-3]) : [0-5]\d                           # 24:00 is mended, below
-    (?: : [0-5]\d (?: \.\d+ )? )?
-    (?: Z | [+-] (?: (?:0\d|1[0-3]) : [0-5]\d | 14:00 ) )   # no zone is further off than 14 hours
+    [0-9]{4}-[0-9]{2}-[0-9]{2}
+    T (?:[01][0-9]|2[0-3]) : [0-5][0-9]                     # 24:00 is mended, below
+    (?: : [0-5][0-9] (?: \.[0-9]+ )? )?
+    (?: Z | [+-] (?: (?:0[0-9]|1[0-3]) : [0-5][0-9] | 14:00 ) )   # no zone is further off than 14 hours
 """
 _W3C = re.compile(
     rf"""

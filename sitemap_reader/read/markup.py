@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .edits import Edit
     from .tree import Entry, Vocabulary
 
+    OpenRoot = Callable[[str, str], Vocabulary]
+
 _UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 # Errors that, at the end of the bytes, only mean that they ran out.
 _ENDED_EARLY = frozenset(
@@ -58,9 +60,7 @@ class Markup:
     `plain`: expat is not shown what is plain, and all the same comes out.
     """
 
-    def __init__(
-        self, limits: Limits, open_root: Callable[[str, str], Vocabulary], line: int = 1, *, plain: bool = True
-    ) -> None:
+    def __init__(self, limits: Limits, open_root: OpenRoot, line: int = 1, *, plain: bool = True) -> None:
         self.complete = True
         self.stopped = False
         self.cut = False  # the bytes ended before the root element did
@@ -92,8 +92,7 @@ class Markup:
         except Stop as stop:
             self._stop(stop.problem, self._driver.index if stop.index is None else stop.index)
         self.complete = self.complete and not self._builder.lost_location
-        out, self._builder.out[:] = self._builder.out[:], []
-        return out
+        return self._builder.taken()
 
     def _take_plain(self, data: bytes, *, final: bool) -> bytes:
         """Reads what is plain and what stands before it; what is left is for expat."""
@@ -102,20 +101,22 @@ class Markup:
             self._read(data[at:end], final=False)
             self._may_renew = False
             is_clear = self._is_behind_entry
-            at = self._pass_over(data, end) if is_clear else end
-            self._path.tried(data, end, at, is_clear=is_clear)
+            at, was_worth_it = self._pass_over(data, end) if is_clear else (end, False)
+            self._path.tried(data, at, is_clear=is_clear, was_worth_it=was_worth_it)
         return self._path.left_over(data, at, final=final)
 
-    def _pass_over(self, data: bytes, start: int) -> int:
-        """Gives the plain entries that begin at `start`; where they end."""
-        mender, line, tails = self._mender, self._builder.line, self._builder.tails
+    def _pass_over(self, data: bytes, start: int) -> tuple[int, bool]:
+        """Gives the plain entries that begin at `start`; where they end, and whether that was worth it."""
+        mender, line, tails, was_worth_it = self._mender, self._builder.line, self._builder.tails, False
         for block in plain_blocks(data, start, line(), lambda: mender.most_bare(line()) if mender else 0, tails):
             self._builder.out.append(block)
             self._driver.pass_over(block.size, block.breaks)
             if mender:
                 block.mends.extend(mender.pass_over(data[start : start + block.size], block.bare))
             start += block.size
-        return start
+            if not (was_worth_it := block.is_worth_it):
+                break
+        return start, was_worth_it
 
     @property
     def _is_behind_entry(self) -> bool:

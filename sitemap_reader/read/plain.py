@@ -10,18 +10,19 @@ would have given.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
-from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from datetime import datetime
+from itertools import accumulate, islice, repeat
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from ..limits import PROTOCOL_MAX_LOC_CHARACTERS
 from ..records import ChangeFreq, UrlRecord
-from .dates import STAMP, STAMP_PRECISIONS, parse_date
+from .dates import STAMP, parse_date, read_stamp
 from .normalise import RawEntry
 from .urls import CANONICAL_IN_XML, is_clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from xml.etree.ElementTree import Element
 
     from ..limits import Limits
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 # So much is looked at at once; no entry that is longer is plain.
 WINDOW_BYTES = 16 * 1024
+_FIRST_WINDOW_BYTES = 1024
 _END = "</url>"
 _END_TAG = _END.encode()
 
@@ -71,7 +73,7 @@ _TAIL = 7
 
 
 class Block(NamedTuple):
-    """Entries that stand one behind another, and the line of each. `is_last`: behind them there is nothing plain.
+    """Entries that stand one behind another, and the line of each. `is_last`: the next one is not plain.
 
     From behind the entry before them to their own end it is `size` bytes with `breaks` line breaks. At the offsets
     `bare` an `&` is to be mended; `mends` is where whoever does that puts a Problem for each. `extensions`
@@ -88,22 +90,31 @@ class Block(NamedTuple):
     extensions: list[Extensions]
     tails: Tails
 
+    @property
+    def is_worth_it(self) -> bool:
+        """False where expat would have been no slower: most of the tails had to become elements."""
+        return 2 * sum(each[-1] is not None for each in self.extensions) <= len(self.rows)
+
 
 def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int], tails: Tails) -> Iterator[Block]:
     """The plain entries that begin at `start`, right behind an entry that ends on this line: as many as follow.
 
     `most_bare` says how many a block may have that are to be mended.
     """
-    while block := _block(data, start, line, most_bare(), tails):
+    # At first a little: where one in five is not plain, all behind it in a window is read in vain.
+    is_short = data.find(_END_TAG, start, start + _FIRST_WINDOW_BYTES) >= 0
+    window = _FIRST_WINDOW_BYTES if is_short else WINDOW_BYTES
+    while block := _block(data[start : start + window], line, most_bare(), tails):
         yield block
-        if block.is_last:
+        if block.is_last or start + window >= len(data):
             return
         start, line = start + block.size, line + block.breaks
+        window = min(4 * window, WINDOW_BYTES)
 
 
-def _block(data: bytes, start: int, line: int, most_bare: int, tails: Tails) -> Block | None:
+def _block(data: bytes, line: int, most_bare: int, tails: Tails) -> Block | None:
     # In Latin-1 each byte is a character: what is not ASCII is none that is looked for.
-    text = data[start : start + WINDOW_BYTES].decode("latin-1")
+    text = data.decode("latin-1")
     first = _FIRST.match(text)
     if first is None:
         return None
@@ -124,8 +135,9 @@ def _block(data: bytes, start: int, line: int, most_bare: int, tails: Tails) -> 
     breaks = lines.pop() - text.count("\n", size, end) - line
     bare = [match.start() for match in _BARE.finditer(text, 0, size)] if most_bare else []
     if len(bare) > most_bare:
-        return _block(data, start, line, 0, tails)
-    is_last = end + len(rest) < len(text) or _END in rest or start + len(text) == len(data)
+        return _block(data, line, 0, tails)
+    # Behind them stands what tails.py refused, or an entry that is all there; else the window cuts the next one.
+    is_last = end + len(rest) < len(text) or _END in rest
     return Block(rows, lines, size, breaks, is_last, bare, [], read, tails)
 
 
@@ -169,10 +181,10 @@ class PlainPath:
             self._left -= 1
         return None if self._left or not self._is_open else start
 
-    def tried(self, data: bytes, start: int, end: int, *, is_clear: bool) -> None:
-        """It led from `start` to `end`. Not `is_clear`: it could not be entered."""
+    def tried(self, data: bytes, start: int, *, is_clear: bool, was_worth_it: bool) -> None:
+        """It led to `start`, behind which stands what is not plain. Not `is_clear`: it could not be entered."""
         self._is_clear = is_clear
-        if end > start:
+        if was_worth_it:
             self._between = 1
         elif not is_clear or data.find(_END_TAG, start) >= 0:
             self._between = min(2 * self._between, _MOST_BETWEEN)
@@ -200,18 +212,22 @@ def _allows(limits: Limits) -> bool:
 # --- rows to records ---
 
 # What is nearly always there, also nothing; other spellings are for the Normaliser.
-_CHANGEFREQS: dict[str, ChangeFreq | None] = {
+_USUAL_CHANGEFREQS: dict[str, ChangeFreq | None] = {
     "": None,
     **{spelled: each for each in get_args(ChangeFreq) for spelled in (each, each.title(), each.upper())},
 }
 _WEIGHTS = ("0", "1", *(f"{tenth / 10:.1f}" for tenth in range(11)), *(f"{number / 100:.2f}" for number in range(101)))
-_PRIORITIES: dict[str, float | None] = {"": None, **{text: float(text) for text in _WEIGHTS}}
+_USUAL_PRIORITIES: dict[str, float | None] = {"": None, **{text: float(text) for text in _WEIGHTS}}
 
 
-class _Lastmods(dict[str, "tuple[datetime | None, Precision | None]"]):
-    """What is no stamp -> the instant, and how much was stated. KeyError where there is something to say of it."""
+# The instant, and how much was stated.
+Lastmod = tuple["datetime | None", "Precision | None"]
 
-    def __missing__(self, text: str) -> tuple[datetime | None, Precision | None]:
+
+class _Lastmods(dict[str, Lastmod]):
+    """What is no stamp -> what it states. KeyError where there is something to say of it."""
+
+    def __missing__(self, text: str) -> Lastmod:
         date = parse_date(text)
         if date is None or date.repair:
             raise KeyError(text)
@@ -221,6 +237,8 @@ class _Lastmods(dict[str, "tuple[datetime | None, Precision | None]"]):
         return read
 
 
+_WHOLE_SECONDS_IN_UTC = {"Z", "+00:00"}
+_NO_EXTENSIONS = (repeat(()), repeat(()), repeat(None), repeat(()), repeat(False))
 _MOST_DATES = 4096  # most documents have few different days
 
 
@@ -246,12 +264,72 @@ class PlainCleaner:
 
     def items(self, block: Block, room: int) -> list[Item]:
         """The records of no more than `room` entries in document order, each behind its problems."""
+        records = self._records(block) if len(block.rows) <= room else None
+        if records is None:
+            return self._one_by_one(block, room)
+        self._normaliser.entries += len(records)
+        self._normaliser.kept += len(records)
+        return records
+
+    def _records(self, block: Block) -> list[Item] | None:
+        """The records of entries of which there is nothing to say, column by column; None where there may be."""
+        _, written, _, stamps, others, often, weights, tails, _ = zip(*block.rows, strict=True)
+        if not all(written):
+            return None
+        locs, joined = written, "".join(written)
+        if "&" in joined:
+            locs = tuple(loc.replace("&amp;", "&") for loc in written)
+        if "%2" in joined or max(map(len, locs)) >= PROTOCOL_MAX_LOC_CHARACTERS:
+            return None
+        if not all(map(methodcaller("startswith", self._scope.covered), locs)):
+            return None
+        extensions: Sequence[Iterable[Any]] = _NO_EXTENSIONS
+        if any(tails):
+            *extensions, elements = [*zip(*block.extensions, strict=True)]
+            if any(each is not None for each in elements):
+                return None
+        try:
+            return [
+                *map(
+                    UrlRecord,
+                    locs,
+                    *self._dates(stamps, others),
+                    map(_USUAL_CHANGEFREQS.__getitem__, often),
+                    map(_USUAL_PRIORITIES.__getitem__, weights),
+                    *extensions,
+                    repeat(()),
+                    repeat(self._normaliser.sitemap),
+                    block.lines,
+                )
+            ]
+        except (KeyError, ValueError):
+            return None
+
+    def _dates(self, stamps: Sequence[str], others: Sequence[str]) -> tuple[Iterable[Any], Iterable[Any]]:
+        """The instants and their precisions; KeyError or ValueError where there is something to say of one."""
+        if not any(stamps):
+            moments, precisions = zip(*map(self._lastmods.__getitem__, others), strict=True)
+            return moments, precisions
+        if {stamp[19:] for stamp in stamps} <= _WHOLE_SECONDS_IN_UTC:
+            return map(datetime.fromisoformat, stamps), repeat("second")
+        moments, precisions = zip(*map(self._lastmod, stamps, others), strict=True)
+        return moments, precisions
+
+    def _lastmod(self, stamp: str, other: str) -> Lastmod:
+        """KeyError where there is something to say of it."""
+        if not stamp:
+            return self._lastmods[other]
+        date = read_stamp(stamp)
+        if date is None:
+            raise KeyError(stamp)
+        return date.moment, date.precision
+
+    def _one_by_one(self, block: Block, room: int) -> list[Item]:
         sitemap, covered, reason = self._normaliser.sitemap, self._scope.covered, self._scope.reason
         mends = iter(block.mends)
         out: list[Item] = []
         problems: tuple[Problem, ...] = ()
         odd = 0
-        # Each of them passes here, so a function is called only where it must be.
         for row, line, extensions in zip(block.rows[:room], block.lines, block.extensions, strict=False):
             _, loc, text, stamp, other, often, weight, _, _ = row
             images, videos, news, alternates, mobile, elements = extensions
@@ -260,16 +338,10 @@ class PlainCleaner:
             elif text:
                 loc, problems = _mended(text, mends)
             try:
-                if stamp:
-                    moment: datetime | None = datetime.fromisoformat(stamp)
-                    if moment.tzinfo is not UTC:  # type: ignore[union-attr]
-                        moment = moment.astimezone(UTC)  # type: ignore[union-attr]
-                    precision: Precision | None = STAMP_PRECISIONS[stamp[19:20]]
-                else:
-                    moment, precision = self._lastmods[other]
-                changefreq, priority = _CHANGEFREQS[often], _PRIORITIES[weight]
+                moment, precision = self._lastmod(stamp, other)
+                changefreq, priority = _USUAL_CHANGEFREQS[often], _USUAL_PRIORITIES[weight]
                 is_odd = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS or elements is not None
-            except (KeyError, ValueError, OverflowError):
+            except KeyError:
                 is_odd = True
             if is_odd or not ((loc.startswith(covered) and "%2" not in loc) or reason(loc) is None):
                 if elements is None:

@@ -32,8 +32,10 @@ Extensions = tuple[
     tuple[Image, ...], tuple[Video, ...], "News | None", tuple[Alternate, ...], bool, "list[Element] | None"
 ]
 
-# The tags around are read again for each name that is looked up: where they are longer, nothing is plain.
-_MOST_HEAD_BYTES = 4096
+# The tags around are read again for each name that is looked up, and for elements: where they are longer, none is.
+_MOST_HEAD_BYTES = 1024
+# Names as written are the stranger's, each prefix of a namespace gives more of them: no more are remembered.
+_MOST_NAMES = 10_000
 # No element that is further inside an entry is plain.
 _DEEPEST = 16
 _MOST_ATTRIBUTES = 8
@@ -62,7 +64,7 @@ _ELEMENTS = re.compile(
     ) {_GAP}
     | ( .+ )
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
 # A field: its name, attributes, and text: a clean URL, a stamp, or another; where others begin and end; the rest.
 _FIELDS = re.compile(
@@ -160,13 +162,19 @@ class Tails:
                 videos.append(Video(**self._fields(tag, inside)))
             elif name and tag == "news:news" and news is None:
                 news = News(**self._fields(tag, inside))
-            elif link and tag == "xhtml:link" and (other := alternate(_element(tag, attributes), self._reading)):
-                alternates.append(other)
+            elif link and not target and tag == "xhtml:link":
+                alternates.append(self._alternate(tag, attributes))
             elif link and tag == "mobile:mobile" and not (mobile or attributes):
                 mobile = True
             else:
                 raise _Odd
         return tuple(images), tuple(videos), news, tuple(alternates), mobile, None
+
+    def _alternate(self, tag: str, attributes: str) -> Alternate:
+        found = alternate(Element(tag, _attributes(attributes)), self._reading)
+        if found is None:
+            raise _Odd
+        return found
 
     def _fields(self, outer: str, inside: str) -> dict[str, Any]:
         """What the tags in an element say, by field."""
@@ -254,7 +262,8 @@ class _Names(dict[str, str]):
         tag = self._vocabulary.get(_expanded(element.tag))
         if tag is None:
             raise _Odd
-        self[written] = tag
+        if len(self) < _MOST_NAMES:
+            self[written] = tag
         return tag
 
 
@@ -273,7 +282,8 @@ class _Known(dict[str, "tuple[str, str, Tag, Kind | None]"]):
             raise _Odd
         is_bare = not (tag.many or tag.attributes or tag.kind is date)
         found = name, FIELDS[name], tag, tag.kind if is_bare else None
-        self[written] = found
+        if len(self) < _MOST_NAMES:
+            self[written] = found
         return found
 
 
@@ -323,7 +333,3 @@ def _attributes(written: str) -> dict[str, str]:
     if len(found) < len(pairs):
         raise _Odd
     return found
-
-
-def _element(tag: str, written: str) -> Element:
-    return Element(tag, _attributes(written))

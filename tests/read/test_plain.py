@@ -79,8 +79,8 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[plain.Row]:
     found: list[plain.Row] = []
     block = plain._block
 
-    def noted(data: bytes, start: int, line: int, most_bare: int, tails: Tails) -> plain.Block | None:
-        given = block(data, start, line, most_bare, tails)
+    def noted(data: bytes, line: int, most_bare: int, tails: Tails) -> plain.Block | None:
+        given = block(data, line, most_bare, tails)
         found.extend(given.rows if given else ())
         return given
 
@@ -196,9 +196,19 @@ def test_what_stands_between_does_not_end_it(rows: list[plain.Row]) -> None:
 def test_where_nothing_is_plain_it_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     block = plain._block
-    monkeypatch.setattr(plain, "_block", lambda *given: tried.append(given[1]) or block(*given))
+    monkeypatch.setattr(plain, "_block", lambda *given: tried.append(len(given[0])) or block(*given))
     check_same([entries(2000, b"<url><loc>https://example.com/shop/%d</loc><x>%d</x></url>")], url=URL)
     assert 0 < len(tried) < 15
+
+
+def test_little_is_read_in_vain_where_one_in_five_is_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    block = plain._block
+    monkeypatch.setattr(plain, "_block", lambda *given: tried.append(len(given[0])) or block(*given))
+    five = b"<url><loc>https://e.com/%d</loc></url>" * 4 + b"<url><loc>https://e.com/%d</loc><z:a/><lastmod/></url>"
+    body = b"<urlset>" + five.replace(b"%d", b"a") * 1000 + b"</urlset>"
+    check_same([body], url=URL)
+    assert sum(tried) < 12 * len(body)
 
 
 # The Python and C functions that are called for an entry with four fields. Where a change makes it more, and it has to
