@@ -99,6 +99,45 @@ def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Line
     return Lines(bytes(data), urls, undated)
 
 
+def lines_of_columns(
+    locs: Iterable[str],
+    lastmods: Iterable[datetime | None],
+    precisions: Iterable[str | None],
+    changefreqs: Iterable[str | None],
+    priorities: Iterable[float | None],
+    lines: Iterable[int],
+    *,
+    sitemap: str | None,
+    site: str | None = None,
+) -> Lines:
+    """The same for entries of one document that have nothing but these fields, their dates in UTC."""
+    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
+    for loc, moment, precision, changefreq, priority, line in zip(
+        locs, lastmods, precisions, changefreqs, priorities, lines, strict=False
+    ):
+        form = {
+            "loc": loc,
+            "lastmod": stamp(moment) if moment is not None and moment.microsecond else moment,
+            "lastmod_precision": precision,
+            "changefreq": changefreq,
+            "priority": priority,
+            "sitemap": sitemap,
+            "line": line,
+        }
+        if site is not None:
+            form["site"] = site
+        data += encode(form, None, _LINE)
+        urls += 1
+        undated += moment is None
+    return Lines(bytes(data), urls, undated)
+
+
+def joined(lines: list[Lines]) -> Lines:
+    """All of them as one."""
+    data = b"".join([each.data for each in lines])
+    return Lines(data, sum(each.urls for each in lines), sum(each.undated for each in lines))
+
+
 def _in_utc(moment: datetime) -> datetime:
     if moment.utcoffset() is None:
         raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")

@@ -17,20 +17,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import attrs
 
 from ..errors import SitemapReaderError
-from ..jsonl import Lines
-from .sieve import Piece, Sieve, State
+from .sieve import Piece, Sieve, State, some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..records import Item
     from .sieve import Answer, Task
 
-# What one reply has, about: it is held in memory at both ends, and each costs its two processes some 100 us.
-_REPLY_BYTES = 256 * 1024
-_ITEM_BYTES = 256
-# What a piece counts for, if nothing of it is wanted: other documents have their turn after some 4 MiB of such.
-_PIECE_BYTES = 4 * 1024
 HEADER = struct.Struct(">I")
 
 
@@ -82,15 +75,9 @@ class Desk:
         return self._more(number, None)
 
     def _more(self, number: int, nothing: None) -> Reply:
-        """What a chunk gives, up to so much at once."""
-        reply: Piece = []
-        size = 0
-        for piece in self._pieces[number]:
-            reply += piece
-            size += max(_PIECE_BYTES, sum(map(_size, piece)))
-            if size >= _REPLY_BYTES:
-                return self._reply(number, reply, is_done=False)
-        return self._reply(number, reply)
+        """What a chunk gives, some at a time."""
+        piece = some(self._pieces[number])
+        return self._reply(number, piece or [], is_done=piece is None)
 
     def _end(self, number: int, cut: bool) -> Reply:
         return self._reply(number, self._sieves[number].end(cut=cut))
@@ -132,11 +119,6 @@ def main() -> int:
 def _send(replies: BinaryIO, message: Message) -> None:
     replies.write(packed(message))
     replies.flush()
-
-
-def _size(item: Item | Lines) -> int:
-    """About what it takes in a reply."""
-    return len(item.data) if isinstance(item, Lines) else _ITEM_BYTES
 
 
 def _portable(error: Exception) -> Exception:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import FetchError
-from .sieve import Answer, Piece, Sieve, State, Task
+from .sieve import Answer, Piece, Sieve, State, Task, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ class OwnHand:
 
     async def piece(self) -> Piece | None:
         """None where the chunk has no more."""
-        return await self._aside.do(next, self._pieces, None)
+        return await self._aside.do(some, self._pieces)
 
     async def end(self, *, cut: bool) -> Piece:
         return await self._aside.do(self._sieve.end, cut=cut)

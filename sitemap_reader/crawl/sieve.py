@@ -7,26 +7,34 @@ a sieve works is for hands.py and workers.py to say. Never waits for anything.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 
 from ..errors import SitemapReaderError
-from ..jsonl import json_lines
+from ..jsonl import Lines, joined, json_lines, lines_of_columns
 from ..read.document import SitemapParser
+from ..read.plain import NO_EXTENSIONS, records_of
 from ..records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..jsonl import Lines
     from ..limits import Limits
     from ..problems import Problem
     from ..read.decode import Prefix
     from ..read.fallback import FallbackLinks
+    from ..read.plain import Columns
     from ..read.scope import Mode, Scope
     from ..records import Item
     from ..walk.selection import Selection
+
+# What is handed over at once, about: it is held in memory, and to hand it to somebody else costs some 100 us.
+_ENOUGH_BYTES = 256 * 1024
+_ITEM_BYTES = 256
+# What a piece counts for, if nothing of it is wanted: other documents have their turn after some 4 MiB of such.
+_PIECE_BYTES = 4 * 1024
 
 Piece: TypeAlias = list["Item | Lines"]
 Answer: TypeAlias = "FallbackLinks | SitemapReaderError"
@@ -103,6 +111,7 @@ class Sieve:
             extras=task.extras,
             feed_fallback=self._answered if task.asks_fallback else None,
             prefix=task.prefix,
+            _make=self._made,
         )
         self._steps: Iterator[list[Item]] = iter(())
         self._question: tuple[bytes, str | None] | None = None
@@ -112,6 +121,8 @@ class Sieve:
         self._unwanted: Counter[str] = Counter()
         self._regained: Counter[str] = Counter()
         self._takes_every_record = task.selection.takes_all and task.former is None and not task.peek
+        # Nobody looks at a record that is only to be written.
+        self._makes_lines = task.as_lines is not None and self._takes_every_record and not task.skipped
 
     @property
     def robots_text(self) -> str:
@@ -141,7 +152,7 @@ class Sieve:
     def pieces(self, chunk: bytes) -> Iterator[Piece]:
         """What is wanted of a chunk, a little at a time."""
         for items in self._parser.pieces(chunk):
-            yield self._wanted(items)
+            yield self._wanted([*items])
             if self._has_peeked:
                 return
 
@@ -150,7 +161,7 @@ class Sieve:
         if self._has_peeked:
             return []
         self._steps = self._parser.closing(cut=cut)
-        piece = self._wanted(next(self._steps, []))
+        piece = self._wanted([*next(self._steps, [])])
         self._question = self._parser.fallback_question
         return piece if self._question else piece + self._rest()
 
@@ -164,7 +175,7 @@ class Sieve:
         return self._task.peek and self._parser.format is not None
 
     def _rest(self) -> Piece:
-        return self._wanted(next(self._steps, []))
+        return self._wanted([*next(self._steps, [])])
 
     def _answered(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
         """The parser's fallback: who is asked is not known here."""
@@ -176,17 +187,35 @@ class Sieve:
 
     # --- what is wanted ---
 
-    def _wanted(self, items: list[Item]) -> Piece:
+    def _made(self, columns: Columns, sitemap: str | None) -> Piece:
+        """What comes out for plain entries: lines at once, if that is what is asked for."""
+        form = self._task.as_lines
+        if form is None or not self._makes_lines or columns.extensions is not NO_EXTENSIONS:
+            return [*records_of(columns, sitemap)]
+        return [
+            lines_of_columns(
+                columns.locs,
+                columns.lastmods,
+                columns.precisions,
+                columns.changefreqs,
+                columns.priorities,
+                columns.lines,
+                sitemap=sitemap,
+                site=form.site,
+            )
+        ]
+
+    def _wanted(self, items: Piece) -> Piece:
         if self._takes_every_record and self._items >= self._task.skipped:
-            self._has_given = self._has_given or not {UrlRecord, SitemapRef}.isdisjoint(map(type, items))
-            self._items += len(items)
+            self._has_given = self._has_given or not {UrlRecord, Lines, SitemapRef}.isdisjoint(map(type, items))
+            self._items += sum(item.urls if isinstance(item, Lines) else 1 for item in items)
         elif self._task.former is None:
             items = [item for item in items if self._wants(item)]
         else:
             items = self._regained_of(items, self._task.former)
-        return _in_lines(items, self._task.as_lines) if self._task.as_lines else [*items]
+        return _in_lines(items, self._task.as_lines) if self._task.as_lines else items
 
-    def _wants(self, item: Item) -> bool:
+    def _wants(self, item: Item | Lines) -> bool:
         self._items += 1
         is_new = self._items > self._task.skipped
         if isinstance(item, UrlRecord):
@@ -202,9 +231,9 @@ class Sieve:
             self._unwanted[reason] += 1
         return reason is None
 
-    def _regained_of(self, items: list[Item], former: Scope) -> list[Item]:
+    def _regained_of(self, items: Piece, former: Scope) -> Piece:
         """What an earlier reading dropped, each with the problems that could not come up then."""
-        regained: list[Item] = []
+        regained: Piece = []
         for item in items:
             self._items += 1
             if not isinstance(item, UrlRecord):
@@ -217,11 +246,35 @@ class Sieve:
         return regained
 
 
-def _in_lines(items: list[Item], form: AsLines) -> Piece:
+def some(pieces: Iterator[Piece]) -> Piece | None:
+    """As many of the next pieces as are worth handing over at once, as one; None where there are no more."""
+    found: Piece | None = None
+    size = 0
+    for piece in pieces:
+        found = [*(found or ()), *piece]
+        size += max(_PIECE_BYTES, sum(map(_size, piece)))
+        if size >= _ENOUGH_BYTES:
+            break
+    return found
+
+
+def _size(item: Item | Lines) -> int:
+    """About what it takes in memory."""
+    return len(item.data) if isinstance(item, Lines) else _ITEM_BYTES
+
+
+def _in_lines(items: Piece, form: AsLines) -> Piece:
     """The lines of the records come behind all else."""
-    records = [item for item in items if isinstance(item, UrlRecord)]
-    others = [item for item in items if not isinstance(item, UrlRecord)] if len(records) < len(items) else []
-    return [*others, json_lines(records, site=form.site)] if records else [*others]
+    others: Piece = []
+    lines: list[Lines] = []
+    for kind, some_of_it in groupby(items, type):  # the lines in their order
+        if kind is UrlRecord:
+            lines.append(json_lines(cast("Iterator[UrlRecord]", some_of_it), site=form.site))
+        elif kind is Lines:
+            lines += cast("Iterator[Lines]", some_of_it)
+        else:
+            others += some_of_it
+    return [*others, joined(lines)] if lines else others
 
 
 def _was_told(problem: Problem) -> bool:

@@ -20,7 +20,7 @@ from .decode import Decoder, Prefix
 from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
 from .normalise import Normaliser, RawEntry
-from .plain import Block, PlainCleaner
+from .plain import Block, PlainCleaner, records_of
 from .robots import RobotsReader
 from .scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .sniff import CONTENT_TYPES, Format, Verdict, sniff
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..records import Item
     from .dialects import Reader
     from .fallback import FeedFallback
+    from .plain import Make
 
 # What the first bytes rule out -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
@@ -74,6 +75,7 @@ class SitemapParser:
         feed_fallback: FeedFallback | None = None,
         prefix: Prefix | None = None,
         _plain: bool = True,  # False: expat reads every entry, which gives the same
+        _make: Make = records_of,  # what comes out for plain entries
     ) -> None:
         child_scope = child_scope or scope
         for name, mode in (("scope", scope), ("child_scope", child_scope)):
@@ -112,7 +114,7 @@ class SitemapParser:
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
-        self._plain = PlainCleaner(self._normaliser, page_scope, self._cleaned, self._noted)
+        self._plain = PlainCleaner(self._normaliser, page_scope, self._cleaned, self._noted, _make)
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that `data` completes; those of a small document may all come from close().

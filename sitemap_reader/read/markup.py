@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..limits import Limits
     from .edits import Edit
     from .tree import Entry, Vocabulary
-
     OpenRoot = Callable[[str, str], Vocabulary]
 
 _UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]

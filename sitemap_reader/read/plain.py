@@ -10,6 +10,7 @@ would have given.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from itertools import accumulate, islice, repeat
 from operator import methodcaller
@@ -22,7 +23,7 @@ from .normalise import RawEntry
 from .urls import CANONICAL_IN_XML, is_clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from xml.etree.ElementTree import Element
 
     from ..limits import Limits
@@ -238,15 +239,40 @@ class _Lastmods(dict[str, Lastmod]):
 
 
 _WHOLE_SECONDS_IN_UTC = {"Z", "+00:00"}
-_NO_EXTENSIONS = (repeat(()), repeat(()), repeat(None), repeat(()), repeat(False))
+NO_EXTENSIONS = (repeat(()), repeat(()), repeat(None), repeat(()), repeat(False))
 _MOST_DATES = 4096  # most documents have few different days
+
+
+class Columns(NamedTuple):
+    """The fields of entries of which there is nothing to say, each of which may be iterated once.
+
+    `extensions` are five columns, NO_EXTENSIONS where no entry has any.
+    """
+
+    locs: Iterable[str]
+    lastmods: Iterable[datetime | None]
+    precisions: Iterable[Precision | None]
+    changefreqs: Iterable[ChangeFreq | None]
+    priorities: Iterable[float | None]
+    extensions: Sequence[Iterable[Any]]
+    lines: Iterable[int]
+
+
+# The columns, and the URL of their document -> what comes out for them.
+Make = Callable[[Columns, "str | None"], "list[Any]"]
+
+
+def records_of(columns: Columns, sitemap: str | None) -> list[UrlRecord]:
+    """The records of many entries."""
+    *fields, extensions, lines = columns
+    return [*map(UrlRecord, *fields, *extensions, repeat(()), repeat(sitemap), lines)]
 
 
 class PlainCleaner:
     """Rows in, their records out, and the problems of those for which the Normaliser was asked.
 
     `scope` is what the document may speak for; `clean` has an entry read by the Normaliser, and what it says counted;
-    `note` counts a Problem, and gives it with the document's name.
+    `note` counts a Problem, and gives it with the document's name. `make` makes records of many that are clean.
     """
 
     def __init__(
@@ -255,11 +281,13 @@ class PlainCleaner:
         scope: Scope,
         clean: Callable[[RawEntry], list[Item]],
         note: Callable[[Problem], Problem],
+        make: Make,
     ) -> None:
         self._normaliser = normaliser
         self._scope = scope
         self._clean = clean
         self._note = note
+        self._make = make
         self._lastmods = _Lastmods({"": (None, None)})
 
     def items(self, block: Block, room: int) -> list[Item]:
@@ -267,8 +295,8 @@ class PlainCleaner:
         records = self._records(block) if len(block.rows) <= room else None
         if records is None:
             return self._one_by_one(block, room)
-        self._normaliser.entries += len(records)
-        self._normaliser.kept += len(records)
+        self._normaliser.entries += len(block.rows)
+        self._normaliser.kept += len(block.rows)
         return records
 
     def _records(self, block: Block) -> list[Item] | None:
@@ -283,25 +311,17 @@ class PlainCleaner:
             return None
         if not all(map(methodcaller("startswith", self._scope.covered), locs)):
             return None
-        extensions: Sequence[Iterable[Any]] = _NO_EXTENSIONS
+        extensions: Sequence[Iterable[Any]] = NO_EXTENSIONS
         if any(tails):
             *extensions, elements = [*zip(*block.extensions, strict=True)]
             if any(each is not None for each in elements):
                 return None
         try:
-            return [
-                *map(
-                    UrlRecord,
-                    locs,
-                    *self._dates(stamps, others),
-                    map(_USUAL_CHANGEFREQS.__getitem__, often),
-                    map(_USUAL_PRIORITIES.__getitem__, weights),
-                    *extensions,
-                    repeat(()),
-                    repeat(self._normaliser.sitemap),
-                    block.lines,
-                )
-            ]
+            moments, precisions = self._dates(stamps, others)
+            changefreqs = map(_USUAL_CHANGEFREQS.__getitem__, often)
+            priorities = map(_USUAL_PRIORITIES.__getitem__, weights)
+            columns = Columns(locs, moments, precisions, changefreqs, priorities, extensions, block.lines)
+            return self._make(columns, self._normaliser.sitemap)
         except (KeyError, ValueError):
             return None
 
