@@ -76,8 +76,8 @@ class Desk:
 
     def _more(self, number: int, nothing: None) -> Reply:
         """What a chunk gives, some at a time."""
-        piece = some(self._pieces[number])
-        return self._reply(number, piece or [], is_done=piece is None)
+        piece, is_done = some(self._pieces[number])
+        return self._reply(number, piece, is_done=is_done)
 
     def _end(self, number: int, cut: bool) -> Reply:
         return self._reply(number, self._sieves[number].end(cut=cut))

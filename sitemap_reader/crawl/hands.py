@@ -46,6 +46,7 @@ class OwnHand:
         self._sieve = Sieve(task)
         self._aside = aside
         self._pieces: Iterator[Piece] = iter(())
+        self._is_done = True  # with the pieces of the last chunk
 
     @property
     def state(self) -> State:
@@ -57,10 +58,14 @@ class OwnHand:
 
     def feed(self, chunk: bytes) -> None:
         self._pieces = self._sieve.pieces(chunk)
+        self._is_done = False
 
     async def piece(self) -> Piece | None:
         """None where the chunk has no more."""
-        return await self._aside.do(some, self._pieces)
+        if self._is_done:
+            return None
+        piece, self._is_done = await self._aside.do(some, self._pieces)
+        return piece
 
     async def end(self, *, cut: bool) -> Piece:
         return await self._aside.do(self._sieve.end, cut=cut)

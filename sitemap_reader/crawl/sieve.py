@@ -246,16 +246,16 @@ class Sieve:
         return regained
 
 
-def some(pieces: Iterator[Piece]) -> Piece | None:
-    """As many of the next pieces as are worth handing over at once, as one; None where there are no more."""
-    found: Piece | None = None
+def some(pieces: Iterator[Piece]) -> tuple[Piece, bool]:
+    """As many of the next pieces as are worth handing over at once, as one; and whether there are no more."""
+    found: Piece = []
     size = 0
     for piece in pieces:
-        found = [*(found or ()), *piece]
+        found += piece
         size += max(_PIECE_BYTES, sum(map(_size, piece)))
         if size >= _ENOUGH_BYTES:
-            break
-    return found
+            return found, False
+    return found, True
 
 
 def _size(item: Item | Lines) -> int:
