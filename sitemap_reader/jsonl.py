@@ -29,6 +29,8 @@ TYPES: dict[str, type[Line]] = {
     "change": Change,
 }
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+# The fields of an entry that has no others: loc, lastmod, its precision, changefreq, priority, line.
+Row = tuple[str, datetime | None, str | None, str | None, float | None, int]
 # What the line of a removed URL says of it.
 REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
 
@@ -85,37 +87,13 @@ class Lines:
 
 def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Lines:
     """The lines of many records, as json_line() gives them one by one, in a third of the time."""
-    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
-    for record in records:
-        moment = record.lastmod
-        # A whole second in UTC orjson writes as stamp() does.
-        as_is = moment is None or (moment.tzinfo is UTC and not moment.microsecond)
-        form = _form(record, moment if as_is else stamp(moment))
-        if site is not None:
-            form["site"] = site
-        data += encode(form, None, _LINE)
-        urls += 1
-        undated += moment is None
-    return Lines(bytes(data), urls, undated)
+    return _lines((_form(record, _writable(record.lastmod)) for record in records), site)
 
 
-def lines_of_columns(
-    locs: Iterable[str],
-    lastmods: Iterable[datetime | None],
-    precisions: Iterable[str | None],
-    changefreqs: Iterable[str | None],
-    priorities: Iterable[float | None],
-    lines: Iterable[int],
-    *,
-    sitemap: str | None,
-    site: str | None = None,
-) -> Lines:
+def lines_of_rows(rows: Iterable[Row], *, sitemap: str | None, site: str | None = None) -> Lines:
     """The same for entries of one document that have nothing but these fields, their dates in UTC."""
-    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
-    for loc, moment, precision, changefreq, priority, line in zip(
-        locs, lastmods, precisions, changefreqs, priorities, lines, strict=False
-    ):
-        form = {
+    forms = (
+        {
             "loc": loc,
             "lastmod": stamp(moment) if moment is not None and moment.microsecond else moment,
             "lastmod_precision": precision,
@@ -124,12 +102,26 @@ def lines_of_columns(
             "sitemap": sitemap,
             "line": line,
         }
+        for loc, moment, precision, changefreq, priority, line in rows
+    )
+    return _lines(forms, site)
+
+
+def _lines(forms: Iterable[dict[str, Any]], site: str | None) -> Lines:
+    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
+    for form in forms:
         if site is not None:
             form["site"] = site
         data += encode(form, None, _LINE)
         urls += 1
-        undated += moment is None
+        undated += form["lastmod"] is None
     return Lines(bytes(data), urls, undated)
+
+
+def _writable(moment: datetime | None) -> datetime | str | None:
+    """What orjson writes as stamp() does: that is what a whole second in UTC is by itself."""
+    is_plain = moment is None or (moment.tzinfo is UTC and not moment.microsecond)
+    return moment if is_plain else stamp(moment)
 
 
 def joined(lines: list[Lines]) -> Lines:

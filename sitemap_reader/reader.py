@@ -5,7 +5,6 @@ Nothing here configures logging or keeps global state.
 
 from __future__ import annotations
 
-import os
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
 from .crawl.sieve import AsLines
-from .crawl.workers import Workers
+from .crawl.workers import workers_for
 from .errors import UsageError
 from .jsonl import Lines
 from .ledger import Ledger
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from .crawl.fetch import Fetcher
+    from .crawl.workers import Workers
     from .ledger import Progress
     from .read.fallback import FeedFallback
     from .read.scope import Mode
@@ -52,8 +52,6 @@ Heard = TypeVar("Heard")
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
-# A worker takes as long to start as some ten thousand URLs to read.
-_SMALL_SITE_URLS = 20_000
 
 
 class ReaderOptions(TypedDict, total=False):
@@ -359,23 +357,11 @@ def lines(
     reader = _own_reader(options)
     asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, None, on_item, most)
     return LineStream(
-        *reader._reading(target, asked, as_lines=AsLines(site), workers=_workers(jobs)),
+        *reader._reading(target, asked, as_lines=AsLines(site), workers=workers_for(jobs)),
         close=reader.close,
         on_wait=on_wait,
         on_progress=asked.hears(on_progress),
     )
-
-
-def _workers(jobs: int | None) -> Workers | None:
-    most = _cores() if jobs is None else jobs
-    return Workers(most, after_urls=_SMALL_SITE_URLS if jobs is None else 0) if most > 1 else None
-
-
-def _cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def discover(

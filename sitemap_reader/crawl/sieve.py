@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import attrs
 
 from ..errors import SitemapReaderError
-from ..jsonl import Lines, joined, json_lines, lines_of_columns
+from ..jsonl import Lines, joined, json_lines, lines_of_rows
 from ..read.document import SitemapParser
 from ..read.plain import NO_EXTENSIONS, records_of
 from ..records import Outcome, SitemapRef, UrlRecord
@@ -192,18 +192,9 @@ class Sieve:
         form = self._task.as_lines
         if form is None or not self._makes_lines or columns.extensions is not NO_EXTENSIONS:
             return [*records_of(columns, sitemap)]
-        return [
-            lines_of_columns(
-                columns.locs,
-                columns.lastmods,
-                columns.precisions,
-                columns.changefreqs,
-                columns.priorities,
-                columns.lines,
-                sitemap=sitemap,
-                site=form.site,
-            )
-        ]
+        locs, lastmods, precisions, changefreqs, priorities, _, lines = columns
+        rows = zip(locs, lastmods, precisions, changefreqs, priorities, lines, strict=False)  # some columns never end
+        return [lines_of_rows(rows, sitemap=sitemap, site=form.site)]
 
     def _wanted(self, items: Piece) -> Piece:
         if self._takes_every_record and self._items >= self._task.skipped:

@@ -7,6 +7,7 @@ again. They never fetch or write, and end with whoever started them.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from asyncio.subprocess import PIPE
 from collections import deque
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
     from .sieve import Answer, Piece, State, Task
 
 _LAST_WORDS_BYTES = 2_000
+# A worker takes as long to start as some ten thousand URLs to read.
+_SMALL_SITE_URLS = 20_000
+
+
+def workers_for(jobs: int | None) -> Workers | None:
+    """So many, none for one job; by default as many as there are cores, once a site proves large."""
+    most = _cores() if jobs is None else jobs
+    return Workers(most, after_urls=_SMALL_SITE_URLS if jobs is None else 0) if most > 1 else None
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Workers:

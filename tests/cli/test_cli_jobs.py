@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
-from sitemap_reader import reader
+from sitemap_reader.crawl import workers
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -174,10 +174,10 @@ def test_workers_that_cannot_be_started_are_one_error(
 def test_by_itself_it_starts_workers_for_large_sites_only(
     monkeypatch: pytest.MonkeyPatch, large: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
-    monkeypatch.setattr(reader, "_cores", lambda: 2)
+    monkeypatch.setattr(workers, "_cores", lambda: 2)
     assert len(run("dump", large).stdout.splitlines()) == 4 * LARGE
     assert children == []
-    monkeypatch.setattr(reader, "_SMALL_SITE_URLS", LARGE)
+    monkeypatch.setattr(workers, "_SMALL_SITE_URLS", LARGE)
     assert len(run("dump", large, "--per-host", "1").stdout.splitlines()) == 4 * LARGE
     assert 1 <= len(children) <= 2
 

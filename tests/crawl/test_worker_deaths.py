@@ -34,8 +34,8 @@ from played import (
 )
 
 import sitemap_reader as sr
-from sitemap_reader import reader
 from sitemap_reader.crawl import programs
+from sitemap_reader.crawl import workers as pool
 from sitemap_reader.crawl.desk import Desk, Reply
 from sitemap_reader.crawl.sieve import AsLines, Task
 from sitemap_reader.crawl.workers import Worker, Workers
@@ -677,8 +677,8 @@ def test_there_are_no_more_workers_than_asked_for(children: Children, most: int,
 def test_by_itself_a_site_has_workers_once_it_proves_large(
     monkeypatch: pytest.MonkeyPatch, children: Children, cores: int, begins: bool
 ) -> None:
-    monkeypatch.setattr(reader, "_cores", lambda: cores)
-    monkeypatch.setattr(reader, "_SMALL_SITE_URLS", 3000)
+    monkeypatch.setattr(pool, "_cores", lambda: cores)
+    monkeypatch.setattr(pool, "_SMALL_SITE_URLS", 3000)
 
     def read_all(*counts: int) -> int:
         fetcher = site(**{name: page(entries(name, count)) for name, count in zip("abc", counts, strict=False)})
