@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 import attrs
 
 from ..errors import SitemapReaderError
-from ..jsonl import Lines, joined, json_lines, lines_of_rows
+from ..jsonl import Lines, joined, json_lines, lines_of_columns
+from ..read.columns import records_of
 from ..read.document import SitemapParser
-from ..read.plain import NO_EXTENSIONS, records_of
 from ..records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ..limits import Limits
     from ..problems import Problem
+    from ..read.columns import Columns
     from ..read.decode import Prefix
     from ..read.fallback import FallbackLinks
-    from ..read.plain import Columns
     from ..read.scope import Mode, Scope
     from ..records import Item
     from ..walk.selection import Selection
@@ -190,11 +190,9 @@ class Sieve:
     def _made(self, columns: Columns, sitemap: str | None) -> Piece:
         """What comes out for plain entries: lines at once, if that is what is asked for."""
         form = self._task.as_lines
-        if form is None or not self._makes_lines or columns.extensions is not NO_EXTENSIONS:
+        if form is None or not self._makes_lines or columns.extensions is not None:
             return [*records_of(columns, sitemap)]
-        locs, lastmods, precisions, changefreqs, priorities, _, lines = columns
-        rows = zip(locs, lastmods, precisions, changefreqs, priorities, lines, strict=False)  # some columns never end
-        return [lines_of_rows(rows, sitemap=sitemap, site=form.site)]
+        return [lines_of_columns(*columns[:-1], sitemap=sitemap, site=form.site)]
 
     def _wanted(self, items: Piece) -> Piece:
         if self._takes_every_record and self._items >= self._task.skipped:

@@ -1,36 +1,25 @@
-"""The plain path: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, its next entries out, as rows.
+"""The plain path: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, the fields of its next entries out.
 
 One regular expression describes a `<url>` as nearly all of them are: at most the four fields, in the order of the
 schema, and behind them what tails.py may be able to read. Where it does not match, nothing is said of what stands
-there: that is for expat to read, which is what decides on all markup (markup.py). The rows become records here too: a
-value that is not as it should be goes to the Normaliser. What comes out is always what expat and the Normaliser alone
-would have given.
+there: that is for expat to read, which is what decides on all markup (markup.py). What comes out, as records
+(columns.py), is always what expat and the Normaliser alone would have given.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import datetime
-from itertools import accumulate, islice, repeat
-from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from itertools import accumulate, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..limits import PROTOCOL_MAX_LOC_CHARACTERS
-from ..records import ChangeFreq, UrlRecord
-from .dates import STAMP, parse_date, read_stamp
-from .normalise import RawEntry
-from .urls import CANONICAL_IN_XML, is_clean
+from .dates import STAMP
+from .urls import CANONICAL_IN_XML
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from xml.etree.ElementTree import Element
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..limits import Limits
     from ..problems import Problem
-    from ..records import Item, Precision
-    from .normalise import Normaliser
-    from .scope import Scope
     from .tails import Extensions, Tails
 
 # So much is looked at at once; no entry that is longer is plain.
@@ -45,16 +34,19 @@ _TEXT = r"[\t\n -%'-;=?-~]"
 
 
 def _entries(ampersand: str) -> re.Pattern[str]:
-    """Entries in which `&` is written so. No two parts that follow each other match the same text: it is linear."""
+    """Entries in which `&` is written so. No two parts that follow each other match the same text: it is linear.
+
+    What may be missing is `(?: ... | )`: with `( ... )?` re takes a third more time.
+    """
     other = rf"{_TEXT}* (?: {ampersand} {_TEXT}* )*"
     return re.compile(
         rf"""
         ( <url> {_GAP}
             <loc> (?: {_GAP} ( {CANONICAL_IN_XML} ) {_GAP} | ( {other} ) ) </loc> {_GAP}
-            (?: <lastmod> (?: ( {STAMP} ) | ( {_TEXT}+ ) ) </lastmod> {_GAP} )?
-            (?: <changefreq> ( {_TEXT}+ ) </changefreq> {_GAP} )?
-            (?: <priority> ( {_TEXT}+ ) </priority> {_GAP} )?
-            ( <[a-z]+: [^<]*+ (?: <(?![!?]|/url>) [^<]*+ )* )?
+            (?: <lastmod> (?: ( {STAMP} ) | ( {_TEXT}+ ) ) </lastmod> {_GAP} | )
+            (?: <changefreq> ( {_TEXT}+ ) </changefreq> {_GAP} | )
+            (?: <priority> ( {_TEXT}+ ) </priority> {_GAP} | )
+            (?: ( <[a-z]+: [^<]*+ (?: <(?![!?]|/url>) [^<]*+ )* ) | )
         </url> {_GAP} )
         | ( .+ )                                            # the rest, from the first on that is no such entry
         """,
@@ -68,9 +60,27 @@ _ENTRIES_WITH_BARE = _entries(r"& (?: amp; | (?! \# | [A-Za-z][A-Za-z0-9]*; ) )"
 _BARE = re.compile("&(?!amp;)")
 _FIRST = re.compile(rf"{_GAP}(?=<url>)")
 
-# All of it, a clean loc, another; a stamp, another lastmod; changefreq, priority; the tail (tails.py); behind the last.
-Row = tuple[str, str, str, str, str, str, str, str, str]
-_TAIL = 7
+
+class Fields(NamedTuple):
+    """What stands in entries, by columns, None where there is nothing: the groups of the regular expression.
+
+    A loc is clean or another, a date is a stamp or another; the tail is for tails.py.
+    """
+
+    entries: Sequence[str]
+    locs: Sequence[str | None]
+    other_locs: Sequence[str | None]
+    stamps: Sequence[str | None]
+    other_dates: Sequence[str | None]
+    changefreqs: Sequence[str | None]
+    priorities: Sequence[str | None]
+    tails: Sequence[str | None]
+
+
+# split() gives so many strings for a match: what stands before it, the columns, and the rest.
+_COLUMNS = range(1, 1 + len(Fields._fields))
+_STRIDE = 1 + len(_COLUMNS) + 1
+_TAIL = _COLUMNS[-1]
 
 
 class Block(NamedTuple):
@@ -81,7 +91,7 @@ class Block(NamedTuple):
     is what `tails` has read of each entry.
     """
 
-    rows: list[Row]
+    fields: Fields
     lines: list[int]
     size: int
     breaks: int
@@ -94,7 +104,8 @@ class Block(NamedTuple):
     @property
     def is_worth_it(self) -> bool:
         """False where expat would have been no slower: most of the tails had to become elements."""
-        return 2 * sum(each[-1] is not None for each in self.extensions) <= len(self.rows)
+        odd = sum(each[-1] is not None for each in self.extensions) if any(self.fields.tails) else 0
+        return 2 * odd <= len(self.lines)
 
 
 def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int], tails: Tails) -> Iterator[Block]:
@@ -113,33 +124,33 @@ def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int
         window = min(4 * window, WINDOW_BYTES)
 
 
-def _block(data: bytes, line: int, most_bare: int, tails: Tails) -> Block | None:
+def _block(window: bytes, line: int, most_bare: int, tails: Tails) -> Block | None:
     # In Latin-1 each byte is a character: what is not ASCII is none that is looked for.
-    text = data.decode("latin-1")
+    text = window.decode("latin-1")
     first = _FIRST.match(text)
     if first is None:
         return None
-    entries = _ENTRIES_WITH_BARE if most_bare else _ENTRIES
-    rows: list[Row] = entries.findall(text, first.end())
-    rest = rows[-1][-1]
-    if rest:
-        rows.pop()
-    read = tails.read([row[_TAIL] for row in rows], with_bare=most_bare > 0)
-    end = len(text) - len(rest) - sum(len(row[0]) for row in rows[len(read) :])
-    del rows[len(read) :]
-    if not rows:
+    found: list[Any] = (_ENTRIES_WITH_BARE if most_bare else _ENTRIES).split(text[first.end() :])
+    rest = found[-2] or ""
+    behind = len(found) - _STRIDE * bool(rest)
+    read = tails.read(found[_TAIL:behind:_STRIDE], with_bare=most_bare > 0)
+    if not read:
         return None
+    refused = _STRIDE * len(read)
+    fields = Fields(*(found[column:refused:_STRIDE] for column in _COLUMNS))
+    end = len(text) - len(rest) - sum(map(len, found[refused + 1 : behind : _STRIDE]))
     size = text.rindex(_END, 0, end) + len(_END)
     if "\r" in text and text.count("\r", 0, size) != text.count("\r\n", 0, size):
         return None  # to expat a `\r` alone ends a line too
-    lines = [*accumulate([row[0].count("\n") for row in rows], initial=line + text.count("\n", 0, first.end()))]
-    breaks = lines.pop() - text.count("\n", size, end) - line
+    breaks = map(str.count, fields.entries, repeat("\n"))
+    lines = [*accumulate(breaks, initial=line + text.count("\n", 0, first.end()))]
+    all_breaks = lines.pop() - text.count("\n", size, end) - line
     bare = [match.start() for match in _BARE.finditer(text, 0, size)] if most_bare else []
     if len(bare) > most_bare:
-        return _block(data, line, 0, tails)
+        return _block(window, line, 0, tails)
     # Behind them stands what tails.py refused, or an entry that is all there; else the window cuts the next one.
     is_last = end + len(rest) < len(text) or _END in rest
-    return Block(rows, lines, size, breaks, is_last, bare, [], read, tails)
+    return Block(fields, lines, size, all_breaks, is_last, bare, [], read, tails)
 
 
 # So many entries at most go by before the plain path is tried once more.
@@ -208,189 +219,3 @@ def _allows(limits: Limits) -> bool:
         and limits.max_entry_elements >= len(("loc", "lastmod", "changefreq", "priority"))
         and limits.max_xml_depth >= len(("urlset", "url", "loc"))
     )
-
-
-# --- rows to records ---
-
-# What is nearly always there, also nothing; other spellings are for the Normaliser.
-_USUAL_CHANGEFREQS: dict[str, ChangeFreq | None] = {
-    "": None,
-    **{spelled: each for each in get_args(ChangeFreq) for spelled in (each, each.title(), each.upper())},
-}
-_WEIGHTS = ("0", "1", *(f"{tenth / 10:.1f}" for tenth in range(11)), *(f"{number / 100:.2f}" for number in range(101)))
-_USUAL_PRIORITIES: dict[str, float | None] = {"": None, **{text: float(text) for text in _WEIGHTS}}
-
-
-# The instant, and how much was stated.
-Lastmod = tuple["datetime | None", "Precision | None"]
-
-
-class _Lastmods(dict[str, Lastmod]):
-    """What is no stamp -> what it states. KeyError where there is something to say of it."""
-
-    def __missing__(self, text: str) -> Lastmod:
-        date = parse_date(text)
-        if date is None or date.repair:
-            raise KeyError(text)
-        read = (date.moment, date.precision)
-        if len(self) < _MOST_DATES:
-            self[text] = read
-        return read
-
-
-_WHOLE_SECONDS_IN_UTC = {"Z", "+00:00"}
-NO_EXTENSIONS = (repeat(()), repeat(()), repeat(None), repeat(()), repeat(False))
-_MOST_DATES = 4096  # most documents have few different days
-
-
-class Columns(NamedTuple):
-    """The fields of entries of which there is nothing to say, each of which may be iterated once.
-
-    `extensions` are five columns, NO_EXTENSIONS where no entry has any.
-    """
-
-    locs: Iterable[str]
-    lastmods: Iterable[datetime | None]
-    precisions: Iterable[Precision | None]
-    changefreqs: Iterable[ChangeFreq | None]
-    priorities: Iterable[float | None]
-    extensions: Sequence[Iterable[Any]]
-    lines: Iterable[int]
-
-
-# The columns, and the URL of their document -> what comes out for them.
-Make = Callable[[Columns, "str | None"], "list[Any]"]
-
-
-def records_of(columns: Columns, sitemap: str | None) -> list[UrlRecord]:
-    """The records of many entries."""
-    *fields, extensions, lines = columns
-    return [*map(UrlRecord, *fields, *extensions, repeat(()), repeat(sitemap), lines)]
-
-
-class PlainCleaner:
-    """Rows in, their records out, and the problems of those for which the Normaliser was asked.
-
-    `scope` is what the document may speak for; `clean` has an entry read by the Normaliser, and what it says counted;
-    `note` counts a Problem, and gives it with the document's name. `make` makes records of many that are clean.
-    """
-
-    def __init__(
-        self,
-        normaliser: Normaliser,
-        scope: Scope,
-        clean: Callable[[RawEntry], list[Item]],
-        note: Callable[[Problem], Problem],
-        make: Make,
-    ) -> None:
-        self._normaliser = normaliser
-        self._scope = scope
-        self._clean = clean
-        self._note = note
-        self._make = make
-        self._lastmods = _Lastmods({"": (None, None)})
-
-    def items(self, block: Block, room: int) -> list[Item]:
-        """The records of no more than `room` entries in document order, each behind its problems."""
-        records = self._records(block) if len(block.rows) <= room else None
-        if records is None:
-            return self._one_by_one(block, room)
-        self._normaliser.entries += len(block.rows)
-        self._normaliser.kept += len(block.rows)
-        return records
-
-    def _records(self, block: Block) -> list[Item] | None:
-        """The records of entries of which there is nothing to say, column by column; None where there may be."""
-        _, written, _, stamps, others, often, weights, tails, _ = zip(*block.rows, strict=True)
-        if not all(written):
-            return None
-        locs, joined = written, "".join(written)
-        if "&" in joined:
-            locs = tuple(loc.replace("&amp;", "&") for loc in written)
-        if "%2" in joined or max(map(len, locs)) >= PROTOCOL_MAX_LOC_CHARACTERS:
-            return None
-        if not all(map(methodcaller("startswith", self._scope.covered), locs)):
-            return None
-        extensions: Sequence[Iterable[Any]] = NO_EXTENSIONS
-        if any(tails):
-            *extensions, elements = [*zip(*block.extensions, strict=True)]
-            if any(each is not None for each in elements):
-                return None
-        try:
-            moments, precisions = self._dates(stamps, others)
-            changefreqs = map(_USUAL_CHANGEFREQS.__getitem__, often)
-            priorities = map(_USUAL_PRIORITIES.__getitem__, weights)
-            columns = Columns(locs, moments, precisions, changefreqs, priorities, extensions, block.lines)
-            return self._make(columns, self._normaliser.sitemap)
-        except (KeyError, ValueError):
-            return None
-
-    def _dates(self, stamps: Sequence[str], others: Sequence[str]) -> tuple[Iterable[Any], Iterable[Any]]:
-        """The instants and their precisions; KeyError or ValueError where there is something to say of one."""
-        if not any(stamps):
-            moments, precisions = zip(*map(self._lastmods.__getitem__, others), strict=True)
-            return moments, precisions
-        if {stamp[19:] for stamp in stamps} <= _WHOLE_SECONDS_IN_UTC:
-            return map(datetime.fromisoformat, stamps), repeat("second")
-        moments, precisions = zip(*map(self._lastmod, stamps, others), strict=True)
-        return moments, precisions
-
-    def _lastmod(self, stamp: str, other: str) -> Lastmod:
-        """KeyError where there is something to say of it."""
-        if not stamp:
-            return self._lastmods[other]
-        date = read_stamp(stamp)
-        if date is None:
-            raise KeyError(stamp)
-        return date.moment, date.precision
-
-    def _one_by_one(self, block: Block, room: int) -> list[Item]:
-        sitemap, covered, reason = self._normaliser.sitemap, self._scope.covered, self._scope.reason
-        mends = iter(block.mends)
-        out: list[Item] = []
-        problems: tuple[Problem, ...] = ()
-        odd = 0
-        for row, line, extensions in zip(block.rows[:room], block.lines, block.extensions, strict=False):
-            _, loc, text, stamp, other, often, weight, _, _ = row
-            images, videos, news, alternates, mobile, elements = extensions
-            if "&" in loc:
-                loc = loc.replace("&amp;", "&")
-            elif text:
-                loc, problems = _mended(text, mends)
-            try:
-                moment, precision = self._lastmod(stamp, other)
-                changefreq, priority = _USUAL_CHANGEFREQS[often], _USUAL_PRIORITIES[weight]
-                is_odd = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS or elements is not None
-            except KeyError:
-                is_odd = True
-            if is_odd or not ((loc.startswith(covered) and "%2" not in loc) or reason(loc) is None):
-                if elements is None:
-                    elements = block.tails.elements(row[_TAIL])
-                out += self._clean(_raw_entry(row, line, elements, problems))
-                odd, problems = odd + 1, ()
-            else:
-                record = UrlRecord(
-                    loc, moment, precision, changefreq, priority, images, videos, news, alternates, mobile, (),
-                    sitemap, line,
-                )  # fmt: skip
-                if problems:
-                    record.problems, problems = tuple(map(self._note, problems)), ()
-                    out += record.problems
-                out.append(record)
-        read = min(room, len(block.rows)) - odd
-        self._normaliser.entries += read
-        self._normaliser.kept += read
-        return out
-
-
-def _mended(text: str, mends: Iterator[Problem]) -> tuple[str, tuple[Problem, ...]]:
-    """A loc that is clean once each `&` is written as it should be, or none; with its own of the block's mends."""
-    bare = text.count("&") - text.count("&amp;")
-    loc = text.replace("&amp;", "&")
-    return loc if bare and is_clean(loc) else "", tuple(islice(mends, bare))
-
-
-def _raw_entry(row: Row, line: int, elements: list[Element], problems: tuple[Problem, ...]) -> RawEntry:
-    _, loc, other, stamp, date, often, weight, _, _ = row
-    text = (loc or other).replace("&amp;", "&").strip()
-    return RawEntry("url", text, line, (stamp or date).strip(), often.strip(), weight.strip(), elements, [*problems])

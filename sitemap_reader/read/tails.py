@@ -57,7 +57,7 @@ _END = "/[a-z]+:(?:image|video|news)>"
 _ELEMENTS = re.compile(
     rf"""
     (?: < ([a-z]+:image) > {_GAP} < ([a-z]+:loc) > {_GAP} ({CANONICAL_IN_XML}) {_GAP} </\2> {_GAP}
-          (?: < ([a-z]+:title) > ({_TEXT}) </\4> {_GAP} )? </\1>
+          (?: < ([a-z]+:title) > ({_TEXT}) </\4> {_GAP} | ) </\1>
       | < ({_NAME}) (?: [ ] rel="alternate" [ ] hreflang="([A-Za-z0-9-]+)" [ ] href="({CANONICAL_IN_XML})"
                       | ( {_ATTRIBUTES} ) ) [ ]? />
       | < ({_NAME}) > {_GAP} ( [^<]*+ (?: < (?! {_END} ) [^<]*+ )* ) </\10>
@@ -101,7 +101,7 @@ class Tails:
         self._max_attributes = limits.max_attributes
         self._reading = Reading(None, _odd)
 
-    def read(self, tails: list[str], *, with_bare: bool) -> list[Extensions]:
+    def read(self, tails: list[str | None], *, with_bare: bool) -> list[Extensions]:
         """What each says, up to that of an entry that expat has to read. In them each byte is a character.
 
         `with_bare`: every `&` that is not `&amp;` is going to be mended.
@@ -111,12 +111,12 @@ class Tails:
         found: list[Extensions] = []
         for tail in tails:
             read = self._read(tail) if tail else _NOTHING
-            if read is None or (with_bare and tail.count("&") != tail.count("&amp;")):
+            if read is None or (tail and with_bare and tail.count("&") != tail.count("&amp;")):
                 break
             found.append(read)
         return found
 
-    def elements(self, tail: str) -> list[Element]:
+    def elements(self, tail: str | None) -> list[Element]:
         """The elements of a tail that read() has read."""
         return self._elements(_decoded(tail)) if tail else []
 

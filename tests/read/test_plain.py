@@ -24,7 +24,6 @@ from sitemap_reader.testing import DAMAGES, damaged
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sitemap_reader.read.tails import Tails
 
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
 ENTRY = b"""  <url>
@@ -74,14 +73,14 @@ def of_what_was_read(items: list[Any]) -> list[Any]:
 
 
 @pytest.fixture
-def rows(monkeypatch: pytest.MonkeyPatch) -> list[plain.Row]:
-    """The rows that are found from here on."""
-    found: list[plain.Row] = []
+def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lines of the plain entries that are found from here on."""
+    found: list[int] = []
     block = plain._block
 
-    def noted(data: bytes, line: int, most_bare: int, tails: Tails) -> plain.Block | None:
-        given = block(data, line, most_bare, tails)
-        found.extend(given.rows if given else ())
+    def noted(*asked: Any) -> plain.Block | None:
+        given = block(*asked)
+        found.extend(given.lines if given else ())
         return given
 
     monkeypatch.setattr(plain, "_block", noted)
@@ -180,17 +179,17 @@ def test_a_raw_ampersand_shows_what_stood_before_it_on_its_line() -> None:
         b"<url><loc>http://EXAMPLE.com/shop/%d#a</loc><lastmod>soon %d</lastmod></url>",
     ],
 )
-def test_plain_entries_take_the_plain_path(entry: bytes, rows: list[plain.Row]) -> None:
+def test_plain_entries_take_the_plain_path(entry: bytes, plain_lines: list[int]) -> None:
     body = entries(1000, entry)
     pieces = [body[at : at + 65_536] for at in range(0, len(body), 65_536)]
     check_same(pieces, url=URL)
-    assert len(rows) >= 1000 - 2 * len(pieces)
+    assert len(plain_lines) >= 1000 - 2 * len(pieces)
 
 
-def test_what_stands_between_does_not_end_it(rows: list[plain.Row]) -> None:
+def test_what_stands_between_does_not_end_it(plain_lines: list[int]) -> None:
     body = entries(1000).replace(b"shop/7", b"shop/&7").replace(b"shop/5", b"shop/<!-- a -->5")
     check_same([body], url=URL)
-    assert len(rows) >= 700
+    assert len(plain_lines) >= 700
 
 
 def test_where_nothing_is_plain_it_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
