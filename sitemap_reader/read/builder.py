@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..limits import Limits
     from .pending import Pending
-    from .plain import Block
 
 
 @attrs.define
@@ -55,7 +54,7 @@ class Builder:
         pending: Pending,
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
-        self.out: list[Entry | Block | Problem] = []
+        self.out: list[Entry | Problem] = []
         self.last_event: int | None = None
         self.last_event_is_tag = True
         self.root_seen = False
@@ -105,7 +104,7 @@ class Builder:
         """
         return self._take_open(index, ends)
 
-    def taken(self) -> list[Entry | Block | Problem]:
+    def taken(self) -> list[Entry | Problem]:
         """What it has collected since the last call."""
         out, self.out[:] = self.out[:], []
         return out

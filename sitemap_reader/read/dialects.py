@@ -11,7 +11,8 @@ from ..problems import Problem, report
 from . import feed, urlset
 from .faults import Stop
 from .markup import Markup
-from .plain import Block
+from .plain import Block, pass_all
+from .plain_path import PlainPath
 from .sniff import ROOTS, Format
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class MarkupReader:
     def __init__(self, limits: Limits, line: int = 1, *, plain: bool = True) -> None:
         self.format: Format | None = None
         self._limits = limits
-        self._markup = Markup(limits, self._open_root, line, plain=plain)
+        self._markup = Markup(limits, self._open_root, line)
+        self._path = PlainPath(self._markup) if plain and pass_all(limits) else self._markup
         self._opening: list[Problem] = []
         self._raw_entries: Callable[[Entry, Limits], list[RawEntry]] = urlset.raw_entries
 
@@ -67,12 +69,12 @@ class MarkupReader:
         return self._markup.cut
 
     def feed(self, data: bytes) -> Iterator[RawEntry | Block | Problem]:
-        return self._given(self._markup.feed(data))
+        return self._given(self._path.feed(data))
 
     def close(self, *, cut: bool) -> Iterator[RawEntry | Block | Problem]:
-        return self._given(self._markup.close())
+        return self._given(self._path.close())
 
-    def _given(self, items: list[Entry | Block | Problem]) -> Iterator[RawEntry | Block | Problem]:
+    def _given(self, items: Iterable[Entry | Block | Problem]) -> Iterator[RawEntry | Block | Problem]:
         yield from self._opening
         self._opening = []
         for item in items:

@@ -19,7 +19,6 @@ from .landmarks import end_tag, epilog_end, next_landmark, tag_end, tag_name
 from .mending import Mender
 from .mends import Mends
 from .pending import Pending
-from .plain import Block, PlainPath, plain_blocks
 from .prefixes import Prefixes
 from .repair import Straightener
 from .tokens import blank_doctype
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
     from ..limits import Limits
     from .edits import Edit
+    from .plain import Block
+    from .tails import Tails
     from .tree import Entry, Vocabulary
     OpenRoot = Callable[[str, str], Vocabulary]
 
@@ -56,10 +57,10 @@ class Markup:
     """feed() and close() give what has become certain; `complete` is False once an entry may be missing.
 
     `open_root(namespace, name)` gives the vocabulary of the document, or raises Stop. The first byte is on `line`.
-    `plain`: expat is not shown what is plain, and all the same comes out.
+    Where it `is_behind_entry` it may be told to pass_over() what follows.
     """
 
-    def __init__(self, limits: Limits, open_root: OpenRoot, line: int = 1, *, plain: bool = True) -> None:
+    def __init__(self, limits: Limits, open_root: OpenRoot, line: int = 1) -> None:
         self.complete = True
         self.stopped = False
         self.cut = False  # the bytes ended before the root element did
@@ -76,49 +77,25 @@ class Markup:
         self._behind_root = False  # skipping what stands behind the end of the root element
         self._builder = Builder(limits, open_root, self._pending, self._mends_of)
         self._driver = Driver(self._pending, self._builder, limits.max_token_bytes)
-        self._path = PlainPath(limits, is_open=plain)
 
-    def feed(self, data: bytes) -> list[Entry | Block | Problem]:
+    def feed(self, data: bytes, *, goes_on: bool = False) -> list[Entry | Problem]:
+        """`goes_on`: it is a further piece of what the caller got at once."""
+        self._may_renew = not goes_on
         return self._take(data, final=False)
 
-    def close(self) -> list[Entry | Block | Problem]:
+    def close(self) -> list[Entry | Problem]:
         return self._take(b"", final=True)
 
-    def _take(self, data: bytes, *, final: bool) -> list[Entry | Block | Problem]:
-        self._may_renew = True  # with the first piece of what comes in, whatever is made of the rest
+    def _take(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
         try:
-            self._read(self._take_plain(data, final=final), final=final)
+            self._read(data, final=final)
         except Stop as stop:
             self._stop(stop.problem, self._driver.index if stop.index is None else stop.index)
         self.complete = self.complete and not self._builder.lost_location
         return self._builder.taken()
 
-    def _take_plain(self, data: bytes, *, final: bool) -> bytes:
-        """Reads what is plain and what stands before it; what is left is for expat."""
-        data, at = self._path.joined(data), 0
-        while (end := self._path.next_try(data, at)) is not None:
-            self._read(data[at:end], final=False)
-            self._may_renew = False
-            is_clear = self._is_behind_entry
-            at, was_worth_it = self._pass_over(data, end) if is_clear else (end, False)
-            self._path.tried(data, at, is_clear=is_clear, was_worth_it=was_worth_it)
-        return self._path.left_over(data, at, final=final)
-
-    def _pass_over(self, data: bytes, start: int) -> tuple[int, bool]:
-        """Gives the plain entries that begin at `start`; where they end, and whether that was worth it."""
-        mender, line, tails, was_worth_it = self._mender, self._builder.line, self._builder.tails, False
-        for block in plain_blocks(data, start, line(), lambda: mender.most_bare(line()) if mender else 0, tails):
-            self._builder.out.append(block)
-            self._driver.pass_over(block.size, block.breaks)
-            if mender:
-                block.mends.extend(mender.pass_over(data[start : start + block.size], block.bare))
-            start += block.size
-            if not (was_worth_it := block.is_worth_it):
-                break
-        return start, was_worth_it
-
     @property
-    def _is_behind_entry(self) -> bool:
+    def is_behind_entry(self) -> bool:
         """Whether all is read, up to the end of an entry in a `<urlset>`, which has no prefix, nor need its entries."""
         return (
             self._pending.stands_behind_entry
@@ -126,6 +103,26 @@ class Markup:
             and not (self._skipping or self._straightener or self.stopped or self._driver.has_withheld)
             and (not self._mender or self._mender.is_clear)
         )
+
+    @property
+    def line(self) -> int:
+        """The one that it has reached."""
+        return self._builder.line()
+
+    @property
+    def tails(self) -> Tails:
+        """What reads the tails of plain entries here."""
+        return self._builder.tails
+
+    def most_bare(self) -> int:
+        """How many `&` may be passed over that are to be mended."""
+        return self._mender.most_bare(self._builder.line()) if self._mender else 0
+
+    def pass_over(self, block: Block, data: bytes) -> None:
+        """Expat is not shown `data`, which is the block."""
+        self._driver.pass_over(block.size, block.breaks)
+        if self._mender:
+            block.mends.extend(self._mender.pass_over(data, block.bare))
 
     def _read(self, data: bytes, *, final: bool) -> None:
         self._go_on(self._mender.feed(data, final=final) if self._mender else data, final=final)

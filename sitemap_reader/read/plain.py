@@ -1,9 +1,8 @@
-"""The plain path: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, the fields of its next entries out.
+"""Plain entries: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, the fields of its next entries out.
 
 One regular expression describes a `<url>` as nearly all of them are: at most the four fields, in the order of the
 schema, and behind them what tails.py may be able to read. Where it does not match, nothing is said of what stands
-there: that is for expat to read, which is what decides on all markup (markup.py). What comes out, as records
-(columns.py), is always what expat and the Normaliser alone would have given.
+there: that is for expat to read, which is what decides on all markup (markup.py). plain_path.py says when it is tried.
 """
 
 from __future__ import annotations
@@ -153,10 +152,9 @@ def _block(window: bytes, line: int, most_bare: int, tails: Tails) -> Block | No
     return Block(fields, lines, size, all_breaks, is_last, bare, [], read, tails)
 
 
-# So many entries at most go by before the plain path is tried once more.
-_MOST_BETWEEN = 4096
+# --- where it may be entered and left ---
+
 # The beginning of an entry, of which there is nothing to say yet.
-_MOST_HELD = 2048
 _BEGINNING = re.compile(
     rf"""
     {_GAP} (?: <url> {_GAP} (?: <loc> {_TEXT}* (?: &amp; {_TEXT}* )*
@@ -167,53 +165,22 @@ _BEGINNING = re.compile(
     """.encode(),
     re.VERBOSE,
 )
+_MOST_BEGINNING_BYTES = 2048
 
 
-class PlainPath:
-    """When to try the plain path: behind every entry, but ever less often where what follows is not plain.
-
-    It is not for those to whom it is not open, nor where a limit is lower than what it might let pass.
-    """
-
-    def __init__(self, limits: Limits, *, is_open: bool) -> None:
-        self._is_open = is_open and _allows(limits)
-        self._between = self._left = 1  # how many entries go by before it is tried, and how many of these are to come
-        self._is_clear = False  # nothing stands before what comes next but whole entries
-        self._held = b""
-
-    def joined(self, data: bytes) -> bytes:
-        """The data, behind what was held."""
-        data, self._held = self._held + data, b""
-        return data
-
-    def next_try(self, data: bytes, start: int) -> int | None:
-        """Where the entry ends, from `start` on, behind which to try; None where all of `data` goes by."""
-        while self._is_open and self._left and (start := data.find(_END_TAG, start)) >= 0:
-            start += len(_END_TAG)
-            self._left -= 1
-        return None if self._left or not self._is_open else start
-
-    def tried(self, data: bytes, start: int, *, is_clear: bool, was_worth_it: bool) -> None:
-        """It led to `start`, behind which stands what is not plain. Not `is_clear`: it could not be entered."""
-        self._is_clear = is_clear
-        if was_worth_it:
-            self._between = 1
-        elif not is_clear or data.find(_END_TAG, start) >= 0:
-            self._between = min(2 * self._between, _MOST_BETWEEN)
-        self._left = self._between
-
-    def left_over(self, data: bytes, start: int, *, final: bool) -> bytes:
-        """What is not to be held: a short beginning of an entry is, until the rest of it is there."""
-        rest = data[start:]
-        self._is_clear = self._is_clear and not final and len(rest) <= _MOST_HELD and bool(_BEGINNING.fullmatch(rest))
-        if self._is_clear:
-            self._held, self._left = rest, 0
-            return b""
-        return rest
+def entry_end(data: bytes, start: int) -> int | None:
+    """Where the first entry ends that does so behind `start`."""
+    end = data.find(_END_TAG, start)
+    return None if end < 0 else end + len(_END_TAG)
 
 
-def _allows(limits: Limits) -> bool:
-    """Whether every limit lets a plain entry pass, the end of the one before it and the gap between."""
+def is_beginning(rest: bytes) -> bool:
+    """Whether it may be the beginning of a plain entry, and short."""
+    return len(rest) <= _MOST_BEGINNING_BYTES and _BEGINNING.fullmatch(rest) is not None
+
+
+def pass_all(limits: Limits) -> bool:
+    """Whether every limit lets any plain entry pass, the end of the one before it and the gap between."""
     return (
         min(limits.max_entry_bytes, limits.max_token_bytes) >= 2 * WINDOW_BYTES
         and limits.max_entry_elements >= len(("loc", "lastmod", "changefreq", "priority"))
