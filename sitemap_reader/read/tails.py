@@ -9,6 +9,7 @@ whatever there is to note of a name is noted there.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
@@ -54,8 +55,7 @@ _ATTRIBUTES = rf"(?: [ ] (?!xmlns) [a-z_]+ = {_QUOTED} ){{0,{_MOST_ATTRIBUTES}}}
 _END = "/[a-z]+:(?:image|video|news)>"
 # An image with a title or none: the names of it and its loc, the URL, the name of the title, the title; an alternate:
 # its name, language and URL, or its attributes; another element: its name and what is in it; the rest.
-_ELEMENTS = re.compile(
-    rf"""
+_ELEMENTS = rf"""
     (?: < ([a-z]+:image) > {_GAP} < ([a-z]+:loc) > {_GAP} ({CANONICAL_IN_XML}) {_GAP} </\2> {_GAP}
           (?: < ([a-z]+:title) > ({_TEXT}) </\4> {_GAP} | ) </\1>
       | < ({_NAME}) (?: [ ] rel="alternate" [ ] hreflang="([A-Za-z0-9-]+)" [ ] href="({CANONICAL_IN_XML})"
@@ -63,24 +63,24 @@ _ELEMENTS = re.compile(
       | < ({_NAME}) > {_GAP} ( [^<]*+ (?: < (?! {_END} ) [^<]*+ )* ) </\10>
     ) {_GAP}
     | ( .+ )
-    """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
+"""
 # A field: its name, attributes, and text: a clean URL, a stamp, or another; where others begin and end; the rest.
-_FIELDS = re.compile(
-    rf"""
+_FIELDS = rf"""
     (?: < ({_NAME}) ( {_ATTRIBUTES} ) > (?: {_GAP} ( {CANONICAL_IN_XML} ) {_GAP} | ( {STAMP} ) | ( {_TEXT} ) ) </\1>
       | < ({_NAME}) >
       | </ ({_NAME}) >
     ) {_GAP}
     | ( .+ )
-    """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
-)
+"""
 _PLAIN_IMAGES = {("image:image", "image:loc", ""), ("image:image", "image:loc", "image:title")}
 _ATTRIBUTE = re.compile(r' ([a-z_]+)="([^"]*)"')
 _NO_ATTRIBUTES: dict[str, str] = {}
 _NOTHING: Extensions = (), (), None, (), False, None
+
+
+@cache  # most documents need neither, and to compile them takes as long as to read a thousand entries
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.VERBOSE | re.DOTALL | re.ASCII)
 
 
 class _Odd(Exception):
@@ -143,7 +143,7 @@ class Tails:
         news: News | None = None
         alternates: list[Alternate] = []
         mobile = False
-        for row in _ELEMENTS.findall(tail):
+        for row in _compiled(_ELEMENTS).findall(tail):
             image, loc, source, title, titled, link, language, target, attributes, name, inside, rest = row
             if rest:
                 raise _Odd
@@ -181,7 +181,7 @@ class Tails:
         fields: dict[str, Any] = {}
         known, reading = self._known[outer], self._reading
         publication = ""  # the name of the open one, as written
-        for name, attributes, target, stamp, written, opened, closed, _ in _FIELDS.findall(inside):
+        for name, attributes, target, stamp, written, opened, closed, _ in _compiled(_FIELDS).findall(inside):
             if not name:
                 publication = self._step(outer, publication, opened, closed, fields)
                 continue
