@@ -125,26 +125,22 @@ def lines_of_columns(
 
 def _column(values: Sequence[object]) -> list[str]:
     """Values as JSON, none of which holds a comma."""
-    return _array(values).split(",")
+    return orjson.dumps(values)[1:-1].decode().split(",")
 
 
 def _dates(moments: Sequence[datetime | None]) -> list[str]:
     """As stamp() writes them: orjson does not trim the zeros of a fraction."""
-    text = _array(moments)
+    text = orjson.dumps(moments, None, orjson.OPT_UTC_Z)[1:-1].decode()
     dates = text.split(",")
     return [date[:-2].rstrip("0") + 'Z"' if "." in date else date for date in dates] if "." in text else dates
 
 
-def _strings(values: Sequence[str]) -> list[str]:
-    """What stands between the quotes in their JSON."""
-    text = _array(values)
-    if "\\" in text:  # there may be quotes in them
-        return [_array([value])[1:-1] for value in values]
-    return text[1:-1].split('","')
-
-
-def _array(values: Sequence[object]) -> str:
-    return orjson.dumps(values, None, orjson.OPT_UTC_Z)[1:-1].decode()
+def _strings(values: Sequence[str]) -> Sequence[str]:
+    """What stands between the quotes in their JSON: mostly they themselves."""
+    at_once = "".join(values)
+    if len(orjson.dumps(at_once)) == len(at_once) + len('""'):
+        return values
+    return [orjson.dumps(value)[1:-1].decode() for value in values]
 
 
 def _writable(moment: datetime | None) -> datetime | str | None:

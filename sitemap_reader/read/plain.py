@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .tails import Extensions, Tails
 
 # So much is looked at at once; no entry that is longer is plain.
-WINDOW_BYTES = 16 * 1024
+WINDOW_BYTES = 64 * 1024
 _FIRST_WINDOW_BYTES = 1024
 _END = "</url>"
 _END_TAG = _END.encode()
