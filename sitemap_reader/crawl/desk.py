@@ -12,6 +12,7 @@ import signal
 import struct
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import attrs
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .sieve import Answer, Task
 
 HEADER = struct.Struct(">I")
+_PIPE_BYTES = 1024 * 1024
 
 
 @attrs.frozen
@@ -106,6 +108,8 @@ _VERBS: dict[str, Callable[[Desk, int, Any], Message]] = {
 def main() -> int:
     """Works until its stdin ends: with whoever started it, however that came to its end."""
     gc.freeze()  # what was imported stays
+    for pipe in (sys.stdin, sys.stdout):
+        _widen(pipe.fileno())
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # to all of a group: what becomes of it is the parent's to say
     desk, requests, replies = Desk(), sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever is printed is no reply
@@ -114,6 +118,15 @@ def main() -> int:
         body = requests.read(*HEADER.unpack(header))
         _send(replies, desk.answer(unpacked(body)))
     return 0
+
+
+def _widen(pipe: int) -> None:
+    """Lets it hold some messages, where that can be had: else both ends wait for each other every 64 KiB."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # what all of one user's pipes hold has a limit
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _send(replies: BinaryIO, message: Message) -> None:

@@ -55,6 +55,11 @@ class Workers:
         self._most = most
         self._workers: list[Worker] = []
 
+    def get_ready(self) -> None:
+        """Starts the first already, if it is sure to be needed: the first documents come while it does."""
+        if not self.after_urls:
+            self._idlest().start()
+
     async def hand(self, task: Task) -> WorkerHand:
         """A hand for one document, in the process that has the fewest.
 
@@ -109,11 +114,15 @@ class Worker:
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._numbers = count()
 
-    async def started(self) -> None:
+    def start(self) -> asyncio.Task[None]:
         """Starts it, once."""
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
-        await asyncio.shield(self._starting)
+        return self._starting
+
+    async def started(self) -> None:
+        """Until it is ready."""
+        await asyncio.shield(self.start())
 
     def number(self) -> int:
         """A number for one document more."""

@@ -144,7 +144,7 @@ def options(dice: Random) -> dict[str, object]:
     limits = {name: dice.choice(LIMITS[name]) for name in names}
     if "max_entry_bytes" in limits:
         # Else it would depend on how expat is fed which is met first by a section that does not end.
-        limits["max_token_bytes"] = min(limits["max_entry_bytes"], limits.get("max_token_bytes", 2048))
+        limits["max_token_bytes"] = min(limits["max_entry_bytes"] // 2, limits.get("max_token_bytes", 2048))
     return {
         "url": "https://example.com/shop/sitemap.xml",
         "scope": dice.choice(("any", "protocol", "host", "domain")),
