@@ -27,7 +27,7 @@ _FIRST_WINDOW_BYTES = 1024
 _END = "</url>"
 _END_TAG = _END.encode()
 
-_GAP = r"[ \t\r\n]*"
+_GAP = r"[ \t\r\n]*+"
 # What may stand in a field: ASCII without markup. Of a `\r` expat would make a line feed.
 _TEXT = r"[\t\n -%'-;=?-~]"
 
