@@ -53,7 +53,6 @@ class _Lastmods(dict["str | None", Lastmod]):
         return read
 
 
-_WHOLE_SECONDS_IN_UTC = {"Z", "+00:00"}
 _MOST_DATES = 4096  # most documents have few different days
 
 
@@ -144,14 +143,18 @@ class PlainCleaner:
         self, stamps: Sequence[str | None], others: Sequence[str | None]
     ) -> tuple[Sequence[datetime | None], Sequence[Precision | None]]:
         """The instants and their precisions; as read_stamp(), or an error where there is something to say of one."""
-        read, lastmods = datetime.fromisoformat, self._lastmods
-        if not any(others) and {stamp and stamp[19:] for stamp in stamps} <= _WHOLE_SECONDS_IN_UTC:
-            return [*map(read, cast("Sequence[str]", stamps))], ["second"] * len(stamps)
-        dates = [
-            (read(stamp), STAMP_PRECISIONS[stamp[19:20]]) if stamp else lastmods[other]
-            for stamp, other in zip(stamps, others, strict=True)
-        ]
-        moments, precisions = zip(*dates, strict=True)
+        read, precision_of, lastmods = datetime.fromisoformat, STAMP_PRECISIONS, self._lastmods
+        moments: Sequence[datetime | None]
+        precisions: Sequence[Precision | None]
+        if all(stamps):
+            written = cast("Sequence[str]", stamps)
+            moments, precisions = [*map(read, written)], [precision_of[stamp[19:20]] for stamp in written]
+        else:
+            dates = [
+                (read(stamp), precision_of[stamp[19:20]]) if stamp else lastmods[other]
+                for stamp, other in zip(stamps, others, strict=True)
+            ]
+            moments, precisions = zip(*dates, strict=True)
         return [each if each is None or each.tzinfo is UTC else each.astimezone(UTC) for each in moments], precisions
 
     def _lastmod(self, stamp: str | None, other: str | None) -> Lastmod:
