@@ -47,10 +47,7 @@ class OwnHand:
         self._aside = aside
         self._pieces: Iterator[Piece] = iter(())
         self._is_done = True  # with the pieces of the last chunk
-
-    @property
-    def state(self) -> State:
-        return self._sieve.state
+        self.state = self._sieve.state
 
     @property
     def robots_text(self) -> str:
@@ -65,13 +62,18 @@ class OwnHand:
         if self._is_done:
             return None
         piece, self._is_done = await self._aside.do(some, self._pieces)
+        self.state = self._sieve.state
         return piece
 
     async def end(self, *, cut: bool) -> Piece:
-        return await self._aside.do(self._sieve.end, cut=cut)
+        piece = await self._aside.do(self._sieve.end, cut=cut)
+        self.state = self._sieve.state
+        return piece
 
     async def finish(self, answer: Answer) -> Piece:
-        return await self._aside.do(self._sieve.finish, answer)
+        piece = await self._aside.do(self._sieve.finish, answer)
+        self.state = self._sieve.state
+        return piece
 
     def let_go(self) -> None:
         """Nobody wants more of it."""
