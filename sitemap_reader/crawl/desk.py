@@ -88,8 +88,8 @@ class Desk:
         return self._reply(number, self._sieves[number].finish(answer))
 
     def _close(self, number: int, nothing: None) -> None:
-        self._sieves.pop(number, None)
         self._pieces.pop(number, None)
+        self._sieves.pop(number).let_go()
 
     def _reply(self, number: int, piece: Piece, *, is_done: bool = True) -> Reply:
         return Reply(piece, self._sieves[number].state, is_done)

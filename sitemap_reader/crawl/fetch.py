@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+CHUNK_BYTES = 64 * 1024  # of a body, at most, at once
 _ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
 _PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
@@ -163,6 +164,7 @@ class AiohttpFetcher:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             middlewares=(_once,),
+            read_bufsize=CHUNK_BYTES,
         )
         return self._session
 
@@ -252,7 +254,7 @@ class _Chunks:
         chunk = b""
         if self._fault is None:
             try:
-                chunk = await self._answer.content.readany()
+                chunk = await self._answer.content.read(CHUNK_BYTES)
             # RuntimeError: what a connector that is not ours raises where it has lost the connection in silence.
             except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as exc:
                 self._fault = exc

@@ -5,15 +5,18 @@ Here it is a thread of this process; workers.py has hands in other processes. Kn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ..errors import FetchError
 from .sieve import Answer, Piece, Sieve, State, Task, some
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .aside import Aside
+
+Made = TypeVar("Made")
 
 
 class HandLost(FetchError):
@@ -47,6 +50,7 @@ class OwnHand:
         self._aside = aside
         self._pieces: Iterator[Piece] = iter(())
         self._is_done = True  # with the pieces of the last chunk
+        self._is_at_work = False
         self.state = self._sieve.state
 
     @property
@@ -61,19 +65,23 @@ class OwnHand:
         """None where the chunk has no more."""
         if self._is_done:
             return None
-        piece, self._is_done = await self._aside.do(some, self._pieces)
-        self.state = self._sieve.state
+        piece, self._is_done = await self._made(partial(some, self._pieces))
         return piece
 
     async def end(self, *, cut: bool) -> Piece:
-        piece = await self._aside.do(self._sieve.end, cut=cut)
-        self.state = self._sieve.state
-        return piece
+        return await self._made(partial(self._sieve.end, cut=cut))
 
     async def finish(self, answer: Answer) -> Piece:
-        piece = await self._aside.do(self._sieve.finish, answer)
-        self.state = self._sieve.state
-        return piece
+        return await self._made(partial(self._sieve.finish, answer))
 
     def let_go(self) -> None:
         """Nobody wants more of it."""
+        if not self._is_at_work:  # who is cancelled leaves his call in the thread
+            self._sieve.let_go()
+
+    async def _made(self, make: Callable[[], Made]) -> Made:
+        self._is_at_work = True
+        made = await self._aside.do(make)
+        self._is_at_work = False
+        self.state = self._sieve.state
+        return made

@@ -19,7 +19,7 @@ import attrs
 
 from ..errors import FetchError, UsageError
 from ..problems import CATALOGUE
-from .fetch import Response, usable_url
+from .fetch import CHUNK_BYTES, Response, usable_url
 from .places import detour, headers_path
 from .places import replay_path as replay_path
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from .fetch import Fetcher
 
-CHUNK_BYTES = 64 * 1024
 SEEDS_FILE = "site.toml"
 ERROR_HEADER = "replay-error"
 RECORDED_HEADERS = (

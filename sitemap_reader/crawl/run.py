@@ -114,8 +114,6 @@ class Run:
     async def _walk(self) -> None:
         """Starts what the frontier permits until it is done; a failure of ours ends it all."""
         frontier = self.frontier
-        if self._workers is not None:
-            self._workers.get_ready()
         async with asyncio.TaskGroup() as tasks:
             while not frontier.done:
                 self._news.clear()

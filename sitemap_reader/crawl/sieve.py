@@ -170,6 +170,11 @@ class Sieve:
         self._answer, self._question = answer, None
         return self._rest()
 
+    def let_go(self) -> None:
+        """Frees all that it holds: its parts know each other, and would wait for a garbage collection."""
+        vars(self._parser).clear()
+        vars(self).clear()
+
     @property
     def _has_peeked(self) -> bool:
         return self._task.peek and self._parser.format is not None

@@ -7,11 +7,14 @@ to try again. Imports aiohttp, so it is imported where a connector is built.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+
+from .fetch import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +35,12 @@ class Handler(ResponseHandler):
     """
 
     _last = b""  # of what came before: the empty line that ends a head may have begun there
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Has asyncio read no more than a chunk at once: what has arrived of each document waits in memory."""
+        with suppress(AttributeError):  # another loop's transport
+            transport.max_size = CHUNK_BYTES  # type: ignore[attr-defined]  # in asyncio of all versions so far
+        super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         """What arrived from the socket, in pieces."""

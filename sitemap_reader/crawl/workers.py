@@ -55,11 +55,6 @@ class Workers:
         self._most = most
         self._workers: list[Worker] = []
 
-    def get_ready(self) -> None:
-        """Starts the first already, if it is sure to be needed: the first documents come while it does."""
-        if not self.after_urls:
-            self._idlest().start()
-
     async def hand(self, task: Task) -> WorkerHand:
         """A hand for one document, in the process that has the fewest.
 
@@ -114,15 +109,11 @@ class Worker:
         self._waiting: deque[asyncio.Future[Message]] = deque()
         self._numbers = count()
 
-    def start(self) -> asyncio.Task[None]:
+    async def started(self) -> None:
         """Starts it, once."""
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
-        return self._starting
-
-    async def started(self) -> None:
-        """Until it is ready."""
-        await asyncio.shield(self.start())
+        await asyncio.shield(self._starting)
 
     def number(self) -> int:
         """A number for one document more."""

@@ -222,7 +222,9 @@ class SitemapParser:
 
     def _read(self, chunk: bytes) -> list[Item]:
         """A chunk of decoded bytes: first to the sniffer, then to the reader that it chose."""
-        if self._fallback and not self._normaliser.entries:
+        if self._normaliser.entries:
+            self._fallback = None  # it is not asked any more
+        elif self._fallback:
             self._fallback.keep(chunk)
         if self._head is not None:
             self._head += chunk

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..limits import Limits
     from ..problems import Severity
 
+    # What reads a part of a member: takes some input, and returns what it leaves of it.
+    Part = Callable[["Gunzip", bytes], bytes]
+
 MAGIC = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and deflate, the only method there is
 STEP_BYTES = 64 * 1024  # the most that one step unpacks
 SLICE_BYTES = 16 * 1024  # the most that one step reads
@@ -118,9 +121,10 @@ class Gunzip:
         self._members = 0
         self._held = b""  # the beginning of a field that came in pieces
         self._skip = 0
-        self._fields: list[Callable[[bytes], bytes]] = []  # optional header fields still to come
-        self._read: Callable[[bytes], bytes] | None = self._header  # None: in the deflate data
-        self._inflater = Inflater()
+        # Not bound: an object that holds its own methods waits for a garbage collection, and its windows with it.
+        self._fields: list[Part] = []  # optional header fields still to come
+        self._read: Part | None = Gunzip._header  # None: in the deflate data
+        self._inflater: Inflater  # of the member
         self._crc = 0
         self._size = 0
         self._bad_trailer = False
@@ -141,7 +145,7 @@ class Gunzip:
             return
         if not self.opened:
             yield from self._emit(self._held)
-        elif self._read != self._between or self._held.strip(b"\0"):
+        elif self._read != Gunzip._between or self._held.strip(b"\0"):
             if not cut:
                 self._fault("gzip data is cut off, its end is missing")
             self.cut = True
@@ -186,7 +190,7 @@ class Gunzip:
                 if self._read is None:
                     rest = yield from self._inflate(rest)
                 else:
-                    rest = self._read(rest)
+                    rest = self._read(self, rest)
 
     def _fault(self, message: str) -> None:
         self._faults.append(Fault("F07", message, lossy=True))
@@ -219,7 +223,7 @@ class Gunzip:
         elif flags & RESERVED_FLAGS:  # RFC 1952 2.3.1.2: an error, the layout is unknown then
             self._stop("F07", f"gzip member {self._members:,} has an unreadable header")
         # RFC 1952 2.3: FEXTRA, FNAME, FCOMMENT, FHCRC in this order. The header's own CRC guards no data.
-        optional = ((4, self._extra), (8, self._text), (16, self._text), (2, self._header_crc))
+        optional = ((4, Gunzip._extra), (8, Gunzip._text), (16, Gunzip._text), (2, Gunzip._header_crc))
         self._fields = [reader for bit, reader in optional if flags & bit]
         self._inflater = Inflater()
         self._crc = self._size = 0
@@ -241,7 +245,7 @@ class Gunzip:
 
     def _skip_bytes(self, count: int) -> None:
         self._skip = count
-        self._read = self._skipped
+        self._read = Gunzip._skipped
         if not count:
             self._next_field()
 
@@ -271,7 +275,7 @@ class Gunzip:
                 return b""
             yield from self._unpacked(piece)
             if self._inflater.done:
-                self._read = self._trailer
+                self._read = Gunzip._trailer
                 return self._inflater.unused
             if self.stopped or (not data and len(piece) < STEP_BYTES):
                 return b""
@@ -285,7 +289,7 @@ class Gunzip:
         field, rest = self._collect(data, TRAILER_BYTES)
         if field is None:
             return rest
-        self._read = self._between
+        self._read = Gunzip._between
         crc, size = int.from_bytes(field[:4], "little"), int.from_bytes(field[4:], "little")
         wrong = "CRC" if crc != self._crc else "size" if size != self._size & 0xFFFFFFFF else None
         if wrong and not self._bad_trailer:  # the first says it all
@@ -303,5 +307,5 @@ class Gunzip:
             state = "is damaged" if self._bad_trailer else "was complete"
             self._faults.append(Fault("F07", f"junk behind the gzip data, which {state}", severity="warning"))
             self.stopped = True
-        self._read = self._header
+        self._read = Gunzip._header
         return data
