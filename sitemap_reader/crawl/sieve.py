@@ -14,8 +14,8 @@ import attrs
 
 from ..errors import SitemapReaderError
 from ..jsonl import Lines, joined, json_lines, lines_of_columns
-from ..read.columns import records_of
 from ..read.document import SitemapParser
+from ..read.plain_records import records_of
 from ..records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from ..limits import Limits
     from ..problems import Problem
-    from ..read.columns import Columns
     from ..read.decode import Prefix
     from ..read.fallback import FallbackLinks
+    from ..read.plain_records import Columns
     from ..read.scope import Mode, Scope
     from ..records import Item
     from ..walk.selection import Selection

@@ -16,12 +16,12 @@ from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits
 from ..problems import Problem, Tally, counted, over_limit, report
 from ..records import Outcome
-from .columns import PlainCleaner, records_of
 from .decode import Decoder, Prefix
 from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
 from .normalise import Normaliser, RawEntry
 from .plain import Block
+from .plain_records import PlainCleaner, records_of
 from .robots import RobotsReader
 from .scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .sniff import CONTENT_TYPES, Format, Verdict, sniff
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..records import Item
-    from .columns import Make
     from .dialects import Reader
     from .fallback import FeedFallback
+    from .plain_records import Make
 
 # What the first bytes rule out -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {

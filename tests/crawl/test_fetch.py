@@ -14,7 +14,7 @@ import attrs
 import pytest
 from certificates import EXPIRED, tls_contexts
 
-from sitemap_reader.crawl.fetch import AiohttpFetcher, guarded_connector
+from sitemap_reader.crawl.fetch import CHUNK_BYTES, AiohttpFetcher, guarded_connector
 from sitemap_reader.errors import FetchError, UsageError
 from sitemap_reader.limits import Limits
 
@@ -120,6 +120,22 @@ def ok(body: bytes, *headers: str) -> bytes:
 def test_body_status_and_url_arrive():
     response, body, server = answered(ok(b"<urlset/>"))
     assert (response.status, response.url, body) == (200, server.url, b"<urlset/>")
+
+
+def test_little_of_a_body_waits_in_memory():
+    body = bytes(range(256)) * 32_768
+
+    async def run():
+        async with serving(ok(body)) as server, fetcher() as each, each.fetch(server.url, {}) as response:
+            first = await anext(response.chunks)
+            await asyncio.sleep(0.2)
+            waiting = response.chunks._answer.content.total_raw_bytes
+            return waiting, [first, *[chunk async for chunk in response.chunks]]
+
+    waiting, chunks = asyncio.run(run())
+    assert b"".join(chunks) == body
+    assert max(map(len, chunks)) <= CHUNK_BYTES
+    assert waiting <= 5 * CHUNK_BYTES
 
 
 @pytest.mark.parametrize("field", ["connect_seconds", "read_seconds"])

@@ -1,7 +1,7 @@
 """The fields of plain entries (plain.py) in, their records out: all of a block at once, column by column.
 
-A block in which there is something to say of an entry is read one by one, and what is not as it should be goes to the
-Normaliser. What comes out is always what the Normaliser alone would have given.
+Where there may be something to say of an entry, its block is read one by one, and what is not as it should be goes to
+the Normaliser. What comes out is always what the Normaliser alone would have given.
 """
 
 from __future__ import annotations
