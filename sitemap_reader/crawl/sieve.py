@@ -171,9 +171,8 @@ class Sieve:
         return self._rest()
 
     def let_go(self) -> None:
-        """Frees all that it holds: its parts know each other, and would wait for a garbage collection."""
+        """Frees all that the parser holds: its parts know each other, and would wait for a garbage collection."""
         vars(self._parser).clear()
-        vars(self).clear()
 
     @property
     def _has_peeked(self) -> bool:

@@ -1,4 +1,4 @@
-"""aiohttp's reading of a connection, with two faults of it set straight.
+"""aiohttp's reading of a connection, a little at a time, and with two faults of it set straight.
 
 Bytes go in as they arrive; heads and bodies come out, each as far as it is sound. Never asks, never decides whether
 to try again. Imports aiohttp, so it is imported where a connector is built.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .plain import Block
     from .tails import Tails
     from .tree import Entry, Vocabulary
+
     OpenRoot = Callable[[str, str], Vocabulary]
 
 _UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
@@ -64,6 +65,7 @@ class Markup:
         self.complete = True
         self.stopped = False
         self.cut = False  # the bytes ended before the root element did
+        self._may_renew = True
         self._limits = limits
         self._pending = Pending(line)
         self._mender: Mender | None = None

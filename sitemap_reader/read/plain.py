@@ -8,6 +8,7 @@ there: that is for expat to read, which is what decides on all markup (markup.py
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +33,7 @@ _GAP = r"[ \t\r\n]*+"
 _TEXT = r"[\t\n -%'-;=?-~]"
 
 
+@cache  # most documents need the first alone
 def _entries(ampersand: str) -> re.Pattern[str]:
     """Entries in which `&` is written so. No two parts that follow each other match the same text: it is linear.
 
@@ -53,9 +55,9 @@ def _entries(ampersand: str) -> re.Pattern[str]:
     )
 
 
-_ENTRIES = _entries("&amp;")
-# What is no reference whatever stands behind it: mending.py decides on the others.
-_ENTRIES_WITH_BARE = _entries(r"& (?: amp; | (?! \# | [A-Za-z][A-Za-z0-9]*; ) )")
+_ESCAPED = "&amp;"
+# And what is no reference whatever stands behind it: mending.py decides on the others.
+_ESCAPED_OR_BARE = r"& (?: amp; | (?! \# | [A-Za-z][A-Za-z0-9]*; ) )"
 _BARE = re.compile("&(?!amp;)")
 _FIRST = re.compile(rf"{_GAP}(?=<url>)")
 
@@ -129,7 +131,7 @@ def _block(window: bytes, line: int, most_bare: int, tails: Tails) -> Block | No
     first = _FIRST.match(text)
     if first is None:
         return None
-    found: list[Any] = (_ENTRIES_WITH_BARE if most_bare else _ENTRIES).split(text[first.end() :])
+    found: list[Any] = _entries(_ESCAPED_OR_BARE if most_bare else _ESCAPED).split(text[first.end() :])
     rest = found[-2] or ""
     behind = len(found) - _STRIDE * bool(rest)
     read = tails.read(found[_TAIL:behind:_STRIDE], with_bare=most_bare > 0)
