@@ -37,7 +37,7 @@ class Bridge:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._credits: asyncio.Semaphore | None = None
+        self._room: asyncio.Event | None = None  # somebody waits for it
         self._closing = threading.Event()
         self.was_cancelled = False
 
@@ -52,8 +52,8 @@ class Bridge:
         while (batch := self._next(on_wait)) is not None:
             if isinstance(batch, BaseException):
                 raise first_failure(batch)  # only here: it is nothing to the loop in the thread either
-            if self._loop and self._credits:
-                self._soon(self._credits.release)
+            if (room := self._room) is not None:  # to wake the loop for nothing would take longer than the rest
+                self._soon(room.set)
             yield batch
 
     def _next(self, on_wait: Callable[[], None]) -> Batch | BaseException | None:
@@ -92,15 +92,20 @@ class Bridge:
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._credits = asyncio.Semaphore(_WAITING_BATCHES)
         self._task = asyncio.current_task()
         if not self._closing.is_set():
             await self._pump(self._put)
 
     async def _put(self, batch: Batch) -> None:
-        assert self._credits is not None  # noqa: S101 - for the type checker: _main() made it
-        await self._credits.acquire()
+        while self._is_full():
+            self._room = asyncio.Event()
+            if self._is_full():  # still: whoever takes one from here on sees the event
+                await self._room.wait()
+            self._room = None
         self._queue.put(batch)
+
+    def _is_full(self) -> bool:
+        return self._queue.qsize() >= _WAITING_BATCHES
 
 
 def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
