@@ -25,7 +25,7 @@ from .reading import Reading, ask_fallback
 from .sieve import AsLines, Piece, Task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
     from ..read.fallback import FeedFallback
     from ..walk.frontier import Frontier
@@ -80,6 +80,7 @@ class Run:
         self._aside = Aside("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
+        self._tasks = asyncio.TaskGroup()
 
     async def batches(self) -> AsyncGenerator[Batch, None]:
         """What the walk gives, as it comes. Leaving early cancels every request."""
@@ -114,12 +115,11 @@ class Run:
     async def _walk(self) -> None:
         """Starts what the frontier permits until it is done; a failure of ours ends it all."""
         frontier = self.frontier
-        async with asyncio.TaskGroup() as tasks:
+        async with self._tasks:
             while not frontier.done:
                 self._news.clear()
                 now = self._now()
-                for visit in frontier.next_requests(now):
-                    tasks.create_task(self._visit(visit))
+                self._start_requests(now)
                 await self._out.put([*frontier.take()])
                 if not frontier.done:
                     seconds = frontier.wait(now)
@@ -130,6 +130,10 @@ class Run:
                     else:
                         await self._await_news(seconds)
         await self._out.put([*frontier.take()])
+
+    def _start_requests(self, now: float) -> None:
+        for visit in self.frontier.next_requests(now):
+            self._tasks.create_task(self._visit(visit))
 
     async def _await_news(self, seconds: float | None) -> None:
         try:
@@ -158,7 +162,7 @@ class Run:
                     return
                 reading = await self._reading(visit, response)
                 async with aclosing(patience.chunks(response.chunks)) as chunks:
-                    await reading.read(chunks)
+                    await reading.read(self._whole(visit, chunks) if _is_small(response) else chunks)
             if reading.lists_pages:
                 self._tell(visit, Arrived())
             answer = await self._finished(visit, reading)
@@ -172,6 +176,20 @@ class Run:
         if answer.outcome:
             answer.outcome.seconds = round(self._clock() - started, 3)
         self._tell(visit, answer)
+
+    async def _whole(self, visit: Visit, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """A small body, when all of it is here: the next request goes before this one is read, not behind it."""
+        body = b""
+        try:
+            async for chunk in chunks:
+                body += chunk
+        except FetchError:
+            yield body  # what arrived counts
+            raise
+        self._tell(visit, Arrived())
+        self._start_requests(self._now())
+        await asyncio.sleep(0)
+        yield body
 
     async def _finished(self, visit: Visit, reading: Reading) -> Finished:
         outcome = await reading.end()
