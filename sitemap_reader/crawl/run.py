@@ -183,6 +183,9 @@ class Run:
         try:
             async for chunk in chunks:
                 body += chunk
+                if len(body) >= _SMALL_BYTES:  # it said something else
+                    yield body
+                    body = b""
         except FetchError:
             yield body  # what arrived counts
             raise

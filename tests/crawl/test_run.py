@@ -94,6 +94,46 @@ def test_bytes_on_the_wire_are_counted() -> None:
     assert run.bytes_wire == len(many(3)) + len(fetcher.pages[ROBOTS][0].pieces[0])
 
 
+@pytest.mark.parametrize("length", [None, 1, 400])
+def test_the_next_request_goes_before_a_small_body_is_read(length: int | None) -> None:
+    """Which is one that says so; until it has come, nothing of it does."""
+    first, second = f"{SITE}/1.xml", f"{SITE}/2.xml"
+    headers = {} if length is None else {"content-length": str(length)}
+
+    async def main() -> list[tuple[str, list[str]]]:
+        body = many(3)
+        pages = {each: page(body[:150], body[150:], headers=headers) for each in (first, second)}
+        fetcher = Played({MAP: page(index(first, second)), **pages})
+        return [
+            (item.sitemap, fetcher.asked[-1:])
+            async for batch in start(MAP, fetcher, per_host=1).batches()
+            for item in of(UrlRecord, batch)
+        ]
+
+    asked_by_then = first if length is None else second
+    assert asyncio.run(main()) == [(first, [asked_by_then])] * 3 + [(second, [second])] * 3
+
+
+def test_what_arrived_of_a_small_body_counts() -> None:
+    broken = Page([many(9)[:500]], headers={"content-length": "900"}, error=FetchError("reset", transient=False))
+    items, _ = read(MAP, {MAP: [broken]})
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(6)]
+    assert not outcome_of(MAP, items).complete
+
+
+def test_a_body_that_is_not_as_small_as_it_says_is_not_held() -> None:
+    async def main() -> int:
+        body = many(2_000)
+        pieces = [body[start : start + 1_000] for start in range(0, len(body), 1_000)]
+        fetcher = Played({MAP: page(*pieces, headers={"content-length": "9"})})
+        async for batch in start(MAP, fetcher).batches():
+            if of(UrlRecord, batch):
+                return fetcher.pages[MAP][0].taken
+        return 0
+
+    assert 0 < asyncio.run(main()) < 50
+
+
 def test_what_lies_outside_the_window_is_dropped_and_counted() -> None:
     body = urlset(f"{SITE}/new") + b""
     old = urlset(f"{SITE}/old", f"{SITE}/older", lastmod="2020-01-01")
