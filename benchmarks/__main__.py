@@ -24,7 +24,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="small data, two rounds, peers only if they are there")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}, beside this program")
     parser.add_argument("--only", metavar="JOB,...", help=f"of {', '.join(JOBS)} (default: all)")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often each runs (default: 5, short 2)")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often ours and the limits run (default: 9, short 2); peers three times at most")
     peers = argparse.BooleanOptionalAction
     parser.add_argument("--peers", action=peers, help="beside other readers (default: yes, short if they are there)")
     chosen = parser.parse_args()
@@ -32,7 +32,7 @@ def options() -> argparse.Namespace:
     if unknown := [name for name in chosen.jobs if name not in JOBS]:
         parser.error(f"no such job: {unknown[0]}; there are: {', '.join(JOBS)}")
     if chosen.rounds is None:
-        chosen.rounds = 2 if chosen.short else 5
+        chosen.rounds = 2 if chosen.short else 9
     if chosen.rounds < 1:
         parser.error("--rounds must be 1 or more")
     if chosen.peers is None:

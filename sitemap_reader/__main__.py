@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import NoReturn
+
+# How long a thread that works is left alone while others want to. It parses some milliseconds at a time and then waits
+# for them by itself; to be stopped in the midst of that every 5 ms, which is the default, made a dump 8% slower.
+_SWITCH_SECONDS = 0.1
 
 
 def main() -> None:
@@ -18,6 +23,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a script
             signal.signal(number, _leave)  # until a command has handlers of its own, and behind it
+    sys.setswitchinterval(_SWITCH_SECONDS)
     from .cli import main as run
 
     run()
