@@ -24,7 +24,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="small data, two rounds, peers only if they are there")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}, beside this program")
     parser.add_argument("--only", metavar="JOB,...", help=f"of {', '.join(JOBS)} (default: all)")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often ours and the limits run (default: 9, short 2); peers three times at most")
+    rounds = "how often ours and the limits run (default: 9, short 2); peers three times at most"
+    parser.add_argument("--rounds", type=int, metavar="N", help=rounds)
     peers = argparse.BooleanOptionalAction
     parser.add_argument("--peers", action=peers, help="beside other readers (default: yes, short if they are there)")
     chosen = parser.parse_args()
