@@ -216,7 +216,7 @@ class Frontier:
     def _arrive(self, visit: Visit) -> None:
         """The next request may go; but a host has a bounded number of these too, as each is held in memory."""
         host = self._hosts.of(visit.url)
-        if host.at_work < self.plan.per_host:
+        if not visit.is_at_work and host.at_work < self.plan.per_host:
             self._release(visit)
             visit.is_at_work = True
             host.at_work += 1
