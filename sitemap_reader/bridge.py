@@ -37,7 +37,7 @@ class Bridge:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._room: asyncio.Event | None = None  # somebody waits for it
+        self._room: asyncio.Event | None = None  # set when a batch was taken, while one is to be put
         self._closing = threading.Event()
         self.was_cancelled = False
 
@@ -97,15 +97,11 @@ class Bridge:
             await self._pump(self._put)
 
     async def _put(self, batch: Batch) -> None:
-        while self._is_full():
-            self._room = asyncio.Event()
-            if self._is_full():  # still: whoever takes one from here on sees the event
-                await self._room.wait()
-            self._room = None
+        self._room = asyncio.Event()  # before the look at the queue: whoever takes one from here on sets it
+        if self._queue.qsize() >= _WAITING_BATCHES:
+            await self._room.wait()
+        self._room = None
         self._queue.put(batch)
-
-    def _is_full(self) -> bool:
-        return self._queue.qsize() >= _WAITING_BATCHES
 
 
 def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
