@@ -395,8 +395,8 @@ def test_leaving_early_still_tells_of_documents_that_wait_for_a_proof(site: Site
     site.pages["/maps/index.xml"] = xml(index(f"{site.url}/maps/first.xml", f"{site.url}/maps/second.xml"))
     site.pages["/maps/second.xml"] = xml(urlset(*(f"{site.url}/maps/{number}" for number in range(20_000))))
     with sr.urls(f"{site.url}/maps/index.xml", allow_private=True, per_host=1, scope="protocol") as urls:
-        for url in urls:
-            if url.loc.endswith("/maps/100"):
+        for _ in urls:
+            if urls.progress.documents_done == 2:  # the index and the first; a small one may end behind what it meets
                 break
     (first,) = [outcome for outcome in urls.outcomes if outcome.url == f"{site.url}/maps/first.xml"]
     assert first.dropped == {"host": 1}
