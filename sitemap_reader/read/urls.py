@@ -93,7 +93,8 @@ def _canonical(safe: str, escape: str) -> str:
     https?://
     (?! [a-z0-9_.-]* \.\. )                                 # no empty label
     [a-z0-9_-] [a-z0-9_.-]{{0,62}}                          # 63 in all, so no label is too long
-    (?: : (?! 80/ | 443/ ) (?: [1-9][0-9]{{0,3}} | [1-5][0-9]{{4}} ) | )   # neither a default nor too large
+    (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
+        (?: [1-9][0-9]{{0,3}} | [1-5][0-9]{{4}} | 6[0-4][0-9]{{3}} ) | )
     / [{safe}?]* (?: (?: {escape} ) [{safe}?]* )*           # path and query
     """
 

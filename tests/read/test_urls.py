@@ -474,6 +474,7 @@ def test_what_was_escaped_before_stays_escaped(raw, base):
         "https://www.example.com/a/b-c_d.html?e=f&g=%20h",
         "http://example.com:8080/",
         "http://127.0.0.1:54321/sitemap.xml",
+        "http://127.0.0.1:60219/sitemap.xml",
         "https://example.com/@a/~b",
     ],
 )
