@@ -52,9 +52,10 @@ class Builder:
         limits: Limits,
         open_root: Callable[[str, str], Vocabulary],
         pending: Pending,
+        out: list[Entry | Problem],
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
-        self.out: list[Entry | Problem] = []
+        self.out = out
         self.last_event: int | None = None
         self.last_event_is_tag = True
         self.root_seen = False

@@ -22,6 +22,7 @@ from .pending import Pending
 from .prefixes import Prefixes
 from .repair import Straightener
 from .tokens import blank_doctype
+from .told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,9 @@ class Markup:
         self._prefixes = Prefixes(limits.max_prefixes)
         self._skipping = False
         self._behind_root = False  # skipping what stands behind the end of the root element
-        self._builder = Builder(limits, open_root, self._pending, self._mends_of)
+        out: list[Entry | Problem] = []
+        self._told = Told(limits, self._pending, out)
+        self._builder = Builder(limits, open_root, self._pending, out, self._told.of)
         self._driver = Driver(self._pending, self._builder, limits.max_token_bytes)
 
     def feed(self, data: bytes, *, goes_on: bool = False) -> list[Entry | Problem]:
@@ -93,7 +96,7 @@ class Markup:
             self._read(data, final=final)
         except Stop as stop:
             self._stop(stop.problem, self._driver.index if stop.index is None else stop.index)
-        self.complete = self.complete and not self._builder.lost_location
+        self.complete = self.complete and not (self._builder.lost_location or self._told.is_error)
         return self._builder.taken()
 
     @property
@@ -143,7 +146,7 @@ class Markup:
             self._parse((self._driver.renewed() if self._may_renew else b"") + rest, final=final)
         self._trim()
         if self._is_last(final):
-            self._release_mends(None)
+            self._told.release(None)
 
     def _is_last(self, final: bool) -> bool:
         """Whether nothing comes any more, not from the mender either."""
@@ -213,8 +216,8 @@ class Markup:
     def _stop(self, problem: Problem, index: int) -> None:
         """Reading ends at this index of expat's count: of no interest is what was mended behind it, or for nothing."""
         if self._builder.root_seen:
-            self._release_mends(self._pending.offset(index))
-        self._mender = None
+            self._told.release(self._pending.offset(index))
+        self._end_mending()
         self._builder.out.append(problem)
         self.complete = False
         self.stopped = True
@@ -271,7 +274,7 @@ class Markup:
         # A quote begins a literal to expat here: it goes on to the next one.
         position = epilog_end(self._pending.data, fault.position)
         what = "there is more behind the end of the root element"
-        self._release_mends(position)
+        self._told.release(position)
         self._builder.out.append(report("S01", what, line=self._pending.line_at(position), severity="warning"))
         self._behind_root = True
         return self._skip(position, final=final)
@@ -284,7 +287,7 @@ class Markup:
                 what = f"{name} never ends: what is behind its beginning is lost"
         self.cut = True
         self._give_open_entry(fault, report("S01", what, line=fault.line))
-        self._mender = None  # what was mended behind it is lost with the rest
+        self._end_mending()  # what was mended behind it is lost with the rest
         self.complete = False
         self.stopped = True
 
@@ -292,7 +295,7 @@ class Markup:
         """Gives the fields of the entry at fault that were whole by then, with the problem; or that alone."""
         ends = fault.code in _ENDED_EARLY and self._pending.data.startswith(b"</", fault.position)
         entry = self._builder.take_open_entry(self._pending.base + fault.position, ends=ends)
-        self._release_mends(fault.position)
+        self._told.release(fault.position)
         if entry is None:
             self._builder.out.append(problem)
             return False
@@ -305,9 +308,14 @@ class Markup:
         self._pending.begin_mending()
         limits = self._limits
         mends = Mends(limits.max_entry_problems, limits.max_repairs)
+        self._told.begin(mends)
         self._mender = Mender(self._pending.line, mends, limits.max_token_bytes)
         self._pending.data[:] = self._mender.feed(bytes(self._pending.data), final=final)
         return self._driver.restart()
+
+    def _end_mending(self) -> None:
+        self._mender = None
+        self._told.end()
 
     def _straightener_for(self, fault: Fault) -> Straightener:
         names, room = self._builder.names, self._limits.max_entry_repairs
@@ -363,7 +371,7 @@ class Markup:
             raise Stop(problem, self._pending.base + fault.position)
         problem = fault.lost
         if is_void:
-            self._release_mends(fault.position)
+            self._told.release(fault.position)
             self._builder.out.append(problem)
         if is_void or not self._give_open_entry(fault, problem) or self._builder.lost_location:
             self.complete = False
@@ -384,7 +392,7 @@ class Markup:
             self.complete = False
         self._skipping = landmark.found is None
         passed = min(landmark.searched, len(self._pending)) if landmark.found is None else landmark.found
-        self._forget_mends(None if final and landmark.found is None else passed)
+        self._told.forget(None if final and landmark.found is None else passed)
         if landmark.found is None:
             self._pending.drop(passed)
             if landmark.is_aside and len(self._pending) > longest:
@@ -395,35 +403,3 @@ class Markup:
         self._behind_root, self._pending.counted = False, 0
         self._pending.drop(passed)
         return self._driver.restart()
-
-    def _mends_of(self, end: int, first_line: int) -> tuple[Problem, ...]:
-        """The mends of what ends at `end` and began on this line; those before it are given for themselves."""
-        if self._mender is None:
-            return ()
-        mends = self._taken(self._mender, self._pending.mended(end))
-        self._judge_mends(self._mender, end)
-        self._builder.out += [mend for mend in mends if (mend.line or 0) < first_line]
-        return tuple(mend for mend in mends if (mend.line or 0) >= first_line)
-
-    def _release_mends(self, position: int | None) -> None:
-        if self._mender is not None:
-            until = None if position is None else self._pending.mended(self._pending.base + position)
-            self._builder.out += self._taken(self._mender, until)
-
-    def _forget_mends(self, position: int | None) -> None:
-        """Those up to there stand in what is lost, of which it was said that it is."""
-        if self._mender is not None:
-            index = self._pending.end if position is None else self._pending.base + position
-            is_error = self._mender.mends.forget(None if position is None else self._pending.mended(index))
-            self.complete = self.complete and not is_error
-            self._judge_mends(self._mender, index)
-
-    def _judge_mends(self, mender: Mender, index: int) -> None:
-        if mender.mends.over_line is not None:
-            limit, line = self._limits.max_repairs, mender.mends.over_line
-            raise Stop(over_limit("max_repairs", limit, "places that were mended", line), index)
-
-    def _taken(self, mender: Mender, until: int | None) -> list[Problem]:
-        mends = mender.mends.taken(until)
-        self.complete = self.complete and all(mend.severity != "error" for mend in mends)
-        return mends
