@@ -105,6 +105,12 @@ class Builder:
         """
         return self._take_open(index, ends)
 
+    def forget_passed(self) -> None:
+        """Forgets the pending bytes that no restart needs: all up to the end of the last tag outside entries."""
+        if self.last_event is not None:
+            self._pending.forget_up_to(self.last_event, is_tag=self.last_event_is_tag)
+            self.last_event = None
+
     def taken(self) -> list[Entry | Problem]:
         """What it has collected since the last call."""
         out, self.out[:] = self.out[:], []

@@ -1,7 +1,7 @@
 """Drives expat: pending bytes in, events to the Builder. At any place another parser can take the place of the first.
 
 How long a token may be is judged here, and how often expat looks through one that has not ended. What it raises at a
-fault is for markup.py to answer.
+fault is not for this room to answer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,24 @@
-"""What keeps a document from being read on: raised where it is noticed, caught and kept by markup.py."""
+"""What keeps a document from being read on: raised where noticed, caught by markup.py, answered by recovery.py."""
 
 from __future__ import annotations
+
+from xml.parsers import expat
 
 import attrs
 
 from ..problems import Problem, report
+
+UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
+UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
+# Errors that, at the end of the bytes, only mean that they ran out.
+ENDED_EARLY = frozenset(
+    expat.errors.codes[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_PARTIAL_CHAR,
+    )
+)
 
 
 class Misplaced(Exception):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ..problems import over_limit
+from .faults import Stop
 from .landmarks import tag_end
 from .mends import Mend
 
@@ -23,12 +25,13 @@ class Pending:
     `counted` bytes before it count for max_entry_bytes: those of the last tag outside entries.
     """
 
-    def __init__(self, line: int) -> None:
+    def __init__(self, line: int, max_entry_bytes: int) -> None:
         self.data = bytearray()
         self.line = line
         self.base = 0
         self.straight = 0
         self.counted = 0
+        self._max_entry_bytes = max_entry_bytes
         self._to_mended = 0  # what to add to the parser's count to get that of the mended bytes
 
     def __len__(self) -> int:
@@ -67,6 +70,22 @@ class Pending:
         del self.data[:count]
         self.base += count
         self.straight = max(0, self.straight - count)
+
+    def forget_up_to(self, event: int, *, is_tag: bool) -> None:
+        """All that stands before an event at this index of the parser's count; with its tag, if it is one."""
+        end = self.offset(event)
+        self.drop(tag_end(self.data, end) if is_tag else end)
+        self.counted = self.base - event
+
+    def is_too_long(self, index: int) -> bool:
+        """Whether what has not ended by this index of the parser's count has more bytes than an entry may have."""
+        return self.counted + self.offset(index) > self._max_entry_bytes
+
+    def too_long(self) -> Stop:
+        """Wherever that was noticed, all up to the limit is told, and no more."""
+        limit = self._max_entry_bytes
+        problem = over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self.line)
+        return Stop(problem, self.base - self.counted + limit)
 
     @property
     def stands_behind_entry(self) -> bool:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from ..problems import Problem, over_limit
 from .faults import Stop
+from .mends import Mends
 
 if TYPE_CHECKING:
     from ..limits import Limits
-    from .mends import Mends
     from .pending import Pending
     from .tree import Entry
 
@@ -31,9 +31,10 @@ class Told:
         self._out = out
         self._mends: Mends | None = None
 
-    def begin(self, mends: Mends) -> None:
-        """From here on there are some."""
-        self._mends = mends
+    def begin(self) -> Mends:
+        """From here on there are some: the place for them."""
+        self._mends = Mends(self._limits.max_entry_problems, self._limits.max_repairs)
+        return self._mends
 
     def end(self) -> None:
         """What is mended from here on is of no interest."""
