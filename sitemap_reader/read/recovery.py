@@ -34,8 +34,9 @@ _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
 class Recovery:
     """recover() from a fault gives the bytes to go on with. None: there are none yet, and it `is_waiting` for more.
 
-    Those come among the pending bytes; then look_again() gives what recover() did not. `complete` is False once an entry was lost, `stopped` once nothing more is read, `cut` where the bytes ended before
-    the root element did. Behind the first fault the bytes go through `mender`. `final`: no more bytes come.
+    Those come among the pending bytes; then look_again() gives what recover() did not. `complete` is False once an
+    entry was lost, `stopped` once nothing more is read, `cut` where the bytes ended before the root element did. Behind
+    the first fault the bytes go through `mender`. `final`: no more bytes come.
     """
 
     def __init__(self, limits: Limits, pending: Pending, told: Told, builder: Builder, driver: Driver) -> None:
