@@ -6,13 +6,13 @@ PLAIN_DOCUMENTS=100000 in the environment has so many made-up documents read bot
 from __future__ import annotations
 
 import os
-import sys
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import plain_documents
 import pytest
+from calls import calls_of
 from corpus_cases import Case, cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -221,20 +221,13 @@ def test_a_plain_entry_takes_few_calls() -> None:
 
 
 def _calls(body: bytes) -> int:
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
     pieces = [body[at : at + 65_536] for at in range(0, len(body), 65_536)]
     parser = sr.SitemapParser(url=URL, scope="protocol")
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
+
+    def feed() -> None:
         for piece in pieces:
             parser.feed(piece)
-    finally:
-        sys.setprofile(before)
+
+    calls = calls_of(feed)
     parser.close()
     return calls

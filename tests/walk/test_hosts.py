@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from walks import INDEX, TODAY, calls_of
+from calls import calls_of
+from walks import INDEX, TODAY
 
 from sitemap_reader.records import Outcome, SitemapRef
 from sitemap_reader.walk.discovery import parse_target

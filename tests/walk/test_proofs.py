@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from calls import calls_of
 from walks import (
     INDEX,
     MAP,
@@ -16,7 +17,6 @@ from walks import (
     Reply,
     Walk,
     answer,
-    calls_of,
     index,
     names,
     problems,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from walks import calls_of
+from calls import calls_of
 
 from sitemap_reader.walk.register import Register
 from sitemap_reader.walk.visit import Visit

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
@@ -20,7 +18,7 @@ from sitemap_reader.walk.robots import parse_rules
 from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 SITE = "https://shop.example"
@@ -131,24 +129,6 @@ def answer(seen: Walk, visit: Visit, reply: Reply, now: float) -> None:
             seen.records.append(item)
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if visit.is_robots else None
     frontier.receive(visit, Finished(parser.outcome, rules), now, TODAY)
-
-
-def calls_of(function: Callable[[], object]) -> int:
-    """How many functions are called by it, ours and Python's own."""
-    seen = 0
-
-    def heard(frame: Any, event: str, argument: Any) -> None:
-        nonlocal seen
-        seen += event in ("call", "c_call")
-
-    gc.disable()  # what it clears away is no call of ours
-    sys.setprofile(heard)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return seen
 
 
 def names(*sitemaps: str, rules: str = "") -> str:
