@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .blocking import changes, discover, urls
     from .compare import Changes, Counts, diff
+    from .crawl.changes import Counted
+    from .crawl.documents import StoredDocument
     from .crawl.feedchild import FallbackResult, feedparser_fallback
     from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .crawl.replay import ReplayFetcher
+    from .crawl.state import State, StoredRun, StoredSite
     from .dumps import Dump, load
     from .errors import (
         FallbackFailed,
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
         PartialRead,
         ReadError,
         SitemapReaderError,
+        StateError,
         UsageError,
     )
     from .jsonl import json_form, json_line
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from .read.bodies import Document, iter_parse, parse
     from .read.document import SitemapParser
     from .read.fallback import FeedFallback
-    from .reader import SitemapReader, discover, urls
+    from .reader import SitemapReader
     from .records import (
         Alternate,
         Candidate,
@@ -51,13 +56,19 @@ if TYPE_CHECKING:
     from .seen import Seen
     from .shapes import schema
     from .streams import AsyncUrlStream, UrlStream
+    from .syncing import AsyncChangeStream, ChangeStream
+    from .walk.honesty import History, Honesty, honesty
 
 # Module -> the public names that live there.
 _HOMES = {
+    "blocking": ("changes", "discover", "urls"),
     "compare": ("Changes", "Counts", "diff"),
+    "crawl.changes": ("Counted",),
+    "crawl.documents": ("StoredDocument",),
     "crawl.feedchild": ("FallbackResult", "feedparser_fallback"),
     "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     "crawl.replay": ("ReplayFetcher",),
+    "crawl.state": ("State", "StoredRun", "StoredSite"),
     "dumps": ("Dump", "load"),
     "errors": (
         "FallbackFailed",
@@ -67,6 +78,7 @@ _HOMES = {
         "PartialRead",
         "ReadError",
         "SitemapReaderError",
+        "StateError",
         "UsageError",
     ),
     "jsonl": ("json_form", "json_line"),
@@ -76,7 +88,7 @@ _HOMES = {
     "read.bodies": ("Document", "iter_parse", "parse"),
     "read.document": ("SitemapParser",),
     "read.fallback": ("FeedFallback",),
-    "reader": ("SitemapReader", "discover", "urls"),
+    "reader": ("SitemapReader",),
     "records": (
         "Alternate",
         "Candidate",
@@ -94,6 +106,8 @@ _HOMES = {
     "seen": ("Seen",),
     "shapes": ("schema",),
     "streams": ("AsyncUrlStream", "UrlStream"),
+    "syncing": ("AsyncChangeStream", "ChangeStream"),
+    "walk.honesty": ("History", "Honesty", "honesty"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -101,10 +115,13 @@ __all__ = [
     "CATALOGUE",
     "AiohttpFetcher",
     "Alternate",
+    "AsyncChangeStream",
     "AsyncUrlStream",
     "Candidate",
     "Change",
+    "ChangeStream",
     "Changes",
+    "Counted",
     "Counts",
     "Document",
     "Dump",
@@ -114,6 +131,8 @@ __all__ = [
     "FeedFallback",
     "FetchError",
     "Fetcher",
+    "History",
+    "Honesty",
     "Image",
     "Item",
     "Limits",
@@ -133,17 +152,24 @@ __all__ = [
     "SitemapReader",
     "SitemapReaderError",
     "SitemapRef",
+    "State",
+    "StateError",
+    "StoredDocument",
+    "StoredRun",
+    "StoredSite",
     "Summary",
     "UrlRecord",
     "UrlStream",
     "UsageError",
     "Video",
     "__version__",
+    "changes",
     "diff",
     "discover",
     "feedparser_fallback",
     "from_json",
     "guarded_connector",
+    "honesty",
     "iter_parse",
     "json_form",
     "json_line",

@@ -7,6 +7,7 @@
     ├── FetchError           one request got no answer; raised by Fetchers, never out of a stream
     ├── DocumentChanged      another try gave other bytes; becomes an F04
     ├── FallbackFailed       a feed fallback was not asked, was stopped, or gave up; becomes an S01
+    ├── StateError           a state file is none, damaged, too new, in use, or cannot be written
     └── ReadError            at the end of a run, with its outcomes
         ├── NothingFound     there is no sitemap
         ├── NothingReadable  there are sitemaps, and none gave a URL because of errors
@@ -52,6 +53,17 @@ class DocumentChanged(SitemapReaderError):
 
 class FallbackFailed(SitemapReaderError):
     """feedparser was not asked, was stopped, or gave up: the message says which and why."""
+
+
+class StateError(SitemapReaderError):
+    """A state file that cannot be used; what it holds is left as it is. The message names it, and says what to do.
+
+    `is_unwritable`: the file is what it should be, but cannot be written: no room, no permission, or in use.
+    """
+
+    def __init__(self, message: str, *, is_unwritable: bool = False) -> None:
+        super().__init__(message)
+        self.is_unwritable = is_unwritable
 
 
 class ReadError(SitemapReaderError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import attrs
 import orjson
@@ -28,9 +28,21 @@ TYPES: dict[str, type[Line]] = {
     "outcome": Outcome,
     "change": Change,
 }
+# What a record has and its line has not.
+UNWRITTEN: dict[type, tuple[str, ...]] = {
+    SitemapRef: ("authorities",),
+    Outcome: ("samples", "authorities", "lastmod", "lastmod_precision"),
+}
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 # What the line of a removed URL says of it.
 REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
+
+# What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
+On = Literal["any", "lastmod"]
+ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
+NESTED = ("images", "videos", "news", "alternates", "mobile", "extras")
+STATED = (*ALWAYS, *NESTED)
+COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
 
 
 def stamp(moment: datetime | None) -> str | None:
@@ -121,6 +133,15 @@ def lines_of_columns(
         ]
     )
     return Lines(data.encode(), len(lines), lastmods.count(None))
+
+
+def new_lines(lines: Lines, *, site: str | None = None) -> Lines:
+    """The lines of records as those of Changes: all of them are new."""
+    end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
+    # A line feed stands at the end of a line, and nowhere else.
+    data = b"\n" + lines.data
+    data = data.replace(b"\n{", b'\n{"type":"change","change":"new",').replace(b"}\n", end)
+    return Lines(data[1:], lines.urls, lines.undated)
 
 
 def _column(values: Sequence[object]) -> list[str]:
@@ -258,7 +279,7 @@ _FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
     UrlRecord: _url_form,
     SitemapRef: _ref_form,
     Problem: _typed("problem"),
-    Outcome: _typed("outcome", "samples"),
+    Outcome: _typed("outcome", *UNWRITTEN[Outcome]),
     Candidate: _typed("candidate"),
     Change: _change_form,
 }

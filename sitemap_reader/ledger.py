@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from .crawl.sieve import Many
 from .errors import NothingFound, NothingReadable, ReadError
-from .jsonl import Lines
 from .problems import SAMPLES_PER_CODE, Problem
 from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
@@ -20,10 +20,11 @@ from .walk.selection import UNWANTED
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from .jsonl import Lines
     from .records import Item
     from .seen import Seen
 
-Given = TypeVar("Given", UrlRecord, Lines)
+Given = TypeVar("Given")
 
 
 @attrs.define
@@ -166,11 +167,11 @@ class Ledger:
         self._most = most
         self._repeated = 0
 
-    def take(self, batch: Sequence[Item | Lines], given: type[Given]) -> list[Given]:
+    def take(self, batch: Sequence[Item | Many], given: type[Given]) -> list[Given]:
         """What is to be given of a batch; everything else is entered, and then told: who is told may raise."""
-        taken = [item for item in batch if isinstance(item, given)]
+        taken: list[Given] = [item for item in batch if isinstance(item, given)]
         if len(taken) < len(batch):
-            others = [item for item in batch if not isinstance(item, UrlRecord | Lines)]
+            others = [item for item in batch if not isinstance(item, UrlRecord | Many)]
             for item in others:
                 self._enter(item)
             for item in others:

@@ -78,6 +78,9 @@ CATALOGUE: dict[str, Rule] = {
     # hreflang, video
     "L06": Rule("error", "relative href"),
     "V05": Rule("warning", "unreadable or out-of-range value"),
+    # Changes
+    "X01": Rule("warning", "over half of the URLs would be removed"),
+    "X02": Rule("warning", "a sitemap vanished"),
 }
 
 

@@ -1,4 +1,4 @@
-"""SitemapReader, and the functions that do the same without a loop: a target in, a stream of URL records out.
+"""SitemapReader: a target in, a stream of URL records or of changes out. blocking.py does the same without a loop.
 
 Nothing here configures logging or keeps global state.
 """
@@ -8,29 +8,29 @@ from __future__ import annotations
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
 
 import attrs
 
-from .bridge import call
-from .callbacks import Listening, carried
+from .asked import Asked
+from .crawl.changes import Following, SyncPlan
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
-from .crawl.sieve import AsLines
-from .crawl.workers import workers_for
+from .crawl.sieve import AsLines, Many
+from .crawl.state import site_name
 from .errors import UsageError
-from .jsonl import Lines
-from .ledger import Ledger
+from .jsonl import COMPARED
 from .limits import Limits
+from .progressbar import ProgressBar
 from .read.scope import MODES
-from .seen import Seen
-from .streams import AsyncUrlStream, LineStream, UrlStream, batches_of
+from .streams import AsyncUrlStream, Walk, batches_of
+from .syncing import AsyncChangeStream, ChangeWalk
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
-from .walk.selection import make_patterns, make_selection
+from .walk.memory import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,17 +38,19 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+    from .crawl.documents import StoredDocument
     from .crawl.fetch import Fetcher
+    from .crawl.state import State
     from .crawl.workers import Workers
+    from .jsonl import On
     from .ledger import Progress
     from .read.fallback import FeedFallback
     from .read.scope import Mode
     from .records import Candidate, Item, Outcome, SitemapRef
+    from .seen import Seen
     from .walk.discovery import Probe
     from .walk.selection import Pattern
     from .walk.window import Moment, Undated
-
-Heard = TypeVar("Heard")
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
@@ -105,11 +107,11 @@ class SitemapReader:
         feed_fallback: FeedFallback | None = feedparser_fallback,
         record: str | Path | None = None,
     ) -> None:
-        _one_of("scope", scope, MODES)
-        _one_of("probe", probe, PROBES)
+        one_of("scope", scope, MODES)
+        one_of("probe", probe, PROBES)
         if record == "":  # as of a shell's variable that is not set: it would be the folder one is in
             raise UsageError("record is the name of a folder, and empty; leave it out, or name one")
-        _at_least_one(concurrency=concurrency, per_host=per_host, tries=limits.tries)
+        at_least_one(concurrency=concurrency, per_host=per_host, tries=limits.tries)
         self._plan = Plan(
             scope=scope,
             probe=probe,
@@ -176,10 +178,62 @@ class SitemapReader:
         the reading is. What one of them raises ends the reading, and reaches whoever iterates as it is.
         `show_progress` shows a bar: a widget in a notebook, a line on a terminal, elsewhere nothing.
         """
-        asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, on_outcome, on_item)
-        return AsyncUrlStream(
-            *self._reading(target, asked), on_progress=asked.hears(on_progress), show_progress=show_progress
+        filters = (since, until, undated, include, exclude, follow, no_follow, unique)
+        return AsyncUrlStream(self.walk(target, Asked(*filters, on_outcome, on_item, on_progress, show_progress)))
+
+    def changes(
+        self,
+        target: str | Path,
+        *,
+        state: State | str | Path,
+        trust_lastmod: Trust = "auto",
+        full: bool = False,
+        dry_run: bool = False,
+        on: On = "any",
+        accept_removals: bool = False,
+        include: Pattern | Iterable[Pattern] | None = None,
+        exclude: Pattern | Iterable[Pattern] | None = None,
+        follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+        no_follow: Pattern | Iterable[Pattern] | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
+        on_item: Callable[[Item], None] | None = None,
+        on_document: Callable[[StoredDocument], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        show_progress: bool = False,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> AsyncChangeStream:
+        """What is new, updated and removed since the last time, by what `state` remembers of it.
+
+        `state` is the name of a file, which is made if there is none, or an open State. A document that the site says
+        is unchanged is not read: it is asked for under conditions (ETag, Last-Modified), and not even that where
+        `trust_lastmod` is "always" and its index states the same lastmod as before, or "auto" and the index has proved
+        honest; "never" always asks. `full` reads all anew. `dry_run` leaves the state as it is. `on="lastmod"` calls a
+        URL updated only if its lastmod is another.
+
+        A URL that moves to another sitemap is no change. One is removed when no document lists it any more and all of
+        them were read whole, or are unchanged; never for having left a feed or a news sitemap. More than 1,000 that are
+        more than half are held back, with an X01, unless `accept_removals`. A sitemap that is not found counts as gone
+        a day later, or when an index that was read whole does not list it.
+
+        `include`, `exclude`, `follow` and `no_follow` are as in urls(), and the same each time, as is the reader's
+        `scope`: others need `full`. `on_document` hears how each document is stored, with what its dates are worth. The
+        `clock` tells the time, aware. Other functions are as in urls().
+
+        A change is delivered when the next one is asked for; what was not is found again next time. StateError, at
+        once, for a file that cannot be used.
+        """
+        asked = Asked(
+            include=include,
+            exclude=exclude,
+            follow=follow,
+            no_follow=no_follow,
+            on_outcome=on_outcome,
+            on_item=on_item,
+            on_progress=on_progress,
+            show_progress=show_progress,
         )
+        plan = SyncPlan(trust_lastmod, full, dry_run, on, accept_removals, clock)
+        return AsyncChangeStream(self.change_walk(target, asked, state, plan, on_document))
 
     async def discover(
         self, target: str | Path, *, on_item: Callable[[Item], None] | None = None
@@ -193,22 +247,57 @@ class SitemapReader:
         async with aclosing(batches_of(run)) as batches:
             async for batch in batches:
                 for item in batch:
-                    if on_item and not isinstance(item, Lines):  # nobody asked for any
+                    if on_item and not isinstance(item, Many):  # nobody asked for any
                         on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
-    def _reading(
+    def walk(
         self,
         target: str | Path,
-        asked: _Asked,
+        asked: Asked,
         *,
         as_lines: AsLines | None = None,
         workers: Workers | None = None,
-    ) -> tuple[str, Run, Ledger]:
+    ) -> Walk:
         """What a stream is made of."""
         plan = asked.plan(datetime.now(UTC))
         found = find_target(target)
-        return found.name, self._run(found, as_lines=as_lines, workers=workers, **plan), asked.ledger()
+        run = self._run(found, as_lines=as_lines, workers=workers, **plan)
+        return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
+
+    def change_walk(
+        self,
+        target: str | Path,
+        asked: Asked,
+        state: State | str | Path,
+        plan: SyncPlan,
+        on_document: Callable[[StoredDocument], None] | None,
+        *,
+        site: str | None = None,
+        workers: Workers | None = None,
+    ) -> ChangeWalk:
+        """What a stream of changes is made of; the state is open from here on."""
+        one_of("trust_lastmod", plan.trust, get_args(Trust))
+        one_of("on", plan.on, COMPARED)
+        found = find_target(target)
+        wanted = asked.plan(plan.clock())
+        settings = {"scope": self._plan.scope, "extras": self._extras, **asked.settings()}
+        following = Following(state, site_name(found.seeds), settings, plan)
+        try:
+            run = self._run(found, as_entries=True, workers=workers, memory=following.memory(), **wanted)
+        except BaseException:
+            following.close()
+            raise
+        return ChangeWalk(
+            found.name,
+            run,
+            asked.ledger(),
+            asked.hears(asked.on_progress),
+            _bar(asked),
+            following=following,
+            on_document=asked.hears(on_document),
+            site=site,
+        )
 
     def _run(
         self,
@@ -216,6 +305,7 @@ class SitemapReader:
         *,
         peek: bool = False,
         as_lines: AsLines | None = None,
+        as_entries: bool = False,
         workers: Workers | None = None,
         **changes: Any,
     ) -> Run:
@@ -231,157 +321,23 @@ class SitemapReader:
             peek=peek,
             patient=target.replay is None,
             as_lines=as_lines,
+            as_entries=as_entries,
             workers=workers,
         )
 
 
-@attrs.frozen
-class _Asked:
-    """What a caller of urls() asks for, as he put it."""
-
-    since: Moment | None
-    until: Moment | None
-    undated: Undated
-    include: Pattern | Iterable[Pattern] | None
-    exclude: Pattern | Iterable[Pattern] | None
-    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
-    no_follow: Pattern | Iterable[Pattern] | None
-    unique: bool | Seen
-    on_outcome: Callable[[Outcome], None] | None
-    on_item: Callable[[Item], None] | None
-    most: int | None = None
-    _listening: Listening = attrs.field(factory=Listening, init=False)
-
-    def plan(self, now: datetime) -> dict[str, Any]:
-        """Fields of Plan; UsageError for what cannot be."""
-        return {
-            "selection": make_selection(
-                now,
-                since=self.since,
-                until=self.until,
-                undated=self.undated,
-                include=self.include,
-                exclude=self.exclude,
-            ),
-            "follow": self._follow(),
-            "no_follow": make_patterns("no_follow", self.no_follow),
-        }
-
-    def ledger(self) -> Ledger:
-        """A ledger that tells whom it was asked to tell."""
-        seen = (Seen() if self.unique else None) if isinstance(self.unique, bool) else self.unique
-        return Ledger(self.hears(self.on_outcome), self.hears(self.on_item), seen=seen, most=self.most)
-
-    def hears(self, function: Callable[[Heard], None] | None) -> Callable[[Heard], None] | None:
-        """One of the functions that only hear, guarded together with the others."""
-        return function and self._listening.guarded(function)
-
-    def _follow(self) -> Callable[[SitemapRef], bool] | None:
-        if callable(self.follow):
-            return carried(self.follow)
-        patterns = make_patterns("follow", self.follow)
-        return (lambda ref: patterns.find_in(ref.loc)) if patterns else None
+def _bar(asked: Asked) -> ProgressBar | None:
+    return ProgressBar() if asked.show_progress else None
 
 
-def _one_of(name: str, value: str, allowed: Iterable[str]) -> None:
+def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
+    """UsageError for another value."""
     if value not in allowed:
         raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
-def _at_least_one(**numbers: int) -> None:
+def at_least_one(**numbers: int) -> None:
+    """UsageError for what is none."""
     for name, number in numbers.items():
         if number < 1:
             raise UsageError(f"{name} must be 1 or more, not {number}")
-
-
-def urls(
-    target: str | Path,
-    *,
-    since: Moment | None = None,
-    until: Moment | None = None,
-    undated: Undated = "keep",
-    include: Pattern | Iterable[Pattern] | None = None,
-    exclude: Pattern | Iterable[Pattern] | None = None,
-    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
-    no_follow: Pattern | Iterable[Pattern] | None = None,
-    unique: bool | Seen = False,
-    on_outcome: Callable[[Outcome], None] | None = None,
-    on_item: Callable[[Item], None] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    show_progress: bool = False,
-    on_wait: Callable[[], None] | None = None,
-    **options: Unpack[ReaderOptions],
-) -> UrlStream:
-    """SitemapReader.urls() without a loop of one's own, also inside a running one; `options` are SitemapReader's.
-
-    Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread.
-    `on_wait` is called a few times a second while there is nothing to iterate over.
-    """
-    reader = _own_reader(options)
-    asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, on_outcome, on_item)
-    return UrlStream(
-        *reader._reading(target, asked),
-        close=reader.close,
-        on_wait=on_wait,
-        on_progress=asked.hears(on_progress),
-        show_progress=show_progress,
-    )
-
-
-def lines(
-    target: str | Path,
-    *,
-    site: str | None = None,
-    jobs: int | None = None,
-    most: int | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
-    undated: Undated = "keep",
-    include: Pattern | Iterable[Pattern] | None = None,
-    exclude: Pattern | Iterable[Pattern] | None = None,
-    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
-    no_follow: Pattern | Iterable[Pattern] | None = None,
-    unique: bool | Seen = False,
-    on_item: Callable[[Item], None] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    on_wait: Callable[[], None] | None = None,
-    **options: Unpack[ReaderOptions],
-) -> LineStream:
-    """urls() as JSON lines, many at a time: for who only writes them. `site` is a key that each of them gets.
-
-    `jobs` processes read them, None: as many as there are cores, once the site proves large; 1 is this one alone. No
-    more than `most` lines are given.
-    """
-    if jobs is not None:
-        _at_least_one(jobs=jobs)
-    reader = _own_reader(options)
-    asked = _Asked(since, until, undated, include, exclude, follow, no_follow, unique, None, on_item, most)
-    return LineStream(
-        *reader._reading(target, asked, as_lines=AsLines(site), workers=workers_for(jobs)),
-        close=reader.close,
-        on_wait=on_wait,
-        on_progress=asked.hears(on_progress),
-    )
-
-
-def discover(
-    target: str | Path, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
-) -> list[Candidate]:
-    """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's.
-
-    `on_item` is called from another thread.
-    """
-    reader = _own_reader(options)
-
-    async def ask() -> list[Candidate]:
-        async with reader:
-            return await reader.discover(target, on_item=on_item)
-
-    return call(ask)
-
-
-def _own_reader(options: ReaderOptions) -> SitemapReader:
-    """A reader for a loop in a thread of its own, where a session of the caller's loop is of no use."""
-    if options.get("session") is not None:
-        raise UsageError("session belongs to the loop that made it: use `async with SitemapReader(session=...)`")
-    return SitemapReader(**options)

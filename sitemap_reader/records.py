@@ -232,7 +232,10 @@ class Outcome:
 
     `complete` is False exactly where an entry may be missing: cut, capped, lost in mending, refused, failed.
     `kept` and `dropped` (reason -> count) add up to the entries that had a usable URL.
-    `problems` counts by code exactly; `samples` holds the first five of each. `sha256` is of the decoded bytes.
+    `problems` counts by code exactly; `samples` holds the first five of each. `sha256` is of the decoded bytes. With
+    `not_modified` it was not read, as it is what it was in an earlier run. `authorities` are the URL prefixes that it
+    spoke for besides its own directory, and `lastmod` is what the index that listed it first says of it; the JSON line
+    has neither.
     """
 
     url: str | None = None
@@ -254,6 +257,9 @@ class Outcome:
     seconds: float | None = None
     problems: dict[str, int] = attrs.field(factory=dict)
     samples: tuple[Problem, ...] = ()
+    authorities: tuple[str, ...] = ()
+    lastmod: datetime | None = None
+    lastmod_precision: Precision | None = None
 
 
 @attrs.define

@@ -14,8 +14,8 @@ import attrs
 import orjson
 
 from .errors import UsageError
-from .jsonl import REMOVED, TYPES, json_form, line_hints
-from .records import Change, Outcome, SitemapRef, UrlRecord
+from .jsonl import REMOVED, TYPES, UNWRITTEN, json_form, line_hints
+from .records import Change, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -82,9 +82,6 @@ class Object:
 
 Shape = Scalar | Many | Object
 
-# What a record has and its line has not.
-_UNWRITTEN = {(SitemapRef, "authorities"), (Outcome, "samples")}
-
 
 def line_shape(record: type) -> Object:
     """The line of a record: the keys that are always there, then those that only some lines have, `site` last.
@@ -99,7 +96,7 @@ def line_shape(record: type) -> Object:
     always = json_form(record(**blank))
     fields = [_type_field(always[name]) if name == "type" else _field(name, hints[name]) for name in always]
     for name in hints:
-        if name not in always and (record, name) not in _UNWRITTEN:
+        if name not in always and name not in UNWRITTEN.get(record, ()):
             fields.append(Field(name, _field(name, hints[name]).shape, may_be_absent=True))
     return Object(record.__name__, (*fields, Field("site", Scalar("text"), may_be_absent=True)))
 

@@ -21,7 +21,6 @@ from .callbacks import Carried, first_failure
 from .errors import PartialRead
 from .jsonl import Lines
 from .ledger import Given
-from .progressbar import ProgressBar
 from .records import UrlRecord
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from .crawl.run import Batch, Run
     from .ledger import Ledger, Problems, Progress, Summary
+    from .progressbar import ProgressBar
     from .records import Outcome
 
 
@@ -38,17 +38,17 @@ _TICK_SECONDS = 0.2
 
 
 @attrs.define(eq=False)
-class _Walk:
-    """What both streams do with a Run: take its batches, count the records, tell how far it is, and judge at its end.
+class Walk:
+    """What all streams do with a Run: take its batches, count the records, tell how far it is, and judge at its end.
 
-    It knows neither of the streams: one that nobody holds any more is over at once.
+    It knows none of the streams: one that nobody holds any more is over at once.
     """
 
     target: str
     run: Run
     ledger: Ledger
-    on_progress: Callable[[Progress], None] | None
-    bar: ProgressBar | None
+    on_progress: Callable[[Progress], None] | None = None
+    bar: ProgressBar | None = None
     started: float = 0.0
 
     def progress(self) -> Progress:
@@ -70,18 +70,18 @@ class _Walk:
             try:
                 yield
             finally:
-                self._take([*self.run.frontier.abandon()], UrlRecord)
+                self.take([*self.run.frontier.abandon()], UrlRecord)
 
     def records(self, batch: Batch) -> Iterator[UrlRecord]:
         """Those of one batch, each counted as it is given; then whoever wants to hears how far it is."""
-        for record in self._take(batch, UrlRecord):
+        for record in self.take(batch, UrlRecord):
             if self.ledger.counts(record):
                 yield record
         self.tell_progress()
 
     def lines(self, batch: Batch) -> Iterator[Lines]:
         """The same for a run whose records come as lines."""
-        for lines in self._take(batch, Lines):
+        for lines in self.take(batch, Lines):
             yield self.ledger.counted(lines)
         self.tell_progress()
 
@@ -104,15 +104,16 @@ class _Walk:
         if verdict is not None:
             raise verdict
 
-    def _take(self, batch: Batch, given: type[Given]) -> list[Given]:
+    def take(self, batch: Batch, given: type[Given]) -> list[Given]:
+        """What is to be given of a batch; all else is entered, and told."""
         self.ledger.seconds = time.monotonic() - self.started
         return self.ledger.take(batch, given)
 
 
-class _Stream:
-    """What both streams tell beside the records."""
+class Stream:
+    """What all streams tell beside the records."""
 
-    _walk: _Walk
+    _walk: Walk
 
     @property
     def progress(self) -> Progress:
@@ -184,22 +185,14 @@ def batches_of(run: Run) -> _Batches:
     return _Batches(run)
 
 
-class AsyncUrlStream(_Stream):
+class AsyncUrlStream(Stream):
     """UrlRecords by `async for`; leaving its block cancels what is still on its way.
 
     At the end it raises NothingFound or NothingReadable where there was not one URL.
     """
 
-    def __init__(
-        self,
-        target: str,
-        run: Run,
-        ledger: Ledger,
-        *,
-        on_progress: Callable[[Progress], None] | None = None,
-        show_progress: bool = False,
-    ) -> None:
-        self._walk = _Walk(target, run, ledger, on_progress, ProgressBar() if show_progress else None)
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
         self._records = _read_async(self._walk)
 
     async def __aenter__(self) -> Self:
@@ -218,8 +211,8 @@ class AsyncUrlStream(_Stream):
         await self._records.aclose()
 
 
-async def _read_async(walk: _Walk) -> AsyncGenerator[UrlRecord, None]:
-    with walk.reading(), _ticking(walk) if walk.bar else nullcontext():
+async def _read_async(walk: Walk) -> AsyncGenerator[UrlRecord, None]:
+    with walk.reading(), ticking(walk) if walk.bar else nullcontext():
         async with aclosing(batches_of(walk.run)) as batches:
             async for batch in batches:
                 for record in walk.records(batch):
@@ -228,7 +221,7 @@ async def _read_async(walk: _Walk) -> AsyncGenerator[UrlRecord, None]:
 
 
 @contextmanager
-def _ticking(walk: _Walk) -> Iterator[None]:
+def ticking(walk: Walk) -> Iterator[None]:
     """While nothing comes the bar goes on; and a notebook sees to an interrupt only where its loop is busy."""
     loop = asyncio.get_running_loop()
     handle: asyncio.Handle
@@ -245,7 +238,7 @@ def _ticking(walk: _Walk) -> Iterator[None]:
         handle.cancel()
 
 
-class _ThreadStream(_Stream, Generic[Given]):
+class ThreadStream(Stream, Generic[Given]):
     """What is given by `for`, once; a context manager whose end cancels what is on its way and joins its thread.
 
     At the end it raises NothingFound or NothingReadable where there was not one URL.
@@ -253,25 +246,18 @@ class _ThreadStream(_Stream, Generic[Given]):
 
     def __init__(
         self,
-        target: str,
-        run: Run,
-        ledger: Ledger,
+        walk: Walk,
         close: Callable[[], Awaitable[None]],
-        on_wait: Callable[[], None] | None = None,
-        *,
-        on_progress: Callable[[Progress], None] | None = None,
-        show_progress: bool = False,
+        on_wait: Callable[[], None] | None,
+        parts: Callable[[Batch], Iterator[Given]],
+        last_parts: Callable[[], Iterator[Given]] = lambda: iter(()),
     ) -> None:
-        self._walk = _Walk(target, run, ledger, on_progress, ProgressBar() if show_progress else None)
-        self._bridge = Bridge(partial(_pump, run, close))
-        self._given: Generator[Given, None, None] = _read(self._walk, self._bridge, on_wait, self._parts)
+        """`parts` is what is given of a batch, `last_parts` what there is to give behind them all."""
+        self._walk = walk
+        self._bridge = Bridge(partial(_pump, walk.run, close))
+        self._given: Generator[Given, None, None] = _read(walk, self._bridge, on_wait, parts, last_parts)
         # Where Python ends before it does, its thread must not outlive what it needs.
         weakref.finalize(self._given, self._bridge.close)
-
-    @staticmethod
-    def _parts(walk: _Walk, batch: Batch) -> Iterator[Given]:
-        """What is given of a batch."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
@@ -295,23 +281,25 @@ class _ThreadStream(_Stream, Generic[Given]):
             # Another thread is taking a record: its next one is the end.
 
 
-class UrlStream(_ThreadStream[UrlRecord]):
+class UrlStream(ThreadStream[UrlRecord]):
     """UrlRecords by `for`, once; a context manager whose end cancels what is on its way and joins the reading thread.
 
     At the end it raises NothingFound or NothingReadable where there was not one URL.
     """
 
-    @staticmethod
-    def _parts(walk: _Walk, batch: Batch) -> Iterator[UrlRecord]:
-        return walk.records(batch)
+    def __init__(
+        self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(walk, close, on_wait, walk.records)
 
 
-class LineStream(_ThreadStream[Lines]):
+class LineStream(ThreadStream[Lines]):
     """The same with the JSON lines of many records at a time, which other processes may have made."""
 
-    @staticmethod
-    def _parts(walk: _Walk, batch: Batch) -> Iterator[Lines]:
-        return walk.lines(batch)
+    def __init__(
+        self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(walk, close, on_wait, walk.lines)
 
     @property
     def is_full(self) -> bool:
@@ -320,7 +308,11 @@ class LineStream(_ThreadStream[Lines]):
 
 
 def _read(
-    walk: _Walk, bridge: Bridge, on_wait: Callable[[], None] | None, parts: Callable[[_Walk, Batch], Iterator[Given]]
+    walk: Walk,
+    bridge: Bridge,
+    on_wait: Callable[[], None] | None,
+    parts: Callable[[Batch], Iterator[Given]],
+    last_parts: Callable[[], Iterator[Given]],
 ) -> Generator[Given, None, None]:
     def wait() -> None:
         walk.tell_progress()
@@ -329,7 +321,9 @@ def _read(
 
     with walk.reading(), closing(bridge):
         for batch in bridge.batches(wait):
-            yield from parts(walk, batch)
+            yield from parts(batch)
+        if not bridge.was_cancelled:
+            yield from last_parts()
     if not bridge.was_cancelled:
         walk.judge()
 

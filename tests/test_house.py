@@ -22,8 +22,9 @@ FLOORS = [
     {"crawl"},
     {"sinks", "parquet", "ledger", "targets", "testing", "statistics", "compare"},
     {"progressbar", "callbacks", "bridge"},
-    {"streams"},
+    {"asked", "streams", "syncing"},
     {"reader"},
+    {"blocking"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..blocking import discover
 from ..errors import NothingFound
 from ..jsonl import json_line
 from ..ledger import Ledger, count_of
 from ..read.sniff import SITEMAP_FORMATS
-from ..reader import discover
 from ..records import UrlRecord
 from .exits import Exit
 from .interrupts import Interrupts

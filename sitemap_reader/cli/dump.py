@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..blocking import lines
 from ..fields import EXTRAS, SITE, parse_fields
 from ..jsonl import json_line
 from ..ledger import count_of
 from ..problems import Problem
-from ..reader import lines
 from ..records import Outcome
 from ..seen import Seen
 from .exits import Exit

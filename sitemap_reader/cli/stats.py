@@ -98,7 +98,7 @@ class _Survey:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        from ..reader import urls  # a file needs no network library
+        from ..blocking import urls  # a file needs no network library
 
         check, add = self.interrupts.check, self.statistics.add
         told: dict[str, Any] = {"on_item": self._hear, "on_wait": check, "on_progress": self.console.progress()}

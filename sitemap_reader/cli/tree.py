@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..reader import urls
+from ..blocking import urls
 from ..statistics import as_stated
 from .columns import encoding_of
 from .exits import Exit

@@ -10,8 +10,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..jsonl import COMPARED, STATED, On
 from .changes import Changes, Counts, compare
-from .sides import COMPARED, STATED, On, open_side, stream_side
+from .sides import open_side, stream_side
 
 if TYPE_CHECKING:
     from .sides import Source

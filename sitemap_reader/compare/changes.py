@@ -17,17 +17,18 @@ import attrs
 import orjson
 
 from ..errors import UsageError
-from ..jsonl import REMOVED
+from ..jsonl import COMPARED, REMOVED
 from ..records import Change
 from ..restore import from_json
-from .sides import COMPARED, digester, key_of, value_of
+from .sides import digester, key_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
     from ..dumps import Form
-    from .sides import On, Side
+    from ..jsonl import On
+    from .sides import Side
 
 
 @attrs.frozen

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import attrs
 import orjson
 
 from ..dumps import Dump, checked, numbered_forms, open_file
 from ..errors import UsageError
-from ..jsonl import json_form
+from ..jsonl import ALWAYS, NESTED, STATED, json_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 
     Source = str | os.PathLike[str] | Dump | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]
 
-On = Literal["any", "lastmod"]
-
-# What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
-ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
 _EVERY_LINE = (*ALWAYS, "sitemap", "line")
-_NESTED = ("images", "videos", "news", "alternates", "mobile", "extras")
-STATED = (*ALWAYS, *_NESTED)
-COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
 
 
 @attrs.define
@@ -124,7 +117,7 @@ def key_of(form: Form, *, by_site: bool) -> bytes:
 def digester(names: tuple[str, ...]) -> Callable[[Form], bytes]:
     """The same bytes for the same statements: they are what is sorted, and compared."""
     always = [name for name in names if name in ALWAYS]
-    sometimes = [name for name in names if name in _NESTED]
+    sometimes = [name for name in names if name in NESTED]
     seldom = frozenset(sometimes)
 
     def digest(form: Form) -> bytes:
@@ -141,7 +134,7 @@ def value_of(form: Form, name: str) -> Any:
     value = form.get(name)
     if type(value) is str or value is None:
         return value
-    if name in _NESTED and not value:
+    if name in NESTED and not value:
         return None  # false and empty are what absence is
     return _canonical(value)
 

@@ -1,7 +1,7 @@
 """Drives a frontier with a fetcher on asyncio: seeds in, batches of items out.
 
-A batch holds UrlRecords (or Lines of them), SitemapRefs, Problems and Outcomes; those of one document keep its order.
-Nothing is held back but what flow control needs: a consumer that waits makes the network wait.
+A batch holds UrlRecords (or Lines or Entries of them), SitemapRefs, Problems and Outcomes; those of one document keep
+its order. Nothing is held back but what flow control needs: a consumer that waits makes the network wait.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import DocumentChanged, FetchError
-from ..jsonl import Lines
 from ..walk.robots import parse_rules
 from ..walk.visit import Arrived, Failed, Finished, Head, Visit
 from .aside import Aside
 from .hands import HandLost, OwnHand
 from .patience import Patience
 from .reading import Reading, ask_fallback
-from .sieve import AsLines, Piece, Task
+from .sieve import AsLines, Many, Piece, Task
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -49,7 +48,7 @@ class Run:
 
     `peek` reads no further than is needed to know what a document is, and gives no records. `patient=False` is for a
     fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order. With `as_lines`
-    records come as Lines, and `workers` may make them.
+    records come as Lines, with `as_entries` plain ones as Entries, and `workers` may make them.
     """
 
     def __init__(
@@ -62,6 +61,7 @@ class Run:
         peek: bool = False,
         patient: bool = True,
         as_lines: AsLines | None = None,
+        as_entries: bool = False,
         workers: Workers | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -75,8 +75,9 @@ class Run:
         self._skipped_seconds = 0.0
         self._clock = clock
         self._as_lines = as_lines
+        self._as_entries = as_entries
         self._workers = workers
-        self._urls = 0  # in Lines
+        self._urls = 0  # that came many at once
         self._aside = Aside("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
@@ -226,6 +227,7 @@ class Run:
             former=visit.again.former if visit.again else None,
             peek=self._peek and not visit.is_robots,
             as_lines=self._as_lines,
+            as_entries=self._as_entries,
         )
 
     async def _hand(self, visit: Visit, response: Response) -> Hand:
@@ -242,8 +244,8 @@ class Run:
         return await ask_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
     async def _put(self, piece: Piece) -> None:
-        if self._as_lines:
-            self._urls += sum(item.urls for item in piece if isinstance(item, Lines))
+        if self._workers is not None:
+            self._urls += sum(item.urls for item in piece if isinstance(item, Many))
         await self._out.put(piece)
 
     def _count(self, wire_bytes: int) -> None:

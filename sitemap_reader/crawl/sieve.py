@@ -15,7 +15,7 @@ import attrs
 from ..errors import SitemapReaderError
 from ..jsonl import Lines, joined, json_lines, lines_of_columns
 from ..read.document import SitemapParser
-from ..read.plain_records import records_of
+from ..read.plain_records import Entries, records_of
 from ..records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ _ITEM_BYTES = 256
 # What a piece counts for, if nothing of it is wanted: other documents have their turn after some 4 MiB of such.
 _PIECE_BYTES = 4 * 1024
 
-Piece: TypeAlias = list["Item | Lines"]
+# Several URLs at once.
+Many = Lines | Entries
+Piece: TypeAlias = list["Item | Many"]
+_GIVEN = frozenset({UrlRecord, Lines, Entries, SitemapRef})
 Answer: TypeAlias = "FallbackLinks | SitemapReaderError"
 
 
@@ -52,9 +55,9 @@ class Task:
     """How one body is to be read, and what of it is wanted.
 
     Of the parser: what SitemapParser has by the same names; with `asks_fallback` somebody will answer its question. Of
-    the caller: the `selection`, and `as_lines`. Of the walk: `skipped` items came out of an earlier try; with `former`,
-    which covers what a first reading gave, only the rest is wanted. `peek` stops where it is clear what the body is,
-    and gives no record.
+    the caller: the `selection`; `as_lines`, or `as_entries` where what is plain may stay as it is. Of the walk:
+    `skipped` items came out of an earlier try; with `former`, which covers what a first reading gave, only the rest is
+    wanted. `peek` stops where it is clear what the body is, and gives no record.
     """
 
     url: str
@@ -71,6 +74,7 @@ class Task:
     former: Scope | None = None
     peek: bool = False
     as_lines: AsLines | None = None
+    as_entries: bool = False
 
 
 @attrs.frozen
@@ -121,8 +125,8 @@ class Sieve:
         self._unwanted: Counter[str] = Counter()
         self._regained: Counter[str] = Counter()
         self._takes_every_record = task.selection.takes_all and task.former is None and not task.peek
-        # Nobody looks at a record that is only to be written.
-        self._makes_lines = task.as_lines is not None and self._takes_every_record and not task.skipped
+        # Nobody looks at each record.
+        self._takes_many = self._takes_every_record and not task.skipped
 
     @property
     def robots_text(self) -> str:
@@ -192,23 +196,26 @@ class Sieve:
     # --- what is wanted ---
 
     def _made(self, columns: Columns, sitemap: str | None) -> Piece:
-        """What comes out for plain entries: lines at once, if that is what is asked for."""
+        """What comes out for plain entries: many at once, if that is what is asked for."""
         form = self._task.as_lines
-        if form is None or not self._makes_lines or columns.extensions is not None:
-            return [*records_of(columns, sitemap)]
-        return [lines_of_columns(*columns[:-1], sitemap=sitemap, site=form.site)]
+        if self._takes_many and columns.extensions is None:
+            if self._task.as_entries:
+                return [Entries(columns, sitemap)]
+            if form is not None:
+                return [lines_of_columns(*columns[:-1], sitemap=sitemap, site=form.site)]
+        return [*records_of(columns, sitemap)]
 
     def _wanted(self, items: Piece) -> Piece:
         if self._takes_every_record and self._items >= self._task.skipped:
-            self._has_given = self._has_given or not {UrlRecord, Lines, SitemapRef}.isdisjoint(map(type, items))
-            self._items += sum(item.urls if isinstance(item, Lines) else 1 for item in items)
+            self._has_given = self._has_given or not _GIVEN.isdisjoint(map(type, items))
+            self._items += sum(item.urls if isinstance(item, Many) else 1 for item in items)
         elif self._task.former is None:
             items = [item for item in items if self._wants(item)]
         else:
             items = self._regained_of(items, self._task.former)
         return _in_lines(items, self._task.as_lines) if self._task.as_lines else items
 
-    def _wants(self, item: Item | Lines) -> bool:
+    def _wants(self, item: Item | Many) -> bool:
         self._items += 1
         is_new = self._items > self._task.skipped
         if isinstance(item, UrlRecord):
@@ -251,9 +258,11 @@ def some(pieces: Iterator[Piece]) -> tuple[Piece, bool]:
     return found, True
 
 
-def _size(item: Item | Lines) -> int:
+def _size(item: Item | Many) -> int:
     """About what it takes in memory."""
-    return len(item.data) if isinstance(item, Lines) else _ITEM_BYTES
+    if isinstance(item, Lines):
+        return len(item.data)
+    return _ITEM_BYTES * (item.urls if isinstance(item, Entries) else 1)
 
 
 def _in_lines(items: Piece, form: AsLines) -> Piece:

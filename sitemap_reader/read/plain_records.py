@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
+import attrs
+
 from ..limits import PROTOCOL_MAX_LOC_CHARACTERS
 from ..records import ChangeFreq, UrlRecord
 from .dates import STAMP_PRECISIONS, parse_date, read_stamp
@@ -80,6 +82,19 @@ def records_of(columns: Columns, sitemap: str | None) -> list[UrlRecord]:
     """The records of many entries."""
     *fields, lines, extensions = columns
     return [*map(UrlRecord, *fields, *(extensions or _NO_EXTENSIONS), repeat(()), repeat(sitemap), lines)]
+
+
+@attrs.define
+class Entries:
+    """Entries of one document of which nothing but these columns is to be told; they have no extensions."""
+
+    columns: Columns
+    sitemap: str | None
+
+    @property
+    def urls(self) -> int:
+        """How many there are."""
+        return len(self.columns.lines)
 
 
 class PlainCleaner:

@@ -56,7 +56,12 @@ class Refuse:
     give_up: bool = False
 
 
-Step = Read | Follow | Settle | Refuse
+@attrs.frozen
+class Unchanged:
+    """The document is as it was when it was read before."""
+
+
+Step = Read | Follow | Settle | Refuse | Unchanged
 
 
 def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
@@ -71,6 +76,8 @@ def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
             return Settle(rules)
     elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
         return Read()
+    elif head.status == HTTPStatus.NOT_MODIFIED and visit.headers:  # else nobody asked for that
+        return Unchanged()
     if head.status in _BUSY:
         return _busy(head, limits, today)
     return Refuse("F01", _text(head.status), transient=500 <= head.status <= 599)

@@ -17,13 +17,15 @@ from ..read.sniff import Format
 from ..read.urls import directory
 from ..records import Outcome, SitemapRef, Why
 from .again import has_drops, second_reading
-from .answers import Follow, Read, Refuse, Settle, judge
+from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
 from .hosts import Hosts
 from .listings import Listings
+from .memory import conditions
 from .pacing import backoff
 from .permission import Permission
 from .plan import Plan
 from .proofs import Proofs
+from .recall import Recall
 from .register import Register
 from .robots import ALLOW_ALL, disallow_all
 from .sites import Site
@@ -46,6 +48,7 @@ __all__ = ["Frontier", "Plan"]
 _EFFORT_A_TURN = 20_000_000
 _EFFORT_OF_A_VISIT = 10_000
 _HELD_A_TURN = 1_000
+_RECALLED_A_TURN = 256
 _HANDED_DOWN_A_TURN = 2_000
 # How many more tries a document has that failed through a fault of ours.
 _TRIES_OF_OURS = 3
@@ -71,7 +74,8 @@ class Frontier:
         self._permission = Permission(plan, self._hosts, self._telling, origins)
         self._register = Register()
         self._proofs = Proofs(plan.scope, self._register)
-        self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._queue)
+        self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._admit)
+        self._recall = Recall(self._listings.enter)
         self._held: deque[Visit] = deque()  # documents that have ended, but for what may be proven yet
         self._read_again: dict[Visit, None] = {}  # those of them for which it was
         self._bytes = 0
@@ -103,6 +107,8 @@ class Frontier:
 
     def next_requests(self, now: float) -> list[Visit]:
         """The visits that may start now, within the caps of the plan; each must be answered."""
+        for visit, outcome in self._recall.go_on(_RECALLED_A_TURN):
+            self._finished(visit, Finished(outcome))
         started = self._start(now)
         if self._is_idle and self._held:
             self._end_held()
@@ -111,7 +117,7 @@ class Frontier:
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
-        if not self._proofs.is_settled or (self._is_idle and self._held):
+        if not (self._proofs.is_settled and self._recall.is_idle) or (self._is_idle and self._held):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
@@ -153,7 +159,8 @@ class Frontier:
 
     @property
     def _is_idle(self) -> bool:
-        return not self.awaits_answers and self._hosts.is_idle and self._proofs.is_settled
+        is_settled = self._proofs.is_settled and self._recall.is_idle
+        return is_settled and not self.awaits_answers and self._hosts.is_idle
 
     @property
     def _gathers_proofs(self) -> bool:
@@ -177,6 +184,7 @@ class Frontier:
                 host.pace.started(now)
                 self.in_flight += 1
                 visit.tries += 1
+                visit.headers = self._conditions(visit)
                 started.append(visit)
         return started
 
@@ -188,11 +196,27 @@ class Frontier:
         elif document not in self._register:
             self._add_candidate(document, "given", site)
 
+    def _conditions(self, visit: Visit) -> dict[str, str]:
+        """Under which a document is asked for: one of which a part is here already is needed whole."""
+        if visit.is_robots or visit.again or visit.reached:
+            return {}
+        known = self.plan.memory.known(visit.asked, self._proofs.of(visit))
+        return {} if known is None else conditions(known)
+
     def _add_candidate(self, url: str, why: Why, site: Site) -> None:
         visit = Visit(url, url, why)
+        visit.aloud = url in self.plan.memory.names  # it held a sitemap once
         site.expect(visit)
         self._register.add(visit)
         self._queue(visit)
+
+    def _admit(self, visit: Visit) -> None:
+        """A document that is listed for the first time."""
+        known = self.plan.memory.skipped(visit.asked, visit.stated, self._proofs.of(visit))
+        if known is None:
+            self._queue(visit)
+        else:
+            self._recall.add(visit, known)
 
     def _queue(self, visit: Visit) -> None:
         host = self._hosts.of(visit.url)
@@ -244,7 +268,9 @@ class Frontier:
                 visit.holds = self._proofs.of(visit)
             return True
         self._release(visit)
-        if isinstance(step, Follow):
+        if isinstance(step, Unchanged):
+            self._unchanged(visit, head)
+        elif isinstance(step, Follow):
             self._move(visit, step.target)
         elif isinstance(step, Settle):
             if step.message:
@@ -254,6 +280,11 @@ class Frontier:
         else:
             self._refused(visit, step, now)
         return False
+
+    def _unchanged(self, visit: Visit, head: Head) -> None:
+        visit.etag, visit.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
+        visit.holds = self._proofs.of(visit)
+        self._recall.add(visit, self.plan.memory.documents[visit.asked])
 
     def _refused(self, visit: Visit, refusal: Refuse, now: float) -> None:
         host = self._hosts.of(visit.url)

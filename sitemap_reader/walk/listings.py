@@ -174,6 +174,8 @@ class Listings:
             child = Visit(ref.loc, ref.loc, "index", depth=index.depth + 1)
             child.authorities = self._proofs.inheritance(index)
             child.listed_at = place(ref)
+            if ref.lastmod is not None and ref.lastmod_precision is not None:
+                child.stated = ref.lastmod, ref.lastmod_precision
             child.add_parent(index.asked)
             self._add(child)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..limits import Limits
+from .memory import Memory
 from .selection import Patterns, Selection
 
 if TYPE_CHECKING:
@@ -31,4 +32,5 @@ class Plan:
     concurrency: int = 16
     per_host: int = 4
     descend: bool = True  # False: the candidates only, not their children
+    memory: Memory = attrs.field(factory=Memory)  # of an earlier walk
     limits: Limits = attrs.field(factory=Limits)

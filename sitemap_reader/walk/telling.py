@@ -47,6 +47,8 @@ class Telling:
         outcome.url, outcome.final_url = visit.asked, visit.url
         outcome.parents, outcome.why, outcome.status = visit.parents, visit.why, visit.status
         outcome.etag, outcome.last_modified = visit.etag, visit.last_modified
+        outcome.authorities = visit.holds
+        outcome.lastmod, outcome.lastmod_precision = visit.stated or (None, None)
         outcome.complete = outcome.complete and not visit.missing
         _enter(outcome, visit.tally.counts, visit.tally.samples)
         visit.outcome = outcome

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..read.decode import Prefix
     from .again import Again
+    from .memory import Stated
     from .robots import Rules
     from .sites import Site
 
@@ -54,6 +55,7 @@ class Visit:
     headers: dict[str, str] = attrs.field(factory=dict)
     parents: list[str] = attrs.field(factory=list)
     listed_at: str | None = None  # `document:line` of the first listing
+    stated: Stated | None = None  # the lastmod that it has there
     sites: list[Site] = attrs.field(factory=list)  # whose discovery waits for it
     redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
     tries: int = 0

@@ -1,0 +1,187 @@
+"""What SitemapReader does, without a loop of one's own, also inside a running one: reading goes on in a thread.
+
+In: a target, and the keywords of SitemapReader and of its method. Out: the same, by `for`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+from .asked import Asked
+from .bridge import call
+from .crawl.changes import SyncPlan
+from .crawl.sieve import AsLines
+from .crawl.workers import workers_for
+from .errors import UsageError
+from .reader import ReaderOptions, SitemapReader, at_least_one
+from .streams import LineStream, UrlStream
+from .syncing import ChangeLineStream, ChangeStream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+    from pathlib import Path
+
+    from .crawl.documents import StoredDocument
+    from .crawl.state import State
+    from .jsonl import On
+    from .ledger import Progress
+    from .records import Candidate, Item, Outcome, SitemapRef
+    from .seen import Seen
+    from .syncing import ChangeWalk
+    from .walk.memory import Trust
+    from .walk.selection import Pattern
+    from .walk.window import Moment, Undated
+
+
+def urls(
+    target: str | Path,
+    *,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    undated: Undated = "keep",
+    include: Pattern | Iterable[Pattern] | None = None,
+    exclude: Pattern | Iterable[Pattern] | None = None,
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+    no_follow: Pattern | Iterable[Pattern] | None = None,
+    unique: bool | Seen = False,
+    on_outcome: Callable[[Outcome], None] | None = None,
+    on_item: Callable[[Item], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    show_progress: bool = False,
+    on_wait: Callable[[], None] | None = None,
+    **options: Unpack[ReaderOptions],
+) -> UrlStream:
+    """SitemapReader.urls() without a loop of one's own, also inside a running one; `options` are SitemapReader's.
+
+    Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread.
+    `on_wait` is called a few times a second while there is nothing to iterate over.
+    """
+    reader = _own_reader(options)
+    filters = (since, until, undated, include, exclude, follow, no_follow, unique)
+    asked = Asked(*filters, on_outcome, on_item, on_progress, show_progress)
+    return UrlStream(reader.walk(target, asked), reader.close, on_wait)
+
+
+def lines(
+    target: str | Path,
+    *,
+    site: str | None = None,
+    jobs: int | None = None,
+    most: int | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    undated: Undated = "keep",
+    include: Pattern | Iterable[Pattern] | None = None,
+    exclude: Pattern | Iterable[Pattern] | None = None,
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+    no_follow: Pattern | Iterable[Pattern] | None = None,
+    unique: bool | Seen = False,
+    on_item: Callable[[Item], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_wait: Callable[[], None] | None = None,
+    **options: Unpack[ReaderOptions],
+) -> LineStream:
+    """urls() as JSON lines, many at a time: for who only writes them. `site` is a key that each of them gets.
+
+    `jobs` processes read them, None: as many as there are cores, once the site proves large; 1 is this one alone. No
+    more than `most` lines are given.
+    """
+    if jobs is not None:
+        at_least_one(jobs=jobs)
+    reader = _own_reader(options)
+    filters = (since, until, undated, include, exclude, follow, no_follow, unique)
+    asked = Asked(*filters, on_item=on_item, on_progress=on_progress, most=most)
+    walk = reader.walk(target, asked, as_lines=AsLines(site), workers=workers_for(jobs))
+    return LineStream(walk, reader.close, on_wait)
+
+
+class ChangesOptions(ReaderOptions, total=False):
+    """The keywords of SitemapReader and of its changes(), but for `state`."""
+
+    trust_lastmod: Trust
+    full: bool
+    dry_run: bool
+    on: On
+    accept_removals: bool
+    include: Pattern | Iterable[Pattern] | None
+    exclude: Pattern | Iterable[Pattern] | None
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
+    no_follow: Pattern | Iterable[Pattern] | None
+    on_outcome: Callable[[Outcome], None] | None
+    on_item: Callable[[Item], None] | None
+    on_document: Callable[[StoredDocument], None] | None
+    on_progress: Callable[[Progress], None] | None
+    show_progress: bool
+    clock: Callable[[], datetime]
+
+
+def changes(
+    target: str | Path,
+    *,
+    state: State | str | Path,
+    on_wait: Callable[[], None] | None = None,
+    **options: Unpack[ChangesOptions],
+) -> ChangeStream:
+    """SitemapReader.changes() without a loop of one's own; `options` are its keywords, and those of SitemapReader.
+
+    Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread, and
+    closes a state that was named by its file. `on_wait` is as in urls().
+    """
+    walk, reader = _change_walk(target, state, options)
+    return ChangeStream(walk, reader.close, on_wait)
+
+
+def change_lines(
+    target: str | Path,
+    *,
+    state: State | str | Path,
+    site: str | None = None,
+    jobs: int | None = None,
+    on_wait: Callable[[], None] | None = None,
+    **options: Unpack[ChangesOptions],
+) -> ChangeLineStream:
+    """changes() as JSON lines, many at a time; `site` and `jobs` are as in lines()."""
+    if jobs is not None:
+        at_least_one(jobs=jobs)
+    walk, reader = _change_walk(target, state, options, site=site, workers=workers_for(jobs))
+    return ChangeLineStream(walk, reader.close, on_wait)
+
+
+def _change_walk(
+    target: str | Path, state: State | str | Path, options: ChangesOptions, **more: Any
+) -> tuple[ChangeWalk, SitemapReader]:
+    given: dict[str, Any] = {**options}
+    reading = {name: given.pop(name) for name in ReaderOptions.__annotations__ if name in given}
+    on_document = given.pop("on_document", None)
+    planned = {name: given.pop(name) for name in _PLANNED if name in given}
+    if "trust_lastmod" in given:
+        planned["trust"] = given.pop("trust_lastmod")
+    reader = _own_reader(reading)  # type: ignore[arg-type]
+    return reader.change_walk(target, Asked(**given), state, SyncPlan(**planned), on_document, **more), reader
+
+
+_PLANNED = ("full", "dry_run", "on", "accept_removals", "clock")
+
+
+def discover(
+    target: str | Path, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
+) -> list[Candidate]:
+    """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's.
+
+    `on_item` is called from another thread.
+    """
+    reader = _own_reader(options)
+
+    async def ask() -> list[Candidate]:
+        async with reader:
+            return await reader.discover(target, on_item=on_item)
+
+    return call(ask)
+
+
+def _own_reader(options: ReaderOptions) -> SitemapReader:
+    """A reader for a loop in a thread of its own, where a session of the caller's loop is of no use."""
+    if options.get("session") is not None:
+        raise UsageError("session belongs to the loop that made it: use `async with SitemapReader(session=...)`")
+    return SitemapReader(**options)

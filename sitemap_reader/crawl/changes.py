@@ -1,0 +1,290 @@
+"""A run and a state -> what is new, updated and removed.
+
+In: the batches of a run. Out: pieces of changes. What has been taken is committed when the next is asked for, one
+document at a time: whoever writes each piece out before that loses nothing, however he ends.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+import orjson
+
+from ..errors import UsageError
+from ..jsonl import Lines
+from ..problems import report
+from ..read.plain_records import Entries
+from ..read.sniff import SITEMAP_FORMATS, Format
+from ..records import Outcome, SitemapRef, UrlRecord
+from .documents import Documents, expires
+from .listed import Listed
+from .rows import micros
+from .state import State
+from .statefile import telling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from ..jsonl import On
+    from ..problems import Problem
+    from ..records import Item
+    from ..walk.memory import Memory, Trust
+    from .documents import Row, StoredDocument
+    from .listed import ChangePiece
+    from .sieve import Many
+
+# Removals of more URLs than this, and more than half of all, are held back: a site hardly ever means that.
+MASS_URLS = 1_000
+# How long what left a feed or a news sitemap is remembered, so that it is not new if it comes back.
+_EXPIRED_FOR = timedelta(days=90)
+
+
+@attrs.frozen
+class SyncPlan:
+    """How a state is to be used.
+
+    `full`: all is read anew and without conditions. `dry_run` leaves the state as it is. The `clock` tells the
+    calendar's time, aware.
+    """
+
+    trust: Trust = "auto"
+    full: bool = False
+    dry_run: bool = False
+    on: On = "any"
+    accept_removals: bool = False
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+@attrs.define
+class Counted:
+    """How many URLs were found to be what so far; `held_back` are those whose removal waits for --accept-removals."""
+
+    new: int = 0
+    updated: int = 0
+    removed: int = 0
+    held_back: int = 0
+
+    def __str__(self) -> str:
+        told = f"{self.new:,} new, {self.updated:,} updated, {self.removed:,} removed"
+        return told + (f", {self.held_back:,} held back" if self.held_back else "")
+
+
+class Following:
+    """take() each batch, then finish() if the walk came to its end; in between commit what was given.
+
+    A context manager: what was not committed is undone at its end, and a state that it opened is closed.
+    """
+
+    def __init__(
+        self, state: State | str | os.PathLike[str], site: str, settings: Mapping[str, Any], plan: SyncPlan
+    ) -> None:
+        """`settings` decide what is read: with others than last time nothing can be compared, unless it is `full`."""
+        self.counts = Counted()
+        self._plan = plan
+        self._owns = not isinstance(state, State)
+        self._state = state if isinstance(state, State) else _opened(state, dry_run=plan.dry_run)
+        self._started = plan.clock()
+        self._sitemaps = self._not_modified = 0
+        self._all_fine = True
+        self._rows: dict[str, Row] = {}  # of the documents that are being read
+        try:
+            with telling(self._state.name):
+                self._begin(site, settings)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, site: str, wanted: Mapping[str, Any]) -> None:
+        db, plan, now = self._state.db, self._plan, micros(self._started)
+        db.execute("BEGIN IMMEDIATE")
+        settings = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS).decode()
+        told = (site, settings, os.urandom(16), now, now)
+        db.execute(
+            "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING",
+            told,
+        )
+        number, before, secret = db.execute("SELECT id, settings, secret FROM site WHERE name = ?", (site,)).fetchone()
+        if before != settings and not plan.full:
+            raise UsageError(_told_of_settings(site, orjson.loads(before), wanted))
+        db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, number))
+        run = db.execute("INSERT INTO run (site, started) VALUES (?, ?) RETURNING id", (number, now)).fetchone()[0]
+        self._run: int = run
+        self._documents = Documents(db, number, run, self._started)
+        self._listed = Listed(db, number, secret, plan.on)
+
+    def memory(self) -> Memory:
+        """What the walk is to know; nothing, if all is to be read anew."""
+        with telling(self._state.name):
+            memory = self._documents.memory(self._plan.trust)
+        return attrs.evolve(memory, documents={}) if self._plan.full else memory
+
+    # --- the way through ---
+
+    def take(
+        self, batch: Sequence[Item | Many], on_document: Callable[[StoredDocument], None] | None = None
+    ) -> Iterator[ChangePiece]:
+        """What a batch brings to light."""
+        with telling(self._state.name):
+            for (kind, sitemap), group in groupby(batch, _whose):
+                if kind is Entries:
+                    for entries in group:
+                        self._listed.say(self._row(sitemap).number, entries)  # type: ignore[arg-type]
+                elif kind is UrlRecord:
+                    self._listed.say(self._row(sitemap).number, [*group])  # type: ignore[list-item]
+                elif kind is SitemapRef:
+                    self._documents.name([*group])  # type: ignore[list-item]
+                elif kind is Outcome:
+                    for outcome in group:
+                        yield from self._counted(self._end(outcome, on_document))  # type: ignore[arg-type]
+
+    def finish(self, note: Callable[[Problem], None]) -> Iterator[ChangePiece]:
+        """What is removed, if nothing keeps that open; `note` hears what there is to say of it."""
+        with telling(self._state.name):
+            is_sure = self._settle_documents(note)
+            if is_sure and self._listed.has_unlisted and not self._is_held_back(note):
+                yield from self._counted(self._listed.removals())
+                self._listed.settle(self._started - _EXPIRED_FOR)
+            self._commit(ended=micros(self._plan.clock()), complete=is_sure and not self.counts.held_back)
+
+    def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
+        for piece in pieces:
+            if isinstance(piece, Entries | Lines):
+                self.counts.new += piece.urls
+            else:
+                for change in piece:
+                    setattr(self.counts, change.change, getattr(self.counts, change.change) + 1)
+            yield piece
+
+    # --- the end of a document ---
+
+    def _end(self, outcome: Outcome, on_document: Callable[[StoredDocument], None] | None) -> Iterator[ChangePiece]:
+        url = outcome.url or ""
+        if outcome.format == Format.ROBOTS:
+            self._all_fine = self._all_fine and outcome.complete
+            self._documents.forget(url)
+            return
+        row = self._row(url)
+        del self._rows[url]
+        self._sitemaps += 1
+        if outcome.not_modified or self._documents.is_same(row, outcome):
+            self._not_modified += outcome.not_modified
+            self._documents.keep(row, outcome)
+        elif outcome.format not in SITEMAP_FORMATS or not (outcome.complete or outcome.entries):
+            if self._documents.fail(row, outcome):
+                self._empty(row)
+        else:
+            yield from self._replace(row, outcome)
+        self._listed.forget(row.number)
+        self._documents.forget(url)
+        self._commit()
+        if on_document is not None:
+            on_document(self._documents.get(url).stored)
+
+    def _replace(self, row: Row, outcome: Outcome) -> Iterator[ChangePiece]:
+        """What it lists now in place of what it listed before; of a part, beside that."""
+        url, number = row.stored.url, row.number
+        yield from self._listed.changes(number, url)
+        if outcome.format == Format.INDEX:
+            history = self._documents.index_history(row, url, self._started)
+        else:
+            history = self._listed.history(number, row.history, self._started, self._plan.clock())
+        prefix = self._listed.store(number, row.prefix, is_new=not row.stored.entries)
+        if outcome.complete:
+            self._listed.leave(number, prefix, url, self._started, expires=expires(outcome.format))
+        entries = self._listed.count(number)
+        self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history)
+
+    def _empty(self, row: Row) -> None:
+        """It is gone, and what it listed with it."""
+        self._listed.forget(row.number)
+        self._listed.leave(
+            row.number, row.prefix, row.stored.url, self._started, expires=expires(row.stored.format)
+        )
+        self._documents.empty(row)
+
+    # --- the end of all ---
+
+    def _settle_documents(self, note: Callable[[Problem], None]) -> bool:
+        """Lets go of documents that are gone for good. Whether all others are what they are."""
+        vanished = [*self._documents.vanished()] if self._all_fine else []
+        self._documents.note_missing()
+        gone = {row.number for row in vanished}
+        is_sure = self._all_fine and not self._documents.unsure(gone)
+        if is_sure:
+            for row in vanished:
+                lost = f"listed no more, nor are the {row.stored.entries:,} URLs that it listed by it"
+                note(report("X02", lost, sitemap=row.stored.url))
+                self._empty(row)
+                self._documents.drop(row)
+        return is_sure
+
+    def _is_held_back(self, note: Callable[[Problem], None]) -> bool:
+        going = self._listed.going()
+        if self._plan.accept_removals or going <= MASS_URLS:
+            return False
+        before = self._listed.listed() + going - self.counts.new
+        if going * 2 <= before:
+            return False
+        self.counts.held_back = going
+        lost = f"{going:,} of {before:,} URLs are listed no more: held back"
+        note(report("X01", f"{lost}; --accept-removals (accept_removals=True) gives them out as removed"))
+        return True
+
+    # --- the file ---
+
+    def _row(self, url: str) -> Row:
+        if url not in self._rows:
+            self._rows[url] = self._documents.get(url)
+        return self._rows[url]
+
+    def _commit(self, **more: Any) -> None:
+        """Everything given so far is with whoever asked for it."""
+        counts = attrs.asdict(self.counts) | {"sitemaps": self._sitemaps, "not_modified": self._not_modified} | more
+        names = ", ".join(f"{name} = ?" for name in counts)
+        db = self._state.db
+        db.execute(f"UPDATE run SET {names} WHERE id = ?", (*counts.values(), self._run))
+        if not self._plan.dry_run:
+            db.execute("COMMIT")
+            db.execute("BEGIN IMMEDIATE")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Undoes what was not committed. May be called twice."""
+        with telling(self._state.name):
+            if self._owns:
+                self._state.close()
+            elif self._state.db.in_transaction:
+                self._state.db.execute("ROLLBACK")
+
+
+def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
+    """The state file; a dry run makes none."""
+    return State(state, create=True, scratch=dry_run and not os.path.exists(state))
+
+
+def _whose(item: Item | Many) -> tuple[type, str]:
+    return type(item), getattr(item, "sitemap", None) or ""
+
+
+def _told_of_settings(site: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    differ = [name for name in now if now[name] != before.get(name)]
+    was = ", ".join(f"{name} {_shown(before.get(name))}" for name in differ)
+    told = ", ".join(f"{name} {_shown(now[name])}" for name in differ)
+    return f"{site} was read with {was} before, and is to be with {told} now; --full reads it anew with that"
+
+
+def _shown(value: Any) -> str:
+    return " ".join(value) if isinstance(value, list) and value else str(value or "none")

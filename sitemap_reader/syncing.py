@@ -1,0 +1,197 @@
+"""The streams of changes: what a run finds new, updated and removed, for callers with a loop and without one.
+
+In: a Run, and the state that it is held against. Out: Changes one by one, or as JSON lines. A change counts as
+delivered when the next one is asked for; leaving early commits no document of which some were not.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Self
+
+import attrs
+
+from .crawl.aside import Aside
+from .crawl.sieve import Many
+from .jsonl import Lines, joined, json_line, lines_of_columns, new_lines
+from .read.plain_records import Entries, records_of
+from .records import Change, UrlRecord
+from .restore import from_json
+from .streams import Stream, ThreadStream, Walk, batches_of, ticking
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+    from types import TracebackType
+
+    from .crawl.changes import Counted, Following
+    from .crawl.documents import StoredDocument
+    from .crawl.listed import ChangePiece
+    from .crawl.run import Batch
+    from .problems import Problem
+
+
+@attrs.define(eq=False)
+class ChangeWalk(Walk):
+    """A walk whose batches are held against a state; `site` is a key that each JSON line gets."""
+
+    following: Following = attrs.field(kw_only=True)
+    on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
+    site: str | None = attrs.field(default=None, kw_only=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """As of any walk; what was not delivered is undone at the end."""
+        with self.following, Walk.reading(self):
+            yield
+
+    def pieces(self, batch: Batch) -> Iterator[ChangePiece]:
+        """What a batch brings to light; then whoever wants to hears how far it is."""
+        self.take(batch, UrlRecord)
+        urls = sum(item.urls if isinstance(item, Many) else isinstance(item, UrlRecord) for item in batch)
+        self.ledger.progress.urls += urls
+        yield from self.following.take(batch, self.on_document)
+        self.tell_progress()
+
+    def last_pieces(self) -> Iterator[ChangePiece]:
+        """What is found at the end of all."""
+        yield from self.following.finish(lambda problem: self._note(problem))
+
+    def changes(self, batch: Batch) -> Iterator[Change]:
+        """What a batch brings to light, one by one."""
+        return _changes(self.pieces(batch))
+
+    def last_changes(self) -> Iterator[Change]:
+        """What is found at the end of all, one by one."""
+        return _changes(self.last_pieces())
+
+    def change_lines(self, batch: Batch) -> Iterator[Lines]:
+        """What a batch brings to light, as JSON lines."""
+        return (_lines(piece, self.site) for piece in self.pieces(batch))
+
+    def last_lines(self) -> Iterator[Lines]:
+        """What is found at the end of all, as JSON lines."""
+        return (_lines(piece, self.site) for piece in self.last_pieces())
+
+    def _note(self, problem: Problem) -> None:
+        self.take([problem], UrlRecord)
+
+
+def _changes(pieces: Iterator[ChangePiece]) -> Iterator[Change]:
+    for piece in pieces:
+        yield from _changes_of(piece)
+
+
+def _changes_of(piece: ChangePiece) -> Iterator[Change]:
+    if isinstance(piece, Entries):
+        return (Change("new", record) for record in records_of(piece.columns, piece.sitemap))
+    if isinstance(piece, Lines):
+        records = (from_json(line) for line in piece.data.splitlines())
+        return (Change("new", record) for record in records if isinstance(record, UrlRecord))
+    return iter(piece)
+
+
+def _lines(piece: ChangePiece, site: str | None) -> Lines:
+    if isinstance(piece, Entries):
+        lines = lines_of_columns(*piece.columns[:-1], sitemap=piece.sitemap)
+    elif isinstance(piece, Lines):
+        lines = piece
+    else:
+        return joined([Lines(json_line(change, site=site), 1, 0) for change in piece])
+    return new_lines(lines, site=site)
+
+
+class _ChangeStream(Stream):
+    """What these streams tell beside the changes."""
+
+    _walk: ChangeWalk
+
+    @property
+    def counts(self) -> Counted:
+        """How many URLs were found to be what, so far."""
+        return self._walk.following.counts
+
+
+class AsyncChangeStream(_ChangeStream):
+    """Changes by `async for`; leaving its block cancels what is on its way, and undoes what was not delivered whole.
+
+    At the end it raises NothingFound or NothingReadable where there was not one sitemap.
+    """
+
+    def __init__(self, walk: ChangeWalk) -> None:
+        self._walk = walk
+        self._changes = _changes_async(walk)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> AsyncIterator[Change]:
+        return self._changes
+
+    async def close(self) -> None:
+        """Cancels every request of this stream, and lets go of the state. May be called twice."""
+        await self._changes.aclose()
+        self._walk.following.close()
+
+
+async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
+    """SQLite works in a thread beside the loop."""
+    aside = Aside("sitemap-reader-state")
+    with walk.reading(), ticking(walk) if walk.bar else nullcontext():
+        try:
+            async with aclosing(batches_of(walk.run)) as batches:
+                async for batch in batches:
+                    async with aclosing(_one_by_one(walk.pieces(batch), aside)) as changes:
+                        async for change in changes:
+                            yield change
+            async with aclosing(_one_by_one(walk.last_pieces(), aside)) as changes:
+                async for change in changes:
+                    yield change
+        finally:
+            await aside.close()
+    walk.judge()
+
+
+async def _one_by_one(pieces: Iterator[ChangePiece], aside: Aside) -> AsyncGenerator[Change, None]:
+    while (piece := await aside.do(next, pieces, None)) is not None:
+        for change in _changes_of(piece):
+            yield change
+
+
+class ChangeStream(_ChangeStream, ThreadStream[Change]):
+    """Changes by `for`, once; a context manager whose end cancels what is on its way, and joins the reading thread.
+
+    At the end it raises NothingFound or NothingReadable where there was not one sitemap.
+    """
+
+    _walk: ChangeWalk
+
+    def __init__(
+        self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(walk, close, on_wait, walk.changes, walk.last_changes)
+
+    def close(self) -> None:
+        """Cancels every request, joins the thread, and lets go of the state. May be called twice."""
+        super().close()
+        self._walk.following.close()
+
+
+class ChangeLineStream(_ChangeStream, ThreadStream[Lines]):
+    """The same as JSON lines, many at a time."""
+
+    _walk: ChangeWalk
+
+    def __init__(
+        self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(walk, close, on_wait, walk.change_lines, walk.last_lines)
+
+    def close(self) -> None:
+        """As of ChangeStream."""
+        super().close()
+        self._walk.following.close()

@@ -1,0 +1,119 @@
+"""How far a document's lastmods can be believed: what was observed in, a score with its reasons out.
+
+The same for a urlset, whose entries are pages, and for an index, whose entries are sitemaps: of those it is known
+whether they changed, as they were read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Fewer dates that are alike are no sign of anything.
+_FEW = 10
+# How many changes an index must have got right before what it states is a reason not to look.
+_PROVEN_CHANGES = 3
+_TRUSTED_SCORE = 0.9
+
+
+@attrs.frozen
+class History:
+    """What was seen of a document, in numbers of entries.
+
+    Of the last reading: `dated` have a lastmod; the most frequent one is that of `identical`; `future` lie behind the
+    time of the reading, `at_fetch` are that time. Of all readings together: `both` entry and lastmod changed;
+    `lastmod_only` changed while the entry did not; `entry_only` changed while its lastmod did not.
+    """
+
+    entries: int = 0
+    dated: int = 0
+    identical: int = 0
+    future: int = 0
+    at_fetch: int = 0
+    both: int = 0
+    lastmod_only: int = 0
+    entry_only: int = 0
+
+    def counting(self, entry: bool, lastmod: bool) -> History:
+        """With one observation more: whether an entry changed, and whether its lastmod did."""
+        return attrs.evolve(
+            self,
+            both=self.both + (entry and lastmod),
+            lastmod_only=self.lastmod_only + (lastmod and not entry),
+            entry_only=self.entry_only + (entry and not lastmod),
+        )
+
+    @property
+    def changes(self) -> int:
+        """How often entry or lastmod were seen to change."""
+        return self.both + self.lastmod_only + self.entry_only
+
+
+@attrs.frozen
+class Honesty:
+    """`score`: 1 where nothing speaks against the dates, 0 where they say nothing. `reasons`: what speaks against."""
+
+    score: float
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.score:.2f}" + (f" ({'; '.join(self.reasons)})" if self.reasons else "")
+
+
+@attrs.frozen
+class _Sign:
+    """A share of the entries (0 to 1) that speaks against the dates, with its words and how much it weighs."""
+
+    share: Callable[[History], float]
+    words: str
+    weight: float = 1.0
+
+
+def _of(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+_SIGNS = (
+    # All on one day, as of a site that was moved or is generated: they tell no page from another.
+    _Sign(lambda seen: _of(seen.identical, seen.dated) if seen.identical >= _FEW else 0.0, "have the same lastmod"),
+    _Sign(lambda seen: _of(seen.future, seen.dated), "have a lastmod in the future"),
+    _Sign(lambda seen: _of(seen.at_fetch, seen.dated), "have the time of the request as their lastmod"),
+    _Sign(lambda seen: _of(seen.entry_only, seen.changes), "of the changes left the lastmod as it was"),
+    # A date that is too new costs a look in vain; one that is too old, a change.
+    _Sign(lambda seen: _of(seen.lastmod_only, seen.changes), "of the changes were the lastmod's alone", 0.5),
+)
+
+
+def honesty(seen: History) -> Honesty:
+    """The verdict on a document's lastmods; none of them at all is a score of 0.
+
+    Each sign takes its share, by its weight, off what the others leave.
+
+    >>> str(honesty(History(entries=4, dated=4, future=1)))
+    '0.75 (25% have a lastmod in the future)'
+    """
+    if not seen.dated:
+        return Honesty(0.0, ("no entry has a lastmod",) if seen.entries else ())
+    score, reasons = 1.0, []
+    for sign in _SIGNS:
+        share = sign.share(seen)
+        if share:
+            score *= 1.0 - share * sign.weight
+            reasons.append(f"{_percent(share)} {sign.words}")
+    return Honesty(round(score, 3), tuple(reasons))
+
+
+def is_proven(seen: History) -> bool:
+    """Whether an index has earned that a child is not asked for as long as its lastmod stays the same."""
+    return seen.both >= _PROVEN_CHANGES and honesty(seen).score >= _TRUSTED_SCORE
+
+
+def _percent(share: float) -> str:
+    """Neither nothing where there is something, nor all where something is left."""
+    if share < 0.01:
+        return "under 1%"
+    return f"{min(round(share * 100), 99) if share < 1 else 100}%"
