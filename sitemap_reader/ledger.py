@@ -77,6 +77,7 @@ class Summary:
     dropped: dict[str, int]  # out of scope: reason -> count
     unwanted: dict[str, int]  # not what was asked for, by date or pattern: reason -> count
     repeated: int  # listed once more, where each URL was asked for once
+    not_modified: int  # sitemaps that are as they were, and were not read
     pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
     problems: int
     failed: int  # sitemaps that gave nothing because of an error
@@ -104,6 +105,8 @@ class Summary:
         parts += [f"{self.unwanted[reason]:,} {words}" for reason, words in UNWANTED.items() if reason in self.unwanted]
         if self.repeated:
             parts.append(f"{self.repeated:,} listed again")
+        if self.not_modified:
+            parts.append(f"{count_of(self.not_modified, 'sitemap')} not modified")
         parts += [f"{count_of(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
@@ -239,6 +242,7 @@ class Ledger:
             dropped=dict(dropped),
             unwanted=unwanted,
             repeated=self._repeated,
+            not_modified=sum(outcome.not_modified for outcome in sitemaps),
             pruned=dict(self.pruned),
             problems=len(self.problems),
             failed=failed,
@@ -251,7 +255,7 @@ class Ledger:
         """What to raise at the end: nothing, if there was a URL, or one was left out as asked."""
         if self.progress.urls:
             return None
-        if self.pruned or self._repeated or any(outcome.dropped for outcome in self.outcomes):
+        if self.pruned or self._repeated or any(each.dropped or each.not_modified for each in self.outcomes):
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:

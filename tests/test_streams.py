@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.reader import lines
+from sitemap_reader.blocking import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

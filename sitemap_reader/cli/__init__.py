@@ -164,6 +164,40 @@ def stats(**arguments: Any) -> Exit:
 
 @main.command(
     cls=Command,
+    epilog="sitemap-reader sync example.com --state sites.db >> changes.jsonl\n"
+    "sitemap-reader sync example.com --state sites.db | jq -r 'select(.change != \"removed\") | .loc'\n"
+    "sitemap-reader sync --state sites.db --history",
+)
+@options.targets_if_any
+@options.state
+@options.following
+@options.output_file
+@options.table_format("table on a terminal, else jsonl")
+@options.report
+@options.loudness
+@options.changed_on
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@options.extras
+@options.jobs
+@options.network
+def sync(**arguments: Any) -> Exit:
+    """Tell what is new, updated and removed since the last time.
+
+    FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
+    every URL is new.
+
+    What is written counts as told: whenever this ends, by whatever means, the next run tells the rest, and of one
+    sitemap at most what was told already.
+    """
+    from .sync import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
     epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
     "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
 )

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..errors import UsageError
+from ..errors import StateError, UsageError
 from .exits import Exit
 
 
@@ -72,6 +72,9 @@ class Command(click.Command):
         except UsageError as exc:
             _error(str(exc))
             return Exit.USAGE
+        except StateError as exc:
+            _error(str(exc))
+            return Exit.UNWRITABLE if exc.is_unwritable else Exit.USAGE
         except OSError as exc:
             return _tell_unwritable(exc)
 

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, get_args
-
-import orjson
+from typing import TYPE_CHECKING, Any
 
 from ..compare import compare, stream_side
 from ..dumps import STDIN
 from ..errors import UsageError
-from ..records import Precision
-from ..statistics import as_stated
-from .columns import encoding_of, shown
+from .change_rows import change_lines
+from .columns import encoding_of
 from .exits import Exit
 from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
 from .output import open_outputs, rows_format_for
-from .table import tsv_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ..compare import Changes, On
-    from ..dumps import Form
-
-HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
-_SIGNS = {"new": "+", "updated": "~", "removed": "-"}
-_DATE = ("lastmod", "lastmod_precision")
-_PRECISIONS = get_args(Precision)
+    from ..jsonl import On
 
 
 def run(
@@ -48,7 +36,7 @@ def run(
     started = time.monotonic()
     if old == new == STDIN:
         raise UsageError("OLD and NEW cannot both be stdin; give a file for one of them")
-    write = _WRITERS[rows_format_for(output, format, elsewhere="jsonl")]
+    format = rows_format_for(output, format, elsewhere="jsonl")
     with ExitStack() as files:
         bodies = [(called(name), files.enter_context(opened(name))) for name in (old, new)]
         interrupts = files.enter_context(Interrupts())
@@ -60,7 +48,8 @@ def run(
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.begin()
-            for line in write(changes, encoding_of(output)):
+            told: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
+            for line in change_lines(format, changes.forms(), **told):
                 outputs.records.write(line)
         except KeyboardInterrupt:
             return console.end(None, None, [Exit.INTERRUPTED])
@@ -68,46 +57,3 @@ def run(
         console.line(f"note {note}")
     code = Exit.THRESHOLD if exit_code and len(changes) else Exit.COMPLETE
     return console.end(f"{changes.summary}; {time.monotonic() - started:.1f} s", None, [code])
-
-
-def _jsonl(changes: Changes, encoding: str) -> Iterator[bytes]:
-    return (orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) for form in changes.forms())
-
-
-def _tsv(changes: Changes, encoding: str) -> Iterator[bytes]:
-    """One row at a time; no rows, no header."""
-    if not len(changes):
-        return
-    front = ("site",) if changes.names_sites else ()
-    yield tsv_line((*front, *HEADER))
-    for form in changes.forms():
-        cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
-        yield tsv_line([*(form.get(name) for name in front), *map(_text, cells), ",".join(_changed(form))])
-
-
-def _table(changes: Changes, encoding: str) -> Iterator[bytes]:
-    """A line for each, not aligned: that would take all of them at once."""
-    for form in changes.forms():
-        told = [f"lastmod {_date(form, 'previous_')} -> {_date(form)}"] if set(_DATE) & set(_changed(form)) else []
-        told += [name for name in _changed(form) if name not in _DATE]
-        line = f"{_SIGNS[form['change']]} {form['loc']}" + (f"  {', '.join(told)}" if told else "")
-        yield f"{shown(line, encoding)}\n".encode(encoding)
-
-
-_WRITERS: dict[str, Callable[[Changes, str], Iterator[bytes]]] = {"jsonl": _jsonl, "tsv": _tsv, "table": _table}
-
-
-def _changed(form: Form) -> list[str]:
-    return [] if form["change"] != "updated" else [*form["changed"]]
-
-
-def _date(form: Form, prefix: str = "") -> str:
-    """As precise as it is stated."""
-    moment, precision = (form.get(f"{prefix}{name}") for name in _DATE)
-    if not isinstance(moment, str):
-        return "none"
-    return as_stated(moment, str(precision)) if precision in _PRECISIONS else moment
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)

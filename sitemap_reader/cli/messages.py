@@ -88,6 +88,11 @@ class Console:
             except OSError:  # stderr is closed or full: the data matters more
                 return
 
+    def detail(self, text: str) -> None:
+        """One line for whoever wants to know all."""
+        if self._verbose:
+            self.line(text)
+
     def progress(self, *, beside_lines: bool = False) -> Callable[[Progress], None] | None:
         """What a stream tells its progress to: a bar, until rest(). None where there is to be none.
 

@@ -23,6 +23,7 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 SCOPES = ("protocol", "host", "domain", "any")
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 PROBES = ("auto", "always", "never")
+TRUSTS = ("auto", "always", "never")
 # Of what is a table to people.
 ROWS_FORMATS = ("table", "tsv", "jsonl")
 
@@ -122,6 +123,29 @@ changed_on = option(
     type=click.Choice(["any", "lastmod"]),
     default="any",
     help="What makes a URL updated: anything that the site states of it, or its lastmod alone.",
+)
+state = option(
+    "State",
+    "--state",
+    metavar="FILE",
+    type=FILE,
+    required=True,
+    default_is="none",
+    help="What is remembered of the sites, in one SQLite file; made if there is none.",
+)
+following = stacked(
+    option(
+        "State",
+        "--trust-lastmod",
+        type=click.Choice(TRUSTS),
+        default="auto",
+        help="Do not even ask for a sitemap whose index states the same lastmod as before: auto where the index has "
+        "proved honest, once a day all the same.",
+    ),
+    _flag("State", "--dry-run", help="Tell what has changed, and leave FILE as it is."),
+    _flag("State", "--full", help="Read everything anew; needed where --scope and other filters are not as before."),
+    _flag("State", "--accept-removals", help="Tell of removals even if they are most of the URLs."),
+    _flag("State", "--history", help="Only show the runs that FILE knows of, of the TARGETs or of all."),
 )
 exit_code = _flag("Output", "--exit-code", help="Exit with 1 where there is a difference.")
 
@@ -350,4 +374,9 @@ def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
     return reading if user_agent is None else {**reading, "user_agent": user_agent}
 
 
-targets = click.argument("targets", metavar="TARGET...", type=FILE, nargs=-1, required=True)
+def _targets(*, required: bool) -> Callable[[Any], Any]:
+    return click.argument("targets", metavar="TARGET...", type=FILE, nargs=-1, required=required)
+
+
+targets = _targets(required=True)
+targets_if_any = _targets(required=False)

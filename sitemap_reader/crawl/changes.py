@@ -69,6 +69,10 @@ class Counted:
     removed: int = 0
     held_back: int = 0
 
+    def __add__(self, other: Counted) -> Counted:
+        """Both together."""
+        return Counted(*(mine + theirs for mine, theirs in zip(attrs.astuple(self), attrs.astuple(other), strict=True)))
+
     def __str__(self) -> str:
         told = f"{self.new:,} new, {self.updated:,} updated, {self.removed:,} removed"
         return told + (f", {self.held_back:,} held back" if self.held_back else "")

@@ -34,6 +34,7 @@ from played import (
 )
 
 import sitemap_reader as sr
+from sitemap_reader.blocking import lines
 from sitemap_reader.crawl import programs
 from sitemap_reader.crawl import workers as pool
 from sitemap_reader.crawl.desk import Desk, Reply
@@ -43,7 +44,6 @@ from sitemap_reader.errors import FetchError, UsageError
 from sitemap_reader.jsonl import Lines
 from sitemap_reader.limits import MIB, Limits
 from sitemap_reader.problems import Problem
-from sitemap_reader.reader import lines
 from sitemap_reader.records import Outcome
 from sitemap_reader.walk.selection import Selection, make_patterns
 
@@ -471,7 +471,7 @@ LEAVER = """
 import json, os, sys, threading
 sys.path[:0] = {paths!r}
 from test_worker_deaths import SITE, entries, no_threads, page, site
-from sitemap_reader.reader import lines
+from sitemap_reader.blocking import lines
 with lines(SITE, jobs=2, fetcher=site(**{{name: page(entries(name, 5000)) for name in "abcd"}})) as stream:
     for some in stream:
         if {early}:

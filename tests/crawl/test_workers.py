@@ -36,6 +36,7 @@ from played import (
 )
 
 import sitemap_reader as sr
+from sitemap_reader.blocking import lines
 from sitemap_reader.crawl.aside import Aside
 from sitemap_reader.crawl.hands import OwnHand
 from sitemap_reader.crawl.sieve import AsLines, Task
@@ -43,7 +44,6 @@ from sitemap_reader.crawl.workers import Workers
 from sitemap_reader.errors import DocumentChanged, FetchError
 from sitemap_reader.jsonl import Lines
 from sitemap_reader.limits import Limits
-from sitemap_reader.reader import lines
 from sitemap_reader.records import Outcome
 from sitemap_reader.walk.selection import Selection, make_patterns
 from sitemap_reader.walk.window import Window

@@ -1,0 +1,172 @@
+"""`sync`: what is new, updated and removed since the last time."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from ..blocking import change_lines as lines_of
+from ..crawl.changes import Counted
+from ..crawl.state import State
+from ..errors import UsageError
+from ..jsonl import json_line
+from ..problems import Problem
+from ..records import Outcome
+from .change_rows import change_lines
+from .columns import encoding_of
+from .exits import Exit
+from .interrupts import Interrupts
+from .messages import Console
+from .output import Outputs, is_terminal, open_outputs, rows_format_for
+from .sites import each_target, read_targets, utf8
+from .table import rows_as
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..crawl.documents import StoredDocument
+    from ..crawl.state import StoredRun
+    from ..dumps import Form
+    from ..ledger import Summary
+    from ..records import Item
+    from ..walk.honesty import Honesty
+    from .table import Cell
+
+
+def run(
+    *,
+    targets: Sequence[str],
+    state: str,
+    history: bool,
+    output: str | None,
+    format: str | None,
+    report: str | None,
+    quiet: bool,
+    verbose: bool,
+    **reading: Any,
+) -> Exit:
+    """Reads the targets one after the other; `reading` are keywords of blocking.change_lines()."""
+    console = Console(quiet=quiet, verbose=verbose)
+    format = rows_format_for(output, format, elsewhere="jsonl")
+    if history:
+        return _history(console, targets, state, output, format)
+    if not targets:
+        raise UsageError("which site? give a TARGET, or --history for what FILE knows")
+    names = read_targets(targets)
+    reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
+    with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
+        sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, encoding_of(output))
+        codes = each_target(names, console, sync.site)
+    if sync.total is None:  # not one target could be tried
+        return console.end(None, None, codes)
+    return console.end(f"{sync.counts}; {sync.total}", sync.missing(), codes)
+
+
+@attrs.define
+class _Sync:
+    """What the targets of one command share."""
+
+    console: Console
+    outputs: Outputs
+    interrupts: Interrupts
+    state: str
+    format: str
+    reading: dict[str, Any]
+    names_sites: bool
+    encoding: str
+    total: Summary | None = None
+    counts: Counted = attrs.field(factory=Counted)
+    has_header: bool = False
+
+    def site(self, target: str) -> Exit:
+        """One target. Each piece is written before the next is asked for, as it counts as delivered then."""
+        site = utf8(target) if self.names_sites else None
+        told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
+        told["on_document"] = self._hear_document
+        with (
+            self.interrupts.held(),
+            lines_of(target, state=self.state, site=site, **told, **self.reading) as stream,
+        ):
+            self.outputs.begin()
+            try:
+                for some in stream:
+                    self._write(some.data)
+                    self.interrupts.check()
+            finally:
+                summary = stream.summary
+                self.total = self.total + summary if self.total else summary
+                self.counts = self.counts + stream.counts
+        return Exit.COMPLETE if summary.complete and not stream.counts.held_back else Exit.PARTIAL
+
+    def missing(self) -> str | None:
+        """The line that says what is partial."""
+        held = self.counts.held_back
+        parts = [self.total.missing() if self.total else "", f"{held:,} removals are held back" if held else ""]
+        told = ", ".join(part for part in parts if part)
+        return f"partial: {told}" if told else None
+
+    def _write(self, lines: bytes) -> None:
+        if self.format == "jsonl":
+            self.outputs.records.write_lines(lines)
+            return
+        forms = map(orjson.loads, lines.splitlines())
+        rows = [*change_lines(self.format, forms, encoding=self.encoding, names_sites=self.names_sites)]
+        if self.format == "tsv" and self.has_header:
+            rows = rows[1:]
+        self.has_header = self.has_header or bool(rows)
+        self.outputs.records.write_lines(b"".join(rows))
+
+    def _wait(self) -> None:
+        self.outputs.flush()
+        self.interrupts.check()
+
+    def _hear(self, site: str | None, item: Item) -> None:
+        self.console.hear(item)
+        if self.outputs.report is not None and isinstance(item, Problem | Outcome):
+            self.outputs.report.write(json_line(item, site=site))
+
+    def _hear_document(self, document: StoredDocument) -> None:
+        self.console.detail(f"lastmod {document.url}: {_told_of(document.honesty)}")
+
+
+def _told_of(honesty: Honesty) -> str:
+    return f"believable {honesty}"
+
+
+# --- the history ---
+
+HEADER = ("site", "started", "ended", "complete", "sitemaps", "not_modified", "new", "updated", "removed", "held_back")
+_NUMBERS = HEADER[4:]
+
+
+def _history(console: Console, targets: Sequence[str], state: str, output: str | None, format: str) -> Exit:
+    with State(state) as opened:
+        runs = [run for target in targets for run in opened.runs(target)] if targets else opened.runs()
+    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+        outputs.begin()
+        forms = [_form(run) for run in runs]
+        if format == "jsonl":
+            for form in forms:
+                outputs.records.write(orjson.dumps({"type": "run", **form}, option=orjson.OPT_APPEND_NEWLINE))
+        else:
+            rows: list[list[Cell]] = [[_cell(form[name]) for name in HEADER] for form in forms]
+            for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output):
+                outputs.records.write(line)
+    return console.end(f"{len(runs):,} run{'' if len(runs) == 1 else 's'}", None, [Exit.COMPLETE])
+
+
+def _form(run: StoredRun) -> Form:
+    form = attrs.asdict(run)
+    for name in ("started", "ended"):
+        moment = form[name]
+        form[name] = None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return form
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return None if value is None else f"{value}"
