@@ -45,6 +45,10 @@ STATED = (*ALWAYS, *NESTED)
 COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
 
 
+# What the line of a new URL begins with, before what any line of that URL has.
+NEW = '"type":"change","change":"new",'
+
+
 def stamp(moment: datetime | None) -> str | None:
     """`YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, trailing zeros trimmed; never a mixture of forms in one column.
 
@@ -118,8 +122,12 @@ def lines_of_columns(
     *,
     sitemap: str | None,
     site: str | None = None,
+    head: str = "",
 ) -> Lines:
-    """The same for one or more entries of one document that have nothing but these fields, their dates in UTC."""
+    """The same for one or more entries of one document that have nothing but these fields, their dates in UTC.
+
+    `head` are keys that stand before theirs.
+    """
     rows = zip(
         _strings(locs), _dates(lastmods), *map(_column, (precisions, changefreqs, priorities, lines)), strict=True
     )
@@ -127,7 +135,7 @@ def lines_of_columns(
     end = "}\n" if site is None else f',"site":{orjson.dumps(site).decode()}}}\n'
     data = "".join(
         [
-            f'{{"loc":"{loc}","lastmod":{date},"lastmod_precision":{precision},"changefreq":{changefreq},'
+            f'{{{head}"loc":"{loc}","lastmod":{date},"lastmod_precision":{precision},"changefreq":{changefreq},'
             f'"priority":{priority},"sitemap":{place},"line":{line}{end}'
             for loc, date, precision, changefreq, priority, line in rows
         ]
@@ -139,8 +147,7 @@ def new_lines(lines: Lines, *, site: str | None = None) -> Lines:
     """The lines of records as those of Changes: all of them are new."""
     end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
     # A line feed stands at the end of a line, and nowhere else.
-    data = b"\n" + lines.data
-    data = data.replace(b"\n{", b'\n{"type":"change","change":"new",').replace(b"}\n", end)
+    data = (b"\n" + lines.data).replace(b"\n{", f"\n{{{NEW}".encode()).replace(b"}\n", end)
     return Lines(data[1:], lines.urls, lines.undated)
 
 

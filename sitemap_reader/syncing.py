@@ -13,7 +13,7 @@ import attrs
 
 from .crawl.aside import Aside
 from .crawl.sieve import Many
-from .jsonl import Lines, joined, json_line, lines_of_columns, new_lines
+from .jsonl import NEW, Lines, joined, json_line, lines_of_columns, new_lines
 from .read.plain_records import Entries, records_of
 from .records import Change, UrlRecord
 from .restore import from_json
@@ -92,12 +92,10 @@ def _changes_of(piece: ChangePiece) -> Iterator[Change]:
 
 def _lines(piece: ChangePiece, site: str | None) -> Lines:
     if isinstance(piece, Entries):
-        lines = lines_of_columns(*piece.columns[:-1], sitemap=piece.sitemap)
-    elif isinstance(piece, Lines):
-        lines = piece
-    else:
-        return joined([Lines(json_line(change, site=site), 1, 0) for change in piece])
-    return new_lines(lines, site=site)
+        return lines_of_columns(*piece.columns[:-1], sitemap=piece.sitemap, site=site, head=NEW)
+    if isinstance(piece, Lines):
+        return new_lines(piece, site=site)
+    return joined([Lines(json_line(change, site=site), 1, 0) for change in piece])
 
 
 class _ChangeStream(Stream):

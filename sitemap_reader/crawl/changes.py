@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import attrs
 import orjson
@@ -17,12 +17,13 @@ import orjson
 from ..errors import UsageError
 from ..jsonl import Lines
 from ..problems import report
-from ..read.plain_records import Entries
+from ..read.plain_records import Entries, merged
 from ..read.sniff import SITEMAP_FORMATS, Format
 from ..records import Outcome, SitemapRef, UrlRecord
 from .documents import Documents, expires
-from .listed import Listed
+from .listed import Changed, Listed, Place
 from .rows import micros
+from .said import Said
 from .state import State
 from .statefile import telling
 
@@ -95,7 +96,7 @@ class Following:
         self._started = plan.clock()
         self._sitemaps = self._not_modified = 0
         self._all_fine = True
-        self._rows: dict[str, Row] = {}  # of the documents that are being read
+        self._readings: dict[str, tuple[Row, Said]] = {}
         try:
             with telling(self._state.name):
                 self._begin(site, settings)
@@ -137,10 +138,9 @@ class Following:
         with telling(self._state.name):
             for (kind, sitemap), group in groupby(batch, _whose):
                 if kind is Entries:
-                    for entries in group:
-                        self._listed.say(self._row(sitemap).number, entries)  # type: ignore[arg-type]
+                    self._say(sitemap, merged(cast("list[Entries]", [*group])))
                 elif kind is UrlRecord:
-                    self._listed.say(self._row(sitemap).number, [*group])  # type: ignore[list-item]
+                    self._say(sitemap, cast("list[UrlRecord]", [*group]))
                 elif kind is SitemapRef:
                     self._documents.name([*group])  # type: ignore[list-item]
                 elif kind is Outcome:
@@ -173,8 +173,8 @@ class Following:
             self._all_fine = self._all_fine and outcome.complete
             self._documents.forget(url)
             return
-        row = self._row(url)
-        del self._rows[url]
+        row, said = self._reading(url)
+        del self._readings[url]
         self._sitemaps += 1
         if outcome.not_modified or self._documents.is_same(row, outcome):
             self._not_modified += outcome.not_modified
@@ -183,33 +183,31 @@ class Following:
             if self._documents.fail(row, outcome):
                 self._empty(row)
         else:
-            yield from self._replace(row, outcome)
-        self._listed.forget(row.number)
+            yield from self._replace(row, said, outcome)
         self._documents.forget(url)
         self._commit()
         if on_document is not None:
             on_document(self._documents.get(url).stored)
 
-    def _replace(self, row: Row, outcome: Outcome) -> Iterator[ChangePiece]:
+    def _replace(self, row: Row, said: Said, outcome: Outcome) -> Iterator[ChangePiece]:
         """What it lists now in place of what it listed before; of a part, beside that."""
-        url, number = row.stored.url, row.number
-        yield from self._listed.changes(number, url)
+        place, seen = _place(row), Changed()
+        yield from self._listed.changes(place, said, seen)
+        history = seen.history(row.history, said.dates.entries)
         if outcome.format == Format.INDEX:
-            history = self._documents.index_history(row, url, self._started)
+            history = self._documents.index_history(history, place.sitemap)
         else:
-            history = self._listed.history(number, row.history, self._started, self._plan.clock())
-        prefix = self._listed.store(number, row.prefix, is_new=not row.stored.entries)
-        if outcome.complete:
-            self._listed.leave(number, prefix, url, self._started, expires=expires(outcome.format))
-        entries = self._listed.count(number)
+            history = said.dates.history(history)
+        prefix = seen.prefix or ""
+        place = attrs.evolve(place, prefix=prefix)
+        if outcome.complete and len({*said.seen}) < place.stored:
+            self._listed.leave(place, said, self._started, expires=expires(outcome.format))
+        entries = self._listed.count(row.number)
         self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history)
 
     def _empty(self, row: Row) -> None:
         """It is gone, and what it listed with it."""
-        self._listed.forget(row.number)
-        self._listed.leave(
-            row.number, row.prefix, row.stored.url, self._started, expires=expires(row.stored.format)
-        )
+        self._listed.leave(_place(row), None, self._started, expires=expires(row.stored.format))
         self._documents.empty(row)
 
     # --- the end of all ---
@@ -242,10 +240,15 @@ class Following:
 
     # --- the file ---
 
-    def _row(self, url: str) -> Row:
-        if url not in self._rows:
-            self._rows[url] = self._documents.get(url)
-        return self._rows[url]
+    def _say(self, url: str, listed: Entries | list[UrlRecord]) -> None:
+        row, said = self._reading(url)
+        self._listed.say(_place(row), said, listed, self._plan.clock())
+
+    def _reading(self, url: str) -> tuple[Row, Said]:
+        """A document that is being read, or has just been."""
+        if url not in self._readings:
+            self._readings[url] = self._documents.get(url), Said(micros(self._started) // 1_000_000)
+        return self._readings[url]
 
     def _commit(self, **more: Any) -> None:
         """Everything given so far is with whoever asked for it."""
@@ -277,6 +280,10 @@ class Following:
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
     """The state file; a dry run makes none."""
     return State(state, create=True, scratch=dry_run and not os.path.exists(state))
+
+
+def _place(row: Row) -> Place:
+    return Place(row.number, row.stored.url, row.prefix, row.stored.entries)
 
 
 def _whose(item: Item | Many) -> tuple[type, str]:

@@ -188,10 +188,10 @@ class Documents:
         self._finish(row, outcome, fine=int(is_gone), gone_since=gone_since and micros(gone_since))
         return is_gone
 
-    def index_history(self, row: Row, url: str, now: datetime) -> History:
+    def index_history(self, before: History, url: str) -> History:
         """What an index states of its children now; how their changes went is known already."""
         entries, dated, identical = self._db.execute(_NAMES_SEEN, {"url": url}).fetchone()
-        return attrs.evolve(row.history, entries=entries, dated=dated, identical=identical, future=0, at_fetch=0)
+        return attrs.evolve(before, entries=entries, dated=dated, identical=identical, future=0, at_fetch=0)
 
     def _observe(self, row: Row, outcome: Outcome, *, has_changed: bool) -> None:
         """One more test of what the index says: did the child change, and did its lastmod?"""

@@ -1,101 +1,92 @@
 """The URLs of one site in a state: what documents list now, against what they and others listed before.
 
 In: what a document lists, as it is read; that it has come to its end. Out: what is new and updated by that, and at the
-end of all what is removed. What is being read is in a temporary table, so memory stays flat. Never commits.
+end of all what is removed. Never commits.
 """
 
 from __future__ import annotations
 
 import os.path
-from itertools import groupby
+from functools import cache
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
+import orjson
 
 from ..jsonl import COMPARED, Lines
-from ..read.plain_records import Columns, Entries
+from ..read.plain_records import Entries
 from ..records import Change
 from ..restore import from_json
-from ..walk.honesty import History
 from .rows import (
     HAS_NEWS,
-    PRECISIONS,
     Keys,
     Listing,
+    Stated,
     best,
-    changefreq_of,
+    columns_of,
     lastmod_of,
     micros,
+    newest,
     record_of,
-    rows_of_entries,
-    rows_of_records,
+    stated_by_entries,
+    stated_by_records,
 )
 from .statefile import execute_all
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from ..jsonl import On
     from ..records import UrlRecord
+    from ..walk.honesty import History
+    from .said import Said
+
 # New URLs come many at once: plain ones as Entries, the rest as Lines of their records.
 ChangePiece: TypeAlias = "Entries | Lines | list[Change]"
 
-_PIECE_ROWS = 1_000
-_STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
-# `=` would not find two nulls equal.
-_SAME = " AND ".join(f"{{0}}.{name} IS {{1}}.{name}" for name in _STATED)
-_COLUMNS = ", ".join(_STATED)
-_SECONDS_OF_FETCH = 60
-_SUBSECOND = PRECISIONS.index("subsecond")
+# What is looked at and stored at once: all of a document, if it has no more than the protocol permits.
+_MOST_AT_ONCE = 50_000
+_PIECE_CHANGES = 1_000
 
+_STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
+_COLUMNS = ", ".join(_STATED)
+_OTHER = ", ".join(f"other.{name}" for name in _STATED)
+_KEYS = "(SELECT value FROM json_each(:keys))"
 _TABLES = """
-CREATE TEMP TABLE IF NOT EXISTS said (
-  document INTEGER NOT NULL, key INTEGER NOT NULL, lastmod INTEGER, precision INTEGER, changefreq INTEGER,
-  priority REAL, nested BLOB, loc TEXT NOT NULL, line INTEGER, form BLOB, PRIMARY KEY (document, key)
-) WITHOUT ROWID;
-DELETE FROM said;
+CREATE TEMP TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY);
+DELETE FROM kept;
 """
-# Of one document's listings of a URL the newest counts, of equal ones the first.
-_SAY = f"""
-INSERT INTO said (document, key, lastmod, precision, changefreq, priority, nested, loc, line, form)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (document, key) DO UPDATE SET lastmod = excluded.lastmod,
-  precision = excluded.precision, changefreq = excluded.changefreq, priority = excluded.priority,
-  nested = excluded.nested, line = excluded.line, form = excluded.form
-WHERE coalesce(excluded.lastmod, -1e15) * iif(excluded.precision IS {_SUBSECOND}, 1, 1000000)
-  > coalesce(said.lastmod, -1e15) * iif(said.precision IS {_SUBSECOND}, 1, 1000000)
+_KEEP = f"INSERT OR IGNORE INTO kept {_KEYS[1:-1]}"
+# CROSS: from the few to the many, whatever the planner thinks.
+_STORED = f"""
+SELECT other.key, {_OTHER} FROM json_each(:keys) CROSS JOIN entry AS other
+ON other.document = :document AND other.key = value
 """
-# What the document itself lists otherwise than before, or did not list.
-_DIFFERENT = f"""
-FROM said LEFT JOIN entry AS own ON own.document = said.document AND own.key = said.key
-WHERE said.document = :document AND (own.key IS NULL OR NOT ({_SAME.format("own", "said")}))
+_LISTED_ELSEWHERE = f"""
+SELECT other.key, 0, other.document, {_OTHER} FROM json_each(:keys) CROSS JOIN entry AS other INDEXED BY entry_key
+ON other.key = value AND other.document <> :document
 """
-_NEWS = f"""
-SELECT said.key, said.line, said.form, said.loc, {", ".join(f"said.{name}" for name in _STATED)},
-  own.key, {", ".join(f"own.{name}" for name in _STATED)}
-{_DIFFERENT} ORDER BY said.line
+_UNLISTED = f"""
+SELECT other.key, 1 + other.expired, other.document, {_OTHER} FROM json_each(:keys) CROSS JOIN unlisted AS other
+ON other.site = :site AND other.key = value
 """
-_ELSEWHERE = f"""
-SELECT said.key, 0 AS kind, other.document, {", ".join(f"other.{name}" for name in _STATED)}
-FROM said JOIN entry AS other INDEXED BY entry_key ON other.key = said.key AND other.document <> said.document
-LEFT JOIN entry AS own ON own.document = said.document AND own.key = said.key
-WHERE said.document = :document AND (own.key IS NULL OR NOT ({_SAME.format("own", "said")}))
-UNION ALL
-SELECT said.key, 1 + other.expired, other.document, {", ".join(f"other.{name}" for name in _STATED)}
-FROM said JOIN unlisted AS other ON other.site = :site AND other.key = said.key WHERE said.document = :document
-"""
+# Many rows with each statement: between two of them, others may have Python.
+_ROWS_AT_ONCE = 500
 _STORE = f"""
-INSERT INTO entry (document, key, {_COLUMNS}, loc)
-SELECT document, key, {_COLUMNS}, substr(loc, :behind) FROM said WHERE document = :document ORDER BY key
+INSERT INTO entry (document, key, {_COLUMNS}, loc) VALUES %s
 ON CONFLICT (document, key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _STATED)}
-WHERE NOT ({_SAME.format("entry", "excluded")})
 """
-_LEFT = """
-FROM entry WHERE entry.document = :document
-AND NOT EXISTS (SELECT 1 FROM said WHERE said.document = entry.document AND said.key = entry.key)
+# What is listed again is no more what it was when it left; what expired is nothing beside what is listed.
+_RELIST = f"""
+DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired)
+AND key IN {_KEYS}
 """
+_LEFT = "FROM entry WHERE entry.document = :document AND entry.key NOT IN (SELECT key FROM kept)"
 # What expires while others list it is nobody's loss.
 _UNLIST = f"""
 INSERT OR REPLACE INTO unlisted (site, key, document, {_COLUMNS}, loc, sitemap, expired, left_at)
@@ -118,8 +109,21 @@ DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHE
 """
 
 
+@attrs.frozen
+class Place:
+    """A document that lists: its number in the state, its URL, and what all its stored locs begin with.
+
+    `stored` is how many of them there are.
+    """
+
+    document: int
+    sitemap: str
+    prefix: str
+    stored: int
+
+
 class Listed:
-    """The entries of one site. `on` says what makes a URL updated; documents go by their numbers in the state."""
+    """The entries of one site. `on` says what makes a URL updated."""
 
     def __init__(self, db: sqlite3.Connection, site: int, secret: bytes, on: On) -> None:
         self._db = db
@@ -128,120 +132,147 @@ class Listed:
         self._compared = frozenset(COMPARED[on])
         execute_all(db, _TABLES)
 
-    # --- while documents are read ---
-
-    def say(self, document: int, listed: Entries | Sequence[UrlRecord]) -> None:
+    def say(self, place: Place, said: Said, listed: Entries | Sequence[UrlRecord], now: datetime) -> None:
         """A document lists these now."""
         if isinstance(listed, Entries):
-            rows = rows_of_entries(listed, self._keys)
+            stated = stated_by_entries(listed, self._keys)
         else:
-            rows = rows_of_records(listed, self._keys)
-        self._db.executemany(_SAY, ((document, *row) for row in rows))
+            stated = stated_by_records(listed, self._keys)
+        stored: dict[int, tuple[Any, ...]] = {}
+        if place.stored:
+            rows = self._db.execute(_STORED, {"document": place.document, "keys": _json(sorted(stated.keys))})
+            stored = {key: tuple(values) for key, *values in rows}
+        said.add(stated, stored, micros(now) // 1_000_000)
 
-    def forget(self, document: int) -> None:
-        """What a document lists now is of no more interest."""
-        self._db.execute("DELETE FROM said WHERE document = ?", (document,))
+    # --- at the end of a document ---
 
-    # --- at the end of one ---
+    def changes(self, place: Place, said: Said, seen: Changed) -> Iterator[ChangePiece]:
+        """What is new and updated by what the document lists now, in its order; that is what is stored then.
 
-    def changes(self, document: int, sitemap: str) -> Iterator[ChangePiece]:
-        """What is new and updated by what the document lists now, in its order. Stores nothing."""
-        elsewhere = self._elsewhere(document)
-        rows = self._db.execute(_NEWS, {"document": document})
-        while some := rows.fetchmany(_PIECE_ROWS):
-            for kind, group in groupby(some, lambda row: _kind(row, elsewhere)):
-                if kind == "plain":
-                    yield _entries([*group], sitemap)
-                elif kind == "rich":
-                    yield _lines([row[2] for row in group])
-                else:
-                    changes = (self._change(document, sitemap, row, elsewhere.get(row[0], [])) for row in group)
-                    yield [change for change in changes if change is not None]
+        `seen` is told how it differs from before.
+        """
+        same = frozenset(said.same) if said.changed_urls else frozenset()
+        seen.prefix = place.prefix if place.stored else None
+        for some in _at_once(said.changed()):
+            yield from self._changes(place, some, same, seen)
 
-    def _elsewhere(self, document: int) -> dict[int, list[tuple[int, Listing]]]:
-        """Key -> where else what has changed is listed, or was: 0 listed, 1 unlisted, 2 expired."""
-        found: dict[int, list[tuple[int, Listing]]] = {}
-        for key, kind, *listing in self._db.execute(_ELSEWHERE, {"document": document, "site": self._site}):
-            found.setdefault(key, []).append((kind, Listing(*listing)))
-        return found
+    def _changes(
+        self, place: Place, some: list[Stated], same: frozenset[int], seen: Changed
+    ) -> Iterator[ChangePiece]:
+        keys = [key for stated in some for key in stated.keys]
+        told = {"document": place.document, "site": self._site, "keys": _json(sorted(keys))}
+        has_own, has_unlisted = place.stored or seen.stored, self.has_unlisted
+        rows = self._db.execute(_STORED, told) if has_own else ()
+        own = {key: Listing(place.document, *row) for key, *row in rows}
+        elsewhere: dict[int, list[tuple[int, Listing]]] = {}
+        for query in (_LISTED_ELSEWHERE, _UNLISTED) if has_unlisted else (_LISTED_ELSEWHERE,):
+            for key, kind, *listing in self._db.execute(query, told):
+                elsewhere.setdefault(key, []).append((kind, Listing(*listing)))
+        earlier = same | seen.stored
+        if len({*keys}) < len(keys) or not earlier.isdisjoint(keys):
+            some = _without_repeated(some, own, earlier)
+        for stated in some:
+            yield from self._pieces(place, stated, own, elsewhere, seen)
+        self._store(place, some, seen)
+        if len(keys) >= _MOST_AT_ONCE:
+            seen.stored.update(keys)
+        if elsewhere and has_unlisted:
+            self._db.execute(_RELIST, told)
+
+    def _pieces(
+        self,
+        place: Place,
+        stated: Stated,
+        own: dict[int, Listing],
+        elsewhere: dict[int, list[tuple[int, Listing]]],
+        seen: Changed,
+    ) -> Iterator[ChangePiece]:
+        is_known = [key in own or key in elsewhere for key in stated.keys]
+        if any(is_known):
+            changes = []
+            for index, known in enumerate(is_known):
+                if known:
+                    change = self._change(place, stated, index, own, elsewhere, seen)
+                    changes += [] if change is None else [change]
+            if changes:
+                yield changes
+            stated = stated.only([not each for each in is_known])
+        if stated.forms is None:
+            if stated.keys:
+                yield Entries(columns_of(stated), place.sitemap)
+        else:
+            yield from _mixed(stated, place.sitemap)
 
     def _change(
-        self, document: int, sitemap: str, row: tuple[Any, ...], elsewhere: list[tuple[int, Listing]]
+        self,
+        place: Place,
+        stated: Stated,
+        index: int,
+        own: dict[int, Listing],
+        elsewhere: dict[int, list[tuple[int, Listing]]],
+        seen: Changed,
     ) -> Change | None:
         """What becomes of a URL that was listed before, by this document or by others."""
-        line, form, loc = row[1:4]
-        said, own = Listing(document, *row[4:9]), Listing(document, *row[10:15])
-        others = [listing for kind, listing in elsewhere if kind == 0]
-        left = [listing for kind, listing in elsewhere if kind == 1]
-        before = [own] if row[9] is not None else []
-        before += others + left
-        before = before or [listing for _, listing in elsewhere]
-        after = [said, *others, *(listing for listing in left if listing.document != document)]
+        key, loc = stated.keys[index], stated.locs[index]
+        listing = stated.listing(place.document, index)
+        listed = elsewhere.get(key, [])
+        before = [own[key]] if key in own else []
+        if before:
+            seen.count(before[0], listing)
+        others = [each for kind, each in listed if kind == 0]
+        left = [each for kind, each in listed if kind == 1]
+        # What expired counts where nothing else is known.
+        before = before + others + left or [each for _, each in listed]
+        after = [listing, *others, *(each for each in left if each.document != place.document)]
         old, new = best(before), best(after)
-        changed = tuple(name for name in old.differences(new) if name in self._compared)
+        changed = self._differences(old, new)
         if not changed:
             return None
-        if new is not said:
-            return self._changed(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old)
-        record = _record(form) if form else record_of(loc, said[1:5], sitemap)
-        record.line = line
-        return self._changed(record, changed, old)
+        if new is not listing:
+            return _updated(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old)
+        form = stated.forms[index] if stated.forms else None
+        record = _record(form) if form else record_of(loc, listing[1:5], place.sitemap)
+        record.line = stated.lines[index]
+        return _updated(record, changed, old)
 
-    def _changed(self, record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Change:
-        return Change("updated", record, changed, *lastmod_of(old.lastmod, old.precision))
+    def _differences(self, old: Listing, new: Listing) -> tuple[str, ...]:
+        return tuple(name for name in old.differences(new) if name in self._compared)
 
     def _sitemap(self, document: int) -> str | None:
         found = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return found and str(found[0])
 
-    def store(self, document: int, prefix: str, *, is_new: bool) -> str:
-        """What the document lists now is what it listed last; its locs' common beginning, which rows leave out."""
-        shorter = self._prefix(document, None if is_new else prefix)
-        if not is_new and len(shorter) < len(prefix):
-            told = {"document": document, "middle": prefix[len(shorter) :]}
+    def _store(self, place: Place, some: list[Stated], seen: Changed) -> None:
+        ends = [end(stated.locs) for stated in some if stated.locs for end in (min, max)]
+        known = [] if seen.prefix is None else [seen.prefix]
+        prefix = str(os.path.commonprefix(known + ends))  # noqa: RUF071 - of text, and no path
+        if seen.prefix is not None and len(prefix) < len(seen.prefix):
+            told = {"document": place.document, "middle": seen.prefix[len(prefix) :]}
             self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", told)
-        self._db.execute(_STORE, {"document": document, "behind": len(shorter) + 1})
-        if self.has_unlisted:  # what is listed again is no more what it was when it left
-            self._db.execute(
-                "DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired)"
-                " AND key IN (SELECT key FROM said WHERE document = :document)",
-                {"site": self._site, "document": document},
-            )
-        return shorter
+        seen.prefix = prefix
+        rows = [row for stated in some for row in stated.rows(place.document, len(prefix))]
+        rows.sort(key=itemgetter(1))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = rows[start : start + _ROWS_AT_ONCE]
+            self._db.execute(_STORE % _marks(len(part)), [*chain.from_iterable(part)])
 
-    def _prefix(self, document: int, prefix: str | None) -> str:
-        ends = self._db.execute("SELECT min(loc), max(loc) FROM said WHERE document = ?", (document,)).fetchone()
-        known = [each for each in (prefix, *ends) if each is not None]
-        return str(os.path.commonprefix(known))  # noqa: RUF071 - of text, and no path
+    def leave(self, place: Place, said: Said | None, now: datetime, *, expires: bool) -> None:
+        """What the document lists no more, or with None all of it: decided on at the end.
 
-    def leave(self, document: int, prefix: str, sitemap: str, now: datetime, *, expires: bool) -> None:
-        """What the document lists no more: decided on at the end. With `expires` that is in its nature."""
-        told = {"document": document, "site": self._site, "prefix": prefix, "sitemap": sitemap}
+        With `expires` it is in its nature that it leaves.
+        """
+        self._db.execute("DELETE FROM kept")
+        if said is not None:
+            self._db.execute(_KEEP, {"keys": _json([*said.seen])})
+            for stated in said.changed():
+                self._db.execute(_KEEP, {"keys": _json(stated.keys)})
+        told = {"document": place.document, "site": self._site, "prefix": place.prefix, "sitemap": place.sitemap}
         self._db.execute(_UNLIST, {**told, "expires": expires, "now": micros(now)})
-        self._db.execute(f"DELETE {_LEFT}", {"document": document})
+        self._db.execute(f"DELETE {_LEFT}", {"document": place.document})
 
     def count(self, document: int) -> int:
         """How many URLs are stored of it."""
         return int(self._db.execute("SELECT count(*) FROM entry WHERE document = ?", (document,)).fetchone()[0])
-
-    # --- what was seen of the dates ---
-
-    def history(self, document: int, before: History, started: datetime, now: datetime) -> History:
-        """What the document's dates look like now, and how they changed since; to be asked before it is stored."""
-        told = {"document": document, "now": micros(now), "started": micros(started)}
-        seen = self._db.execute(_SEEN, {**told, "margin": _SECONDS_OF_FETCH * 1_000_000}).fetchone()
-        common = self._db.execute(_COMMON, told).fetchone()
-        changed = self._db.execute(_CHANGED, told).fetchone()
-        history = History(seen[0], seen[1], common[0] if common else 0, seen[2], seen[3])
-        both, alone, entry_only = (each or 0 for each in changed)
-        # Pages change all the time, and their dates with them: that most do at once is how a generated stamp looks.
-        alone = alone if alone * 2 > seen[0] else 0
-        return attrs.evolve(
-            history,
-            both=before.both + both,
-            lastmod_only=before.lastmod_only + alone,
-            entry_only=before.entry_only + entry_only,
-        )
 
     # --- at the end of all ---
 
@@ -267,7 +298,7 @@ class Listed:
             change = self._decided([*group])
             if change is not None:
                 changes.append(change)
-            if len(changes) >= _PIECE_ROWS:
+            if len(changes) >= _PIECE_CHANGES:
                 yield changes
                 changes = []
         if changes:
@@ -282,8 +313,8 @@ class Listed:
         if not kept:
             return Change("removed", record_of(loc, old[1:5], sitemaps[old.document]))
         new = best(kept)
-        changed = tuple(name for name in old.differences(new) if name in self._compared)
-        return self._changed(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old) if changed else None
+        changed = self._differences(old, new)
+        return _updated(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old) if changed else None
 
     def settle(self, forget_before: datetime) -> None:
         """All of that is decided; what expired long ago is forgotten."""
@@ -292,36 +323,90 @@ class Listed:
         self._db.execute("DELETE FROM unlisted WHERE site = ? AND expired AND left_at < ?", told)
 
 
-_MICROS = f"lastmod * iif(precision IS {_SUBSECOND}, 1, 1000000)"
-_IS_EXACT = f"precision >= {PRECISIONS.index('minute')}"
-_SEEN = f"""
-SELECT count(*), count(lastmod), coalesce(sum({_MICROS} > :now + :margin), 0),
-  coalesce(sum({_IS_EXACT} AND {_MICROS} BETWEEN :started - :margin AND :now + :margin), 0)
-FROM said WHERE document = :document
-"""
-_COMMON = """
-SELECT count(*) FROM said WHERE document = :document AND lastmod IS NOT NULL
-GROUP BY lastmod ORDER BY 1 DESC LIMIT 1
-"""
-_DATES_DIFFER = "(own.lastmod IS NOT said.lastmod OR own.precision IS NOT said.precision)"
-_REST_DIFFERS = " OR ".join(f"own.{name} IS NOT said.{name}" for name in ("changefreq", "priority", "nested"))
-_CHANGED = f"""
-SELECT sum({_DATES_DIFFER} AND ({_REST_DIFFERS})), sum({_DATES_DIFFER} AND NOT ({_REST_DIFFERS})),
-  sum(NOT {_DATES_DIFFER} AND own.lastmod IS NOT NULL AND ({_REST_DIFFERS}))
-FROM said JOIN entry AS own ON own.document = said.document AND own.key = said.key WHERE said.document = :document
-"""
+@attrs.define
+class Changed:
+    """How what a document lists differs from before: `prefix` is what its locs begin with now.
+
+    `stored` are the keys that a document with very many has stored already.
+    """
+
+    prefix: str | None = None
+    stored: set[int] = attrs.field(factory=set)
+    both: int = 0
+    lastmod_only: int = 0
+    entry_only: int = 0
+
+    def count(self, old: Listing, new: Listing) -> None:
+        """One URL that it lists otherwise than before."""
+        lastmod = old[1:3] != new[1:3]
+        entry = old[3:] != new[3:]
+        self.both += lastmod and entry
+        self.lastmod_only += lastmod and not entry
+        self.entry_only += entry and not lastmod and old.lastmod is not None
+
+    def history(self, before: History, entries: int) -> History:
+        """These beside what was seen before.
+
+        Pages change all the time, and their dates with them: that most do at once is how a generated stamp looks.
+        """
+        alone = self.lastmod_only if self.lastmod_only * 2 > entries else 0
+        return attrs.evolve(
+            before,
+            both=before.both + self.both,
+            lastmod_only=before.lastmod_only + alone,
+            entry_only=before.entry_only + self.entry_only,
+        )
 
 
-def _kind(row: tuple[Any, ...], elsewhere: dict[int, list[tuple[int, Listing]]]) -> str:
-    if row[9] is not None or row[0] in elsewhere:
-        return "known"
-    return "plain" if row[2] is None else "rich"
+def _at_once(changed: Iterator[Stated]) -> Iterator[list[Stated]]:
+    some: list[Stated] = []
+    urls = 0
+    for stated in changed:
+        some.append(stated)
+        urls += len(stated.keys)
+        if urls >= _MOST_AT_ONCE:
+            yield some
+            some, urls = [], 0
+    if some:
+        yield some
 
 
-def _entries(rows: list[tuple[Any, ...]], sitemap: str) -> Entries:
-    _, lines, _, locs, lastmods, precisions, changefreqs, priorities, *_ = zip(*rows, strict=True)
-    moments, names = zip(*map(lastmod_of, lastmods, precisions), strict=True)
-    return Entries(Columns(locs, moments, names, [*map(changefreq_of, changefreqs)], priorities, lines, None), sitemap)
+def _without_repeated(some: list[Stated], own: dict[int, Listing], earlier: AbstractSet[int]) -> list[Stated]:
+    """Each URL once: of one document's listings of it the newest counts, of equal ones the first.
+
+    Those of `earlier` were listed already as they are stored.
+    """
+    counts: dict[int, int] = {}  # key -> how new its best listing is
+    winners: dict[int, tuple[int, int]] = {}
+    for number, stated in enumerate(some):
+        for index, key in enumerate(stated.keys):
+            age = newest(stated.lastmods[index], stated.precisions[index])
+            if key not in counts and key in earlier and key in own:
+                counts[key] = newest(own[key].lastmod, own[key].precision)
+            if key not in counts or age > counts[key]:
+                counts[key], winners[key] = age, (number, index)
+    kept = frozenset(winners.values())
+    return [
+        stated.only([(number, index) in kept for index in range(len(stated.keys))])
+        for number, stated in enumerate(some)
+    ]
+
+
+def _mixed(stated: Stated, sitemap: str) -> Iterator[ChangePiece]:
+    """New ones of which some have a form, in their order."""
+    start = 0
+    for is_plain, group in groupby(stated.forms or (), lambda form: form is None):
+        forms = [*group]
+        end = start + len(forms)
+        if is_plain:
+            yield Entries(columns_of(stated.part(start, end)), sitemap)
+        else:
+            yield Lines(b"".join(cast("list[bytes]", forms)), len(forms), 0)
+        start = end
+
+
+def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Change:
+    return Change("updated", record, changed, *lastmod_of(old.lastmod, old.precision))
 
 
 def _record(form: bytes) -> UrlRecord:
@@ -329,5 +414,10 @@ def _record(form: bytes) -> UrlRecord:
     return cast("UrlRecord", from_json(form))
 
 
-def _lines(forms: list[bytes]) -> Lines:
-    return Lines(b"".join(forms), len(forms), 0)
+@cache
+def _marks(rows: int) -> str:
+    return ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * rows)
+
+
+def _json(keys: Sequence[int]) -> str:
+    return orjson.dumps(keys).decode()

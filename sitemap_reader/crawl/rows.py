@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from itertools import repeat
+from itertools import compress, repeat
 from struct import unpack
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import orjson
 
 from ..jsonl import json_form
+from ..read.plain_records import Columns
 from ..records import ChangeFreq, Precision, UrlRecord
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-_SUBSECOND = PRECISIONS.index("subsecond")
+SUBSECOND = PRECISIONS.index("subsecond")
+_MINUTE = PRECISIONS.index("minute")
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
 _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
@@ -32,9 +34,6 @@ _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumera
 _NESTED = ("news", "images", "videos", "alternates", "mobile", "extras")
 _NESTED_BYTES = 8
 HAS_NEWS = "coalesce(substr(nested, 1, 1) = x'00', 0)"  # in SQL
-
-# key, lastmod, precision, changefreq, priority, nested, loc, line, form
-Row = tuple[int, "int | None", "int | None", "int | None", "float | None", "bytes | None", str, "int | None", Any]
 
 
 class Listing(NamedTuple):
@@ -74,10 +73,14 @@ def best(listings: Iterable[Listing]) -> Listing:
 
 
 def _newest(listing: Listing) -> int:
-    """Microseconds; what has no lastmod is older than all that has one."""
-    if listing.lastmod is None:
+    return newest(listing.lastmod, listing.precision)
+
+
+def newest(lastmod: int | None, precision: int | None) -> int:
+    """Microseconds, to be compared; what has no lastmod is older than all that has one."""
+    if lastmod is None:
         return -(10**20)
-    return listing.lastmod if listing.precision == _SUBSECOND else listing.lastmod * 1_000_000
+    return lastmod if precision == SUBSECOND else lastmod * 1_000_000
 
 
 # --- values ---
@@ -102,8 +105,13 @@ def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, P
     """The same back."""
     if number is None:
         return None, None if code is None else PRECISIONS[code]
-    length = timedelta(microseconds=number) if code == _SUBSECOND else timedelta(seconds=number)
+    length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
     return _EPOCH + length, None if code is None else PRECISIONS[code]
+
+
+def is_exact(code: int | None) -> bool:
+    """Whether a precision states the time of the day."""
+    return code is not None and code >= _MINUTE
 
 
 def changefreq_of(code: int | None) -> ChangeFreq | None:
@@ -139,41 +147,107 @@ class Keys:
     """
 
     def __init__(self, secret: bytes) -> None:
-        self._secret = secret
+        self._digest = blake2b(digest_size=8, salt=secret)
 
     def of(self, locs: Sequence[str]) -> tuple[int, ...]:
         """The key of each."""
-        salt = self._secret
-        digests = b"".join([blake2b(loc.encode(), digest_size=8, salt=salt).digest() for loc in locs])
-        return unpack(f">{len(locs)}q", digests)
+        digests = []
+        for loc in locs:
+            digest = self._digest.copy()  # to begin anew takes twice as long
+            digest.update(loc.encode())
+            digests.append(digest.digest())
+        return unpack(f">{len(locs)}q", b"".join(digests))
 
 
-def rows_of_entries(entries: Entries, keys: Keys) -> Iterator[Row]:
-    """The rows of plain entries."""
+class Stated(NamedTuple):
+    """What a document states of some URLs, column by column.
+
+    Of `nested` and `forms` there are none at all where no URL has any: `forms` are whole JSON lines, of those of which
+    the other columns do not hold all.
+    """
+
+    keys: Sequence[int]
+    lastmods: Sequence[int | None]
+    precisions: Sequence[int | None]
+    changefreqs: Sequence[int | None]
+    priorities: Sequence[float | None]
+    nested: Sequence[bytes | None] | None
+    locs: Sequence[str]
+    lines: Sequence[int | None]
+    forms: Sequence[bytes | None] | None
+
+    def only(self, wanted: Sequence[bool]) -> Stated:
+        """Those that are wanted."""
+        columns: list[Any] = [each and [*compress(each, wanted)] for each in self]
+        return Stated(*columns)
+
+    def part(self, start: int, end: int) -> Stated:
+        """Those from a place up to another."""
+        columns: list[Any] = [each and each[start:end] for each in self]
+        return Stated(*columns)
+
+    def listing(self, document: int, index: int) -> Listing:
+        """What is stated of one of them."""
+        nested = self.nested[index] if self.nested else None
+        dates = self.lastmods[index], self.precisions[index]
+        return Listing(document, *dates, self.changefreqs[index], self.priorities[index], nested)
+
+    def values(self) -> Iterator[tuple[Any, ...]]:
+        """What is stated of each: lastmod, precision, changefreq, priority, nested."""
+        nested = self.nested or repeat(None)
+        return zip(self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False)
+
+    def rows(self, document: int, behind: int) -> Iterator[tuple[Any, ...]]:
+        """Rows of the table, without the first characters of each loc."""
+        locs = [loc[behind:] for loc in self.locs]
+        nested = self.nested or repeat(None)
+        stated = (self.lastmods, self.precisions, self.changefreqs, self.priorities, nested)
+        return zip(repeat(document), self.keys, *stated, locs, strict=False)
+
+
+def stated_by_entries(entries: Entries, keys: Keys) -> Stated:
+    """Plain entries have nothing but columns."""
     locs, lastmods, precisions, changefreqs, priorities, lines, _ = entries.columns
-    return zip(
+    return Stated(
         keys.of(locs),
-        map(_number, lastmods, precisions),
-        map(_PRECISION_CODES.get, precisions),
-        map(_CHANGEFREQ_CODES.get, changefreqs),
+        [*map(_number, lastmods, precisions)],
+        [*map(_PRECISION_CODES.get, precisions)],
+        [*map(_CHANGEFREQ_CODES.get, changefreqs)],
         priorities,
-        repeat(None),
+        None,
         locs,
         lines,
-        repeat(None),
-        strict=False,
+        None,
     )
 
 
-def rows_of_records(records: Sequence[UrlRecord], keys: Keys) -> Iterator[Row]:
-    """The rows of any records. Where there is more than the columns hold, `form` is the whole JSON line."""
-    for record, key in zip(records, keys.of([record.loc for record in records]), strict=True):
-        form = json_form(record)
-        nested = _nested(form)
-        lastmod, precision = lastmod_row(record.lastmod, record.lastmod_precision)
-        line = orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None
-        code = _CHANGEFREQ_CODES.get(record.changefreq)
-        yield key, lastmod, precision, code, record.priority, nested, record.loc, record.line, line
+def stated_by_records(records: Sequence[UrlRecord], keys: Keys) -> Stated:
+    """Any records."""
+    rows = [_row_of(record) for record in records]
+    lastmods, precisions, changefreqs, priorities, nested, locs, lines, forms = zip(*rows, strict=True)
+    return Stated(keys.of(locs), lastmods, precisions, changefreqs, priorities, nested, locs, lines, forms)
+
+
+def columns_of(stated: Stated) -> Columns:
+    """The same back, for plain ones."""
+    lastmods: Sequence[datetime | None]
+    if SUBSECOND in stated.precisions:
+        lastmods = [lastmod_of(*each)[0] for each in zip(stated.lastmods, stated.precisions, strict=True)]
+    else:
+        lastmods = [None if each is None else _EPOCH + timedelta(0, each) for each in stated.lastmods]
+    precisions = [None if code is None else PRECISIONS[code] for code in stated.precisions]
+    changefreqs = [None if code is None else CHANGEFREQS[code] for code in stated.changefreqs]
+    lines = cast("Sequence[int]", stated.lines)
+    return Columns(stated.locs, lastmods, precisions, changefreqs, stated.priorities, lines, None)
+
+
+def _row_of(record: UrlRecord) -> tuple[Any, ...]:
+    form = json_form(record)
+    nested = _nested(form)
+    dates = lastmod_row(record.lastmod, record.lastmod_precision)
+    line = orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None
+    often = _CHANGEFREQ_CODES.get(record.changefreq)
+    return (*dates, often, record.priority, nested, record.loc, record.line, line)
 
 
 def _nested(form: dict[str, Any]) -> bytes | None:

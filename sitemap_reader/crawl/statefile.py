@@ -141,7 +141,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             _migrate(db, name)
-            db.executescript(f"PRAGMA synchronous = NORMAL; PRAGMA cache_size = -{CACHE_KIB};")
+            db.executescript(f"PRAGMA synchronous = NORMAL; PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = 16000;")
         except BaseException:
             db.close()
             raise

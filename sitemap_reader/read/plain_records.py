@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import attrs
@@ -95,6 +95,15 @@ class Entries:
     def urls(self) -> int:
         """How many there are."""
         return len(self.columns.lines)
+
+
+def merged(several: Sequence[Entries]) -> Entries:
+    """Those of one document, as one."""
+    if len(several) == 1:
+        return several[0]
+    parts = zip(*(each.columns[:-1] for each in several), strict=True)
+    columns: list[Any] = [*([*chain.from_iterable(each)] for each in parts), None]
+    return Entries(Columns(*columns), several[0].sitemap)
 
 
 class PlainCleaner:

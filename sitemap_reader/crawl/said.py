@@ -1,0 +1,105 @@
+"""What one document lists now, while it is read: what of it is not as it was stored, and what its dates look like.
+
+In: what it states, some URLs at a time, and what is stored of those. Out: the same at the end of the document. A URL
+takes some 120 bytes as long as that lasts, one that is as it was eight.
+"""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from .rows import SUBSECOND, Stated, is_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..walk.honesty import History
+
+# A clock may be wrong by as much, and an answer be so late.
+_MARGIN_SECONDS = 60
+# Distinct dates that are counted: one that stands in most entries comes up early.
+_MOST_DATES = 10_000
+
+
+@attrs.define
+class Dates:
+    """What the lastmods look like, seen from a request that `began` when it did, in seconds since 1970."""
+
+    began: int
+    entries: int = 0
+    dated: int = 0
+    future: int = 0
+    at_fetch: int = 0
+    _counts: Counter[int] = attrs.field(factory=Counter)
+
+    def add(self, stated: Stated, now: int) -> None:
+        """Some entries that were read just `now`."""
+        self.entries += len(stated.keys)
+        dates = zip(stated.lastmods, stated.precisions, strict=True)
+        seconds = [
+            lastmod // 1_000_000 if precision == SUBSECOND else lastmod
+            for lastmod, precision in dates
+            if lastmod is not None
+        ]
+        self.dated += len(seconds)
+        if len(self._counts) < _MOST_DATES:
+            self._counts.update(seconds)
+        if seconds and max(seconds) >= self.began - _MARGIN_SECONDS:
+            self._look(stated, now)
+
+    def _look(self, stated: Stated, now: int) -> None:
+        for lastmod, precision in zip(stated.lastmods, stated.precisions, strict=True):
+            if lastmod is not None:
+                second = lastmod // 1_000_000 if precision == SUBSECOND else lastmod
+                self.future += second > now + _MARGIN_SECONDS
+                self.at_fetch += is_exact(precision) and -_MARGIN_SECONDS <= second - self.began <= (
+                    now - self.began + _MARGIN_SECONDS
+                )
+
+    def history(self, before: History) -> History:
+        """These in place of those of the reading before; what was seen to change stands."""
+        identical = max(self._counts.values(), default=0)
+        return attrs.evolve(
+            before,
+            entries=self.entries,
+            dated=self.dated,
+            identical=identical,
+            future=self.future,
+            at_fetch=self.at_fetch,
+        )
+
+
+class Said:
+    """add() what the document lists; then `seen` and `same` keys, and changed(), which is all the rest."""
+
+    def __init__(self, began: int) -> None:
+        self.dates = Dates(began)
+        self.seen = array("q")  # stored before, and listed again
+        self.same = array("q")  # those of them that are as they were
+        self.changed_urls = 0
+        self._changed: list[bytes] = []
+
+    def add(self, stated: Stated, stored: Mapping[int, tuple[Any, ...]], now: int) -> None:
+        """Some entries, and what is stored of those among them that the document listed before."""
+        self.dates.add(stated, now)
+        if not stored:
+            self._keep(stated)
+            return
+        differs = [stored.get(key) != values for key, values in zip(stated.keys, stated.values(), strict=True)]
+        self.seen.extend(key for key in stated.keys if key in stored)
+        self.same.extend(key for key, differ in zip(stated.keys, differs, strict=True) if not differ)
+        if any(differs):
+            self._keep(stated.only(differs))
+
+    def _keep(self, stated: Stated) -> None:
+        self.changed_urls += len(stated.keys)
+        self._changed.append(marshal.dumps([*stated]))
+
+    def changed(self) -> Iterator[Stated]:
+        """What was not stored, or otherwise, in the order of the document."""
+        return (Stated(*marshal.loads(each)) for each in self._changed)  # noqa: S302 - our own
