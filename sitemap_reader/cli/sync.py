@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ..dumps import Form
     from ..ledger import Summary
     from ..records import Item
-    from ..walk.honesty import Honesty
     from .table import Cell
 
 
@@ -129,11 +128,7 @@ class _Sync:
             self.outputs.report.write(json_line(item, site=site))
 
     def _hear_document(self, document: StoredDocument) -> None:
-        self.console.detail(f"lastmod {document.url}: {_told_of(document.honesty)}")
-
-
-def _told_of(honesty: Honesty) -> str:
-    return f"believable {honesty}"
+        self.console.detail(f"lastmod of {document.url}: score {document.honesty}")
 
 
 # --- the history ---

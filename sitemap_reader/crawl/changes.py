@@ -176,7 +176,7 @@ class Following:
         row, said = self._reading(url)
         del self._readings[url]
         self._sitemaps += 1
-        if outcome.not_modified or self._documents.is_same(row, outcome):
+        if outcome.not_modified or (not self._plan.full and self._documents.is_same(row, outcome)):
             self._not_modified += outcome.not_modified
             self._documents.keep(row, outcome)
         elif outcome.format not in SITEMAP_FORMATS or not (outcome.complete or outcome.entries):

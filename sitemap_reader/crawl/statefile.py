@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 CACHE_KIB = 16 * 1024
 # How many steps of SQLite's go by until Python may see to a signal.
 _STEPS = 100_000
+# What is committed is with the operating system, which outlives us. Each document of a site changes nearly every page
+# of its index, so these are copied into the file after several of them.
+_SETTINGS = f"""
+PRAGMA synchronous = NORMAL;
+PRAGMA cache_size = -{CACHE_KIB};
+PRAGMA wal_autocheckpoint = 16000;
+"""
 _MAGIC = b"SQLite format 3\x00"
 _APPLICATION_AT, _VERSION_AT, _HEADER_BYTES = 68, 60, 100
 _APPLICATION = 0x534D5244  # "SMRD", so that the file can be told from those of others
@@ -141,7 +148,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             _migrate(db, name)
-            db.executescript(f"PRAGMA synchronous = NORMAL; PRAGMA cache_size = -{CACHE_KIB}; PRAGMA wal_autocheckpoint = 16000;")
+            execute_all(db, _SETTINGS)
         except BaseException:
             db.close()
             raise

@@ -1,0 +1,221 @@
+"""`sync` at a shell: what it writes, what it says, and what it exits with."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import BROKEN, SHOP, index, process, replay, run, urlset
+
+from sitemap_reader.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+MAP = "https://a.example/sitemap.xml"
+
+
+def pages(*names: str, lastmod: str | None = None) -> str:
+    locs = [f"https://a.example/{name}" for name in names]
+    return urlset(*locs, lastmod=dict.fromkeys(locs, lastmod) if lastmod else None)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder that replays a site; publish() changes it."""
+    return publish(tmp_path / "site", {"sitemap.xml": pages("x", "y", lastmod="2026-01-01")})
+
+
+def publish(folder: Path, bodies: dict[str, str]) -> Path:
+    replay(folder, {"robots.txt": f"Sitemap: {MAP}\n", **bodies})
+    return folder
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "sites.db"
+
+
+def sync(site: Path | str, state: Path, *options: str) -> Result:
+    return run("sync", site, "--state", state, *options)
+
+
+def told(result: Result) -> list[tuple[str, str]]:
+    forms = [json.loads(line) for line in result.stdout.splitlines()]
+    return [(form["change"], form["loc"].removeprefix("https://a.example/")) for form in forms]
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r"[0-9.]+ s$", "N s", text, flags=re.MULTILINE)
+
+
+def test_what_has_changed_comes_as_json_lines(site: Path, state: Path) -> None:
+    first = sync(site, state)
+    assert told(first) == [("new", "x"), ("new", "y")]
+    assert without_seconds(first.stderr) == "2 new, 0 updated, 0 removed; 2 URLs from 1 sitemap; N s\n"
+    publish(site, {"sitemap.xml": pages("y", "z", lastmod="2026-01-02")})
+    second = sync(site, state)
+    assert told(second) == [("updated", "y"), ("new", "z"), ("removed", "x")]
+    assert json.loads(second.stdout.splitlines()[0])["previous_lastmod"] == "2026-01-01T00:00:00Z"
+    third = sync(site, state)
+    assert (third.stdout, third.exit_code) == ("", Exit.COMPLETE)
+
+
+def test_a_line_is_that_of_dump_and_what_makes_it_a_change(state: Path) -> None:
+    dumped = {line.removeprefix("{") for line in run("dump", SHOP, "--unique").stdout.splitlines()}
+    changes = run("sync", SHOP, "--state", state).stdout.splitlines()
+    heads = {line[: len('{"type":"change","change":"new",')] for line in changes}
+    assert heads == {'{"type":"change","change":"new",'}
+    found = {json.loads("{" + line)["loc"] for line in dumped}
+    assert {json.loads(line)["loc"] for line in changes} == found
+    assert len(changes) == len(found) == 640
+
+
+def test_tables_for_people_and_programs(site: Path, state: Path) -> None:
+    publish(site, {"sitemap.xml": pages("x", "y", lastmod="2026-01-01")})
+    sync(site, state)
+    publish(site, {"sitemap.xml": pages("y", "z", lastmod="2026-01-02")})
+    table = sync(site, state, "--format", "table", "--dry-run")
+    assert table.stdout.splitlines() == [
+        "~ https://a.example/y  lastmod 2026-01-01 -> 2026-01-02",
+        "+ https://a.example/z",
+        "- https://a.example/x",
+    ]
+    tsv = sync(site, state, "--format", "tsv", "--dry-run")
+    assert [line.split("\t")[:2] for line in tsv.stdout.splitlines()] == [
+        ["change", "loc"],
+        ["updated", "https://a.example/y"],
+        ["new", "https://a.example/z"],
+        ["removed", "https://a.example/x"],
+    ]
+    assert len(told(sync(site, state))) == 3
+
+
+def test_several_targets_share_a_file_and_are_named(site: Path, state: Path, tmp_path: Path) -> None:
+    other = replay(tmp_path / "b", {"sitemap.xml": urlset("https://b.example/1")}, host="b.example")
+    result = run("sync", site, other, "--state", state)
+    assert [json.loads(line)["site"] for line in result.stdout.splitlines()] == [str(site), str(site), str(other)]
+    assert without_seconds(result.stderr).splitlines()[-1] == "3 new, 0 updated, 0 removed; 3 URLs from 2 sitemaps; N s"
+    assert told(sync(site, state)) == []
+    history = run("sync", "--state", state, "--history", "--format", "tsv")
+    assert [line.split("\t")[0] for line in history.stdout.splitlines()] == [
+        "site",
+        "https://a.example/",
+        "https://b.example/",
+        "https://a.example/",
+    ]
+    one = run("sync", "b.example", "--state", state, "--history", "--format", "jsonl")
+    (form,) = map(json.loads, one.stdout.splitlines())
+    assert (form["type"], form["new"], form["complete"]) == ("run", 1, True)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", form["ended"])
+
+
+def test_a_partial_run_says_so_and_removes_nothing(state: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    children = [f"https://a.example/{name}.xml" for name in ("one", "two")]
+    publish(folder, {"sitemap.xml": index(*children), "one.xml": pages("x", "y"), "two.xml": pages("z")})
+    sync(folder, state)
+    publish(folder, {"one.xml": pages("x"), "two.xml": "<html>Sorry</html>"})
+    result = sync(folder, state)
+    assert (result.stdout, result.exit_code) == ("", Exit.PARTIAL)
+    assert result.stderr.splitlines()[-1] == "partial: 1 sitemap could not be read (exit 3)"
+    publish(folder, {"two.xml": pages("z")})
+    assert told(sync(folder, state)) == [("removed", "y")]
+
+
+def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> None:
+    folder = publish(tmp_path / "site", {"sitemap.xml": pages(*(f"p{number}" for number in range(1500)))})
+    sync(folder, state)
+    publish(folder, {"sitemap.xml": pages("p0")})
+    held = sync(folder, state)
+    assert (held.stdout, held.exit_code) == ("", Exit.PARTIAL)
+    lines = held.stderr.splitlines()
+    assert lines[0].startswith("warning X01 -: 1,499 of 1,500 URLs are listed no more: held back; --accept-removals")
+    assert lines[1].startswith("0 new, 0 updated, 0 removed, 1,499 held back; 1 URL from 1 sitemap; 1 problem; ")
+    assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
+    given = sync(folder, state, "--accept-removals", "-q")
+    assert (len(told(given)), given.exit_code) == (1499, Exit.COMPLETE)
+
+
+def test_a_dry_run_changes_nothing(site: Path, state: Path) -> None:
+    assert len(told(sync(site, state, "--dry-run"))) == 2
+    assert not state.exists()
+
+
+def test_verbose_tells_what_dates_are_worth(site: Path, state: Path) -> None:
+    result = sync(site, state, "-v")
+    assert f"lastmod of {MAP}: score 1.00" in result.stderr.splitlines()
+    publish(site, {"sitemap.xml": pages(*"abcdefghijk", lastmod="2026-01-01")})
+    assert f"lastmod of {MAP}: score 0.00 (100% have the same lastmod)" in sync(site, state, "-v").stderr.splitlines()
+    assert "lastmod" not in sync(site, state).stderr
+
+
+def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> None:
+    sync(site, state)
+    sync(site, state, "--report", str(tmp_path / "report.jsonl"))
+    forms = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
+    assert [(form["type"], form["url"]) for form in forms] == [
+        ("outcome", "https://a.example/robots.txt"),
+        ("outcome", MAP),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["a.example"], Exit.USAGE, "Missing option '--state'; see sitemap-reader sync --help"),
+        (["--state", "s.db"], Exit.USAGE, "which site? give a TARGET, or --history for what FILE knows"),
+        (["--state", "s.db", "--history"], Exit.USAGE, "there is no state file s.db; `sync TARGET --state s.db` makes it"),
+        (["--state", "", "a.example"], Exit.USAGE, "the name of the state file is empty"),
+        (["--state", "none/s.db", "a.example"], Exit.UNWRITABLE, "none/s.db cannot be opened; check its folder"),
+        (["--state", "text.db", "a.example"], Exit.USAGE, "text.db is no state file; give one that `sync` has made"),
+        (["--state", "other.db", "a.example"], Exit.USAGE, "other.db is an SQLite database of another program"),
+        (["--state", ".", "a.example"], Exit.USAGE, ". is a folder; name a file in it"),
+        (["--state", "s.db", "a.example", "--since", "7d"], Exit.USAGE, "No such option '--since'"),
+        (["--state", "s.db", "a.example", "--limit", "7"], Exit.USAGE, "No such option '--limit'"),
+        (["--state", "s.db", "a.example", "--format", "csv"], Exit.USAGE, "'csv' is not one of 'table', 'tsv', 'jsonl'"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: Exit, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.db").write_text("hello")
+    db = sqlite3.connect("other.db")
+    db.execute("CREATE TABLE a (b)")
+    db.close()
+    result = run("sync", *options)
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_other_filters_need_full(site: Path, state: Path) -> None:
+    sync(site, state)
+    result = sync(site, state, "--include", "/x")
+    assert result.exit_code == Exit.USAGE
+    assert result.stderr == (
+        "error: https://a.example/ was read with include none before, and is to be with include /x now; "
+        "--full reads it anew with that\n"
+    )
+    assert told(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
+
+
+def test_a_site_without_a_sitemap_is_no_change(state: Path, tmp_path: Path) -> None:
+    folder = replay(tmp_path / "site", {"robots.txt": ""})
+    assert sync(folder, state).exit_code == Exit.NOTHING
+    assert run("sync", BROKEN, "--state", state, "-q").exit_code == Exit.PARTIAL
+
+
+def test_a_closed_pipe_commits_nothing_that_was_not_taken(site: Path, state: Path, tmp_path: Path) -> None:
+    """`| head` ends quietly; what it did not take comes again."""
+    full = process("sync", site, "--state", state, "-o", "/dev/full")
+    assert full.returncode == Exit.UNWRITABLE
+    assert "cannot write /dev/full: No space left on device" in full.stderr
+    assert len(told(sync(site, state))) == 2

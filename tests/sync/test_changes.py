@@ -1,0 +1,440 @@
+"""What a run against a state tells: the rules of what is new, updated and removed, one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from worlds import DAY, HOUR, NOTHING, Document, World, entries, loc
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+def world(**documents: Document) -> World:
+    """Documents by name, without `.xml`; all of them listed."""
+    named = {f"{name}.xml": document for name, document in documents.items()}
+    return World(named, listed=[*named])
+
+
+def two() -> World:
+    return world(a=Document(entries("a1", "a2", "a3")), b=Document(entries("b1", "b2", "b3")))
+
+
+# --- what is new, and what has not changed ---------------------------------------------------------------------
+
+
+def test_the_first_time_everything_is_new_and_then_nothing(state: Path) -> None:
+    site = two()
+    first = site.run(state)
+    assert first.told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert str(first.stream.counts) == "6 new, 0 updated, 0 removed"
+    second = site.run(state)
+    assert second.told == NOTHING
+    assert site.asked == {"robots.txt": 200, "index.xml": 304, "a.xml": 304, "b.xml": 304}
+    assert second.stream.complete
+    assert second.stream.summary.not_modified == 3
+
+
+def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
+    site = two()
+    site.has_etags = False
+    site.run(state)
+    assert site.run(state).told == NOTHING
+    assert site.asked["a.xml"] == 200
+
+
+def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
+    body = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+      xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+      <url><loc>https://shop.example/1</loc><lastmod>2026-01-01T10:00:00.25Z</lastmod><priority>0.1</priority></url>
+      <url><loc>https://shop.example/2</loc><lastmod>Mon</lastmod><changefreq>daily</changefreq></url>
+      <url><loc>https://shop.example/3</loc><image:image><image:loc>/i.png</image:loc></image:image></url>
+      <url><loc>https://shop.example/4</loc><lastmod>0045-01</lastmod></url>
+      <url><loc>https://shop.example/5</loc></url>
+    </urlset>"""
+    site = world(a=Document(body=body))
+    with sr.urls("https://shop.example", fetcher=site) as urls:
+        expected = [*urls]
+    changes = site.run(state).changes
+    assert [sr.json_form(change.record) for change in changes] == [sr.json_form(record) for record in expected]
+    assert {change.change for change in changes} == {"new"}
+    assert site.run(state).told == NOTHING
+    site.documents["a.xml"].body = body + b"\n"
+    assert site.run(state).told == NOTHING
+
+
+def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
+    site = world(a=Document(entries("x", "y")), b=Document(entries("x", "z")))
+    assert site.run(state).told == ({"x", "y", "z"}, set(), set())
+
+
+def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Path) -> None:
+    twice = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+      <url><loc>https://shop.example/x</loc><lastmod>2026-01-01</lastmod></url>
+      <url><loc>https://shop.example/x</loc><lastmod>2026-01-03</lastmod></url>
+      <url><loc>https://shop.example/x</loc><lastmod>2026-01-02</lastmod></url></urlset>"""
+    site = world(a=Document(body=twice))
+    (change,) = site.run(state).changes
+    assert str(change.record.lastmod).startswith("2026-01-03")
+    site.documents["a.xml"].body = twice + b"<!-- -->"
+    assert site.run(state).told == NOTHING
+
+
+# --- updated ---------------------------------------------------------------------------------------------------
+
+
+def test_what_a_site_states_otherwise_is_updated(state: Path) -> None:
+    site = world(a=Document(entries("x", "y", lastmod="2026-01-01", priority="0.5")))
+    site.run(state)
+    site.documents["a.xml"].entries[loc("x")] = ("2026-01-02T08:00:00Z", "0.9")
+    (change,) = site.run(state).changes
+    assert change.changed == ("lastmod", "lastmod_precision", "priority")
+    assert str(change.previous_lastmod) == "2026-01-01 00:00:00+00:00"
+    assert change.previous_lastmod_precision == "day"
+    assert change.record.priority == 0.9
+    assert change.record.line == 2
+
+
+def test_on_lastmod_other_fields_are_no_change_but_are_remembered(state: Path) -> None:
+    site = world(a=Document(entries("x", lastmod="2026-01-01", priority="0.5")))
+    site.run(state)
+    site.documents["a.xml"].entries = entries("x", lastmod="2026-01-01", priority="0.9")
+    assert site.run(state, on="lastmod").told == NOTHING
+    assert site.run(state).told == NOTHING
+    site.documents["a.xml"].entries = entries("x", lastmod="2026-01-02", priority="0.1")
+    (change,) = site.run(state, on="lastmod").changes
+    assert change.changed == ("lastmod",)
+
+
+@pytest.mark.parametrize("field", ["images", "videos", "news", "alternates", "mobile"])
+def test_nested_values_are_compared(state: Path, field: str) -> None:
+    nested = {
+        "images": "<i:image><i:loc>https://shop.example/{}.png</i:loc></i:image>",
+        "videos": "<v:video><v:title>{}</v:title></v:video>",
+        "news": "<n:news><n:title>{}</n:title></n:news>",
+        "alternates": '<x:link rel="alternate" hreflang="{}" href="https://shop.example/en"/>',
+        "mobile": "<m:mobile/>",
+    }[field]
+    head = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+      xmlns:i="http://www.google.com/schemas/sitemap-image/1.1" xmlns:v="http://www.google.com/schemas/sitemap-video/1.1"
+      xmlns:n="http://www.google.com/schemas/sitemap-news/0.9" xmlns:x="http://www.w3.org/1999/xhtml"
+      xmlns:m="http://www.google.com/schemas/sitemap-mobile/1.0"><url><loc>https://shop.example/1</loc>"""
+    site = world(a=Document(body=(head + "</url></urlset>").encode()))
+    site.run(state)
+    for text in ("en", "de"):
+        site.documents["a.xml"].body = f"{head}{nested.format(text)}</url></urlset>".encode()
+        changes = site.run(state).changes
+        assert [change.changed for change in changes] == ([(field,)] if field != "mobile" or text == "en" else [])
+        assert all(getattr(change.record, field) for change in changes)
+
+
+def test_of_several_listings_the_newest_counts(state: Path) -> None:
+    site = world(a=Document(entries("x", lastmod="2026-01-05")), b=Document(entries("x", lastmod="2026-01-01")))
+    site.run(state)
+    site.documents["b.xml"].entries = entries("x", lastmod="2026-01-04")
+    assert site.run(state).told == NOTHING
+    site.documents["b.xml"].entries = entries("x", lastmod="2026-01-06")
+    (change,) = site.run(state).changes
+    assert (change.change, change.record.sitemap) == ("updated", "https://shop.example/b.xml")
+    site.documents["b.xml"].entries = entries("x", lastmod="2026-01-03")
+    (change,) = site.run(state).changes
+    assert (change.change, change.record.sitemap) == ("updated", "https://shop.example/a.xml")
+
+
+# --- moved and removed -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", [("a", "b"), ("b", "a")])
+def test_a_url_that_moves_to_another_sitemap_is_no_change(state: Path, where: tuple[str, str]) -> None:
+    site = two()
+    site.run(state)
+    old, new = (site.documents[f"{name}.xml"].entries for name in where)
+    url, stated = old.popitem()
+    new[url] = stated
+    assert site.run(state).told == NOTHING
+    assert site.run(state).told == NOTHING
+
+
+def test_what_leaves_is_removed_with_what_it_said_last(state: Path) -> None:
+    site = world(a=Document(entries("x", "y", lastmod="2026-01-01", priority="0.5")))
+    site.run(state)
+    del site.documents["a.xml"].entries[loc("x")]
+    (change,) = site.run(state).changes
+    assert sr.json_form(change) == {
+        "type": "change",
+        "change": "removed",
+        "loc": "https://shop.example/x",
+        "lastmod": "2026-01-01T00:00:00Z",
+        "lastmod_precision": "day",
+        "changefreq": None,
+        "priority": 0.5,
+        "sitemap": "https://shop.example/a.xml",
+    }
+    assert site.run(state).told == NOTHING
+    site.documents["a.xml"].entries = entries("x", "y", lastmod="2026-01-01", priority="0.5")
+    assert site.run(state).told == ({"x"}, set(), set())
+
+
+def test_a_sitemap_that_is_empty_now_lists_nothing(state: Path) -> None:
+    site = two()
+    site.run(state)
+    site.documents["a.xml"].entries = {}
+    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+
+
+FAULTS = [{"status": 500}, {"is_cut": True}, {"status": 403}, {"body": b"<html><p>Hi</p></html>"}, {"body": b""}]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_document_that_is_not_whole_removes_nothing_anywhere(state: Path, fault: dict[str, object]) -> None:
+    site = two()
+    site.has_etags = False
+    site.run(state)
+    del site.documents["b.xml"].entries[loc("b1")]
+    before = site.documents["a.xml"]
+    site.documents["a.xml"] = Document({**before.entries}, **fault)  # type: ignore[arg-type]
+    failed = site.run(state)
+    assert failed.told == NOTHING
+    assert not failed.stream.complete
+    site.documents["a.xml"] = before
+    assert site.run(state).told == (set(), set(), {"b1"})
+
+
+def test_a_partial_reading_tells_what_is_new_and_keeps_no_validator(state: Path) -> None:
+    site = world(a=Document(entries(*(f"p{number}" for number in range(30)))))
+    site.run(state)
+    site.documents["a.xml"].entries = entries("new", *(f"p{number}" for number in range(29)))
+    site.documents["a.xml"].is_cut = True
+    assert site.run(state).told == ({"new"}, set(), set())
+    with sr.State(state) as opened:
+        stored = {document.url: document for document in opened.documents()}["https://shop.example/a.xml"]
+    assert (stored.etag, stored.complete) == (None, False)
+    site.documents["a.xml"].is_cut = False
+    assert site.run(state).told == (set(), set(), {"p29"})
+
+
+def test_a_failing_index_removes_nothing(state: Path) -> None:
+    site = two()
+    site.run(state)
+    site.index.status = 500
+    with pytest.raises(sr.NothingReadable):
+        site.run(state)
+    site.index.status = 200
+    site.listed = ["b.xml"]
+    site.index.is_cut = True
+    with pytest.raises(sr.NothingReadable):
+        site.run(state)
+    site.index.is_cut = False
+    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+
+
+# --- what is not found -----------------------------------------------------------------------------------------
+
+
+def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path) -> None:
+    site = two()
+    site.run(state)
+    site.documents["a.xml"].status = 404
+    assert site.run(state).told == NOTHING
+    site.later(23 * HOUR)
+    assert site.run(state).told == NOTHING
+    site.later(HOUR)
+    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    site.documents["b.xml"].entries.pop(loc("b1"))
+    assert site.run(state).told == (set(), set(), {"b1"})  # it holds up nobody any more
+    site.documents["a.xml"].status = 200
+    assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
+
+
+def test_a_404_between_two_answers_counts_for_nothing(state: Path) -> None:
+    site = two()
+    site.run(state)
+    for status in (404, 200, 404):
+        site.documents["a.xml"].status = status
+        assert site.run(state).told == NOTHING
+        site.later(DAY)
+
+
+def test_a_clock_that_is_set_back_makes_nothing_gone(state: Path) -> None:
+    site = two()
+    site.run(state)
+    site.documents["a.xml"].status = 404
+    site.run(state)
+    site.later(-30 * DAY)
+    assert site.run(state).told == NOTHING
+
+
+def test_what_a_complete_index_no_longer_lists_is_gone_at_once(state: Path) -> None:
+    site = two()
+    site.run(state)
+    site.listed = ["b.xml"]
+    run = site.run(state)
+    assert run.told == (set(), set(), {"a1", "a2", "a3"})
+    assert run.codes == {"X02": 1}
+    assert "a.xml" not in site.asked
+
+
+def test_a_sitemap_that_nobody_names_any_more_is_gone_a_day_later(state: Path) -> None:
+    """robots.txt is no index: it may be another one today, and name none."""
+    site = two()
+    site.run(state)
+    index, site.index = site.index, Document(status=404)
+    for later in (HOUR, DAY, HOUR):
+        with pytest.raises(sr.NothingReadable):
+            site.run(state)
+        site.later(later)
+    site.index = index
+    assert site.run(state).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+
+
+# --- feeds and news --------------------------------------------------------------------------------------------
+
+
+def test_what_leaves_a_feed_is_not_removed_nor_new_when_it_comes_back(state: Path) -> None:
+    site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
+    site.run(state)
+    site.documents["f.xml"].entries = entries("f2", "f3")
+    assert site.run(state).told == ({"f3"}, set(), set())
+    site.later(30 * DAY)
+    site.documents["f.xml"].entries = entries("f1")
+    assert site.run(state).told == NOTHING
+
+
+def test_what_expired_long_ago_is_forgotten(state: Path) -> None:
+    site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
+    site.run(state)
+    site.documents["f.xml"].entries = entries("f2")
+    site.run(state)
+    site.later(91 * DAY)
+    assert site.run(state).told == NOTHING
+    site.documents["f.xml"].entries = entries("f1", "f2")
+    assert site.run(state).told == ({"f1"}, set(), set())
+
+
+def test_what_expired_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
+    site = world(a=Document(entries("a1", "both")), f=Document(entries("both", "f1"), is_feed=True))
+    site.run(state)
+    site.documents["f.xml"].entries = entries("f1")
+    assert site.run(state).told == NOTHING
+    site.documents["a.xml"].entries = entries("a1")
+    assert site.run(state).told == (set(), set(), {"both"})
+
+
+def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
+    body = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+      xmlns:n="http://www.google.com/schemas/sitemap-news/0.9">{}</urlset>"""
+    news = "<url><loc>https://shop.example/n</loc><n:news><n:title>t</n:title></n:news></url>"
+    page = "<url><loc>https://shop.example/p</loc></url>"
+    site = world(a=Document(body=body.format(news + page).encode()))
+    assert site.run(state).told == ({"n", "p"}, set(), set())
+    site.documents["a.xml"].body = body.format("").encode()
+    assert site.run(state).told == (set(), set(), {"p"})
+
+
+# --- the brake -------------------------------------------------------------------------------------------------
+
+
+def many(count: int) -> Document:
+    return Document(entries(*(f"p{number}" for number in range(count))))
+
+
+@pytest.mark.parametrize(("left", "is_held"), [(998, True), (1001, False), (1002, False)])
+def test_removals_of_most_urls_are_held_back(state: Path, left: int, is_held: bool) -> None:
+    site = world(a=many(2002))
+    site.run(state)
+    site.documents["a.xml"] = many(left)
+    run = site.run(state)
+    assert len(run.of("removed")) == (0 if is_held else 2002 - left)
+    assert run.stream.counts.held_back == (2002 - left if is_held else 0)
+    assert run.codes == ({"X01": 1} if is_held else {})
+    if is_held:
+        assert site.run(state).stream.counts.held_back == 2002 - left  # still
+        assert len(site.run(state, accept_removals=True).of("removed")) == 2002 - left
+        assert site.run(state).told == NOTHING
+
+
+@pytest.mark.parametrize(("count", "is_held"), [(1000, False), (1001, True)])
+def test_a_thousand_may_always_go(state: Path, count: int, is_held: bool) -> None:
+    site = world(a=many(count), b=Document(entries("b1")))
+    site.run(state)
+    site.documents["a.xml"] = many(0)
+    assert len(site.run(state).of("removed")) == (0 if is_held else count)
+
+
+def test_new_urls_do_not_make_up_for_those_that_go(state: Path) -> None:
+    site = world(a=many(1500))
+    site.run(state)
+    site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
+    run = site.run(state)
+    assert (run.stream.counts.new, run.stream.counts.held_back) == (3000, 1500)
+
+
+# --- delivered and committed -----------------------------------------------------------------------------------
+
+
+def test_leaving_early_commits_no_document_of_which_something_was_not_delivered(state: Path) -> None:
+    site = world(a=Document(entries("a1", "a2", "a3")))
+    with site.changes(state) as stream:
+        first = next(iter(stream))
+    assert first.record.loc == loc("a1")
+    assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
+
+
+def test_a_document_that_was_delivered_is_not_told_again(state: Path) -> None:
+    site = world(a=Document(entries("a1", "a2")), b=Document(entries("b1", "b2")))
+    with site.changes(state, per_host=1) as stream:
+        taken = {change.record.loc for _, change in zip(range(3), stream, strict=False)}
+    rest = site.run(state).of("new")
+    assert {loc(name) for name in rest} | taken == {loc(name) for name in ("a1", "a2", "b1", "b2")}
+    assert len(rest) == 2
+
+
+def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
+    site = two()
+    assert site.run(state, dry_run=True).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert not state.exists()
+    site.run(state)
+    before = state.read_bytes()
+    del site.documents["a.xml"].entries[loc("a1")]
+    assert site.run(state, dry_run=True).told == (set(), set(), {"a1"})
+    assert state.read_bytes() == before
+    assert site.run(state).told == (set(), set(), {"a1"})
+
+
+def test_other_settings_need_a_full_run(state: Path) -> None:
+    site = two()
+    site.run(state)
+    with pytest.raises(sr.UsageError, match="scope protocol before, and is to be with scope any now; --full"):
+        site.run(state, scope="any")
+    with pytest.raises(sr.UsageError, match="include none before, and is to be with include a now"):
+        site.run(state, include="a")
+    assert site.run(state, include="a1", full=True).told == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
+    assert set(site.asked.values()) == {200}
+    assert site.run(state, include="a1").told == NOTHING
+
+
+def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
+    site = two()
+    site.run(state)
+    with sr.State(state) as opened:
+        other = {"fetcher": site, "state": opened, "clock": lambda: site.now}
+        with sr.changes("https://shop.example/b.xml", **other) as stream:  # type: ignore[arg-type]
+            assert len([*stream]) == 3
+        with sr.changes(f"{loc('')}", **other) as stream:  # type: ignore[arg-type]
+            assert [*stream] == []
+        assert [(each.name, each.documents, each.urls) for each in opened.sites()] == [
+            ("https://shop.example/", 3, 6),
+            ("https://shop.example/b.xml", 1, 3),
+        ]
+        assert {record.loc for record in opened.entries("shop.example")} == {
+            loc(name) for name in ("a1", "a2", "a3", "b1", "b2", "b3")
+        }
+        assert [run.new for run in opened.runs()] == [0, 3, 6]

@@ -1,0 +1,196 @@
+"""`sync` that is killed: what its outputs say, taken together, is all that changed, and hardly anything twice.
+
+Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills more often than the 20 of every day.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from servers import Page, SiteServer
+
+KILLS = int(os.environ.get("SYNC_KILLS", "20"))
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+DOCUMENTS, PER_DOCUMENT = 6, 400
+PROGRAM = [sys.executable, "-m", "sitemap_reader", "sync", "--allow-private", "-q", "--retries", "0"]
+
+
+class Site:
+    """A few documents of some hundred pages that change between runs, behind a server."""
+
+    def __init__(self, serve: Callable[[Mapping[str, Page]], SiteServer]) -> None:
+        self.server = serve({})
+        self.pages = {f"d{number}": {f"{number}-{page}": 0 for page in range(PER_DOCUMENT)} for number in range(DOCUMENTS)}
+        self.next = 0
+        self.publish()
+
+    @property
+    def listed(self) -> dict[str, int]:
+        """Page -> version."""
+        return {page: version for pages in self.pages.values() for page, version in pages.items()}
+
+    def edit(self, chance: random.Random) -> None:
+        """New, updated, moved and dropped pages in every document."""
+        names = [*self.pages]
+        for name, pages in self.pages.items():
+            for page in chance.sample([*pages], 20):
+                pages[page] += 1
+            for page in chance.sample([*pages], 5):
+                del pages[page]
+            for page in chance.sample([*pages], 5):
+                self.pages[chance.choice(names)][page] = pages.pop(page)
+            for _ in range(10):
+                self.next += 1
+                pages[f"new-{self.next}"] = 0
+        self.publish()
+
+    def publish(self) -> None:
+        url = self.server.url
+        bodies = {f"/{name}.xml": self._urlset(pages) for name, pages in self.pages.items()}
+        children = "".join(f"<sitemap><loc>{url}{path}</loc></sitemap>" for path in bodies)
+        index = f"<sitemapindex {NS}>{children}</sitemapindex>"
+        pages = {"/robots.txt": f"Sitemap: {url}/index.xml\n", "/index.xml": index, **bodies}
+        self.server.pages = {path: (200, {}, body.encode()) for path, body in pages.items()}
+
+    def _urlset(self, pages: dict[str, int]) -> str:
+        entries = "".join(
+            f"<url><loc>{self.server.url}/{page}</loc><priority>{version % 10 / 10}</priority></url>"
+            for page, version in pages.items()
+        )
+        return f"<urlset {NS}>{entries}</urlset>"
+
+
+@pytest.fixture
+def site(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Site:
+    return Site(site_server)
+
+
+def follow(output: Path, had: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
+    """What a follower has who takes each whole line at its word; how many lines there were, and told him nothing."""
+    in_vain = count = 0
+    for line in output.read_bytes().splitlines(keepends=True):
+        if not line.endswith(b"\n"):
+            continue  # cut by the kill
+        count += 1
+        change = json.loads(line)
+        page = change["loc"].rpartition("/")[2]
+        if change["change"] == "removed":
+            in_vain += had.pop(page, None) is None
+        else:
+            in_vain += had.get(page) == change["priority"]
+            had[page] = change["priority"]
+    return had, count, in_vain
+
+
+def start(site: Site, state: Path, output: Path, **environment: str) -> subprocess.Popen[bytes]:
+    command = [*PROGRAM, site.server.url, "--state", str(state)]
+    with output.open("ab") as stdout:
+        return subprocess.Popen(command, stdout=stdout, env={**os.environ, **environment})
+
+
+def is_whole(state: Path) -> bool:
+    if not state.exists():
+        return True
+    with sr.State(state) as opened:
+        return bool(opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",))
+
+
+def test_killed_at_any_moment_every_change_is_told(site: Site, tmp_path: Path) -> None:
+    """One document's lines at most come again for each kill, and the file is whole behind each."""
+    chance = random.Random(20260801)
+    state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
+    kills = repeated = told = 0
+    while kills < KILLS:
+        died = False
+        with start(site, state, output) as process:
+            try:
+                process.wait(chance.uniform(0.05, 1.2))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                died = True
+        kills += died
+        assert is_whole(state)
+        lines = output.read_bytes()
+        if not lines.endswith(b"\n"):
+            output.write_bytes(lines[: lines.rfind(b"\n") + 1])  # as whoever reads the file must
+        has, count, in_vain = follow(output, has)
+        output.unlink()
+        told += count
+        repeated += in_vain
+        assert in_vain <= PER_DOCUMENT + 200
+        if not died:
+            assert process.returncode == 0
+            assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
+            site.edit(chance)
+    print(f"{kills} kills, {told} lines, {repeated} of them again")
+
+
+# A write and a COMMIT as they come, counted; at the given one of them the process kills itself, before or behind it.
+KILLER = """
+import os, signal, sys, sqlite3
+place, number, when = os.environ["KILL_AT"].split()
+number = int(number)
+seen = 0
+def struck(what, is_here):
+    global seen
+    if what == place and is_here == when:
+        seen += 1
+        if seen == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+from sitemap_reader import blocks
+from sitemap_reader.crawl.changes import Following
+def around(what, function):
+    def call(*arguments, **more):
+        struck(what, "before")
+        result = function(*arguments, **more)
+        struck(what, "behind")
+        return result
+    return call
+blocks.Blocks.write_lines = around("write", blocks.Blocks.write_lines)
+Following._commit = around("commit", Following._commit)
+from sitemap_reader.__main__ import main
+sys.argv[0] = "sitemap-reader"
+main()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "behind"])
+@pytest.mark.parametrize("place", ["write", "commit"])
+def test_killed_at_each_write_and_each_commit(site: Site, tmp_path: Path, place: str, when: str) -> None:
+    """Before and behind every one of them, in the first run and in one with changes of every kind."""
+    chance = random.Random(7)
+    state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
+    arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(state), "-j", "1"]
+    for number in range(1, 40):
+        environment = {**os.environ, "KILL_AT": f"{place} {number} {when}"}
+        with output.open("ab") as stdout:
+            process = subprocess.run(
+                [sys.executable, "-c", KILLER, *arguments], stdout=stdout, env=environment, check=False, timeout=60
+            )
+        assert is_whole(state)
+        has, _, in_vain = follow(output, has)
+        output.unlink()
+        assert in_vain <= PER_DOCUMENT + 200
+        if process.returncode == 0:
+            assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
+            if site.next:
+                break
+            site.edit(chance)
+        else:
+            assert process.returncode == -signal.SIGKILL
+    assert site.next, "it was never done"
+    assert number > 2

@@ -1,0 +1,209 @@
+"""A site that publishes, edits, moves, drops, fails and lies, followed over many runs, some of which are left.
+
+What a follower makes of the changes alone must be the site, as far as it could be read. The rules that a run can break
+are in `Mirror` and `Machine.check`; how documents are compared is not repeated here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from worlds import SITE, Document, World, loc
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from sitemap_reader.records import Change, UrlRecord
+
+PAGES = tuple("abcdefgh")
+MAPS = ("one.xml", "two.xml", "three.xml")
+FEED = "feed.xml"
+pages = st.sampled_from(PAGES).map(loc)
+maps = st.sampled_from(MAPS)
+documents = st.sampled_from((*MAPS, FEED))
+days = st.sampled_from([None, "2025-12-01", "2025-12-02", "2025-12-02T10:00:00Z", "2025-12-03"])
+weights = st.sampled_from([None, "0.5", "1.0"])
+hours = st.sampled_from([1, 13, 25])
+
+
+@attrs.define
+class Mirror:
+    """What a follower has: it takes each change at its word.
+
+    `is_torn`: the last run was not told to its end. What came in such a one is `unsure`: the state may not know that it
+    was told, and if the site drops it before it comes again, nobody says so.
+    """
+
+    has: dict[str, UrlRecord] = attrs.field(factory=dict)
+    is_torn: bool = False
+    unsure: set[str] = attrs.field(factory=set)
+
+    def take(self, change: Change) -> None:
+        record, known = change.record, self.has.get(change.record.loc)
+        if change.change == "removed":
+            assert known is not None or self.is_torn
+            self.has.pop(record.loc, None)
+            return
+        if not self.is_torn:
+            assert (known is None) == (change.change == "new"), change
+        if change.change == "updated" and known is not None and not self.is_torn:
+            assert change.previous_lastmod == known.lastmod
+            assert change.previous_lastmod_precision == known.lastmod_precision
+            assert set(change.changed) == {
+                name
+                for name in ("lastmod", "lastmod_precision", "priority")
+                if getattr(record, name) != getattr(known, name)
+            }
+        self.has[record.loc] = record
+
+
+class Machine(RuleBasedStateMachine):
+    """The site, the state file and the follower."""
+
+    @initialize(etags=st.booleans())
+    def begin(self, etags: bool) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.state = Path(self.folder.name) / "state.db"
+        self.world = World({name: Document() for name in MAPS}, listed=[*MAPS, FEED], has_etags=etags)
+        self.world.documents[FEED] = Document(is_feed=True)
+        self.mirror = Mirror()
+        self.read: dict[str, dict[str, tuple[str | None, str | None]]] = {}  # as each document was last read whole
+        self.was_in_feed: set[str] = set()
+        self.version = 0
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
+    # --- what a site does ---
+
+    @rule(name=maps, page=pages, day=days, weight=weights)
+    def publish_or_edit(self, name: str, page: str, day: str | None, weight: str | None) -> None:
+        self.world.documents[name].entries[page] = (day, weight)
+
+    @rule(page=pages)
+    def publish_in_feed(self, page: str) -> None:
+        self.world.documents[FEED].entries[page] = (None, None)
+
+    @rule(name=documents, page=pages)
+    def drop(self, name: str, page: str) -> None:
+        self.world.documents[name].entries.pop(page, None)
+
+    @rule(old=maps, new=maps, page=pages)
+    def move(self, old: str, new: str, page: str) -> None:
+        stated = self.world.documents[old].entries.pop(page, None)
+        if stated is not None:
+            self.world.documents[new].entries[page] = stated
+
+    @rule(name=maps)
+    def state_a_newer_date_in_the_index(self, name: str) -> None:
+        """Whether it is true or not."""
+        self.version += 1
+        self.world.documents[name].lastmod = f"2025-11-{self.version % 28 + 1:02}"
+
+    @rule(name=documents, status=st.sampled_from([200, 404, 500]))
+    def answer(self, name: str, status: int) -> None:
+        self.world.documents[name].status = status
+
+    @rule(name=maps, is_cut=st.booleans())
+    def cut(self, name: str, is_cut: bool) -> None:
+        self.world.documents[name].is_cut = is_cut
+
+    @rule(names=st.sets(documents, min_size=1))
+    def list_others(self, names: set[str]) -> None:
+        self.world.listed = [name for name in (*MAPS, FEED) if name in names]
+
+    @rule()
+    def recover(self) -> None:
+        self.world.listed = [*MAPS, FEED]
+        for document in self.world.documents.values():
+            document.status, document.is_cut = 200, False
+
+    # --- runs ---
+
+    @rule(hours=hours)
+    def run(self, hours: int) -> None:
+        self.world.later(timedelta(hours=hours))
+        with self.world.changes(self.state) as stream:
+            try:
+                changes = [*stream]
+            except sr.ReadError:
+                changes = []  # given out before that: there were none
+            for change in changes:
+                self.mirror.take(change)
+        self.check(stream, changes)
+
+    @rule(taken=st.integers(0, 5))
+    def leave(self, taken: int) -> None:
+        """As when whoever follows is killed: what he has taken he has, and it may come again."""
+        self.world.later(timedelta(hours=1))
+        with self.world.changes(self.state) as stream:
+            try:
+                for change in islice(stream, taken):
+                    self.mirror.unsure.add(change.record.loc)
+                    self.mirror.take(change)
+            except sr.ReadError:
+                pass
+        self.mirror.is_torn = True
+
+    def check(self, stream: sr.ChangeStream, changes: list[Change]) -> None:
+        for outcome in stream.outcomes:
+            name = str(outcome.url).removeprefix(f"{SITE}/")
+            was_asked = outcome.status is not None
+            if name in self.world.documents and outcome.complete and was_asked:
+                self.read[name] = dict(self.world.documents[name].entries)
+                if name == FEED:
+                    self.was_in_feed |= set(self.read[name])
+        if not stream.complete:
+            if not self._only_gone(stream):
+                assert not [change for change in changes if change.change == "removed"]
+            return
+        self.mirror.is_torn = False
+        unsure, self.mirror.unsure = self.mirror.unsure, set()
+        self.read = {name: self.read[name] for name in self.world.listed}
+        listed = {page: [each[page] for each in self.read.values() if page in each] for page in map(loc, PAGES)}
+        for page, listings in listed.items():
+            if listings:
+                assert page in self.mirror.has
+            elif page in unsure:
+                self.mirror.has.pop(page, None)
+            if page in self.was_in_feed:
+                continue  # what expires may stay, and how it is dated is not told
+            assert (page in self.mirror.has) == bool(listings), page
+            if listings:
+                found = self.mirror.has[page]
+                newest = max(_instant(day) for day, _ in listings)
+                assert str(found.lastmod or "")[:10] == newest[:10]
+                if len(listings) == 1:
+                    assert found.priority == (float(listings[0][1]) if listings[0][1] else None)
+
+    def _only_gone(self, stream: sr.ChangeStream) -> bool:
+        """Nothing failed but what was not found: after a day that counts as gone."""
+        return all(outcome.complete or outcome.status == 404 for outcome in stream.outcomes)
+
+    @precondition(lambda self: hasattr(self, "state") and self.state.exists())
+    @invariant()
+    def the_state_is_whole(self) -> None:
+        with sr.State(self.state) as state:
+            assert state.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            counted = state.db.execute("SELECT count(*) FROM entry GROUP BY document ORDER BY document").fetchall()
+            stored = "SELECT entries FROM document WHERE entries ORDER BY id"
+            assert counted == state.db.execute(stored).fetchall()
+
+
+def _instant(day: str | None) -> str:
+    return day or ""
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(
+    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

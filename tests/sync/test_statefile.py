@@ -1,0 +1,218 @@
+"""State files that cannot be used: each has a message that says what to do, and stays as it is."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from worlds import Document, World, entries
+
+import sitemap_reader as sr
+from sitemap_reader.crawl import statefile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def site() -> World:
+    return World({"a.xml": Document(entries("a1", "a2"))}, listed=["a.xml"])
+
+
+@pytest.fixture
+def state(tmp_path: Path, site: World) -> Path:
+    """One that a run has left."""
+    site.run(tmp_path / "state.db")
+    return tmp_path / "state.db"
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE bookmarks (url TEXT)")
+    db.close()
+
+
+def newer(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {len(statefile._MIGRATIONS) + 1}")
+    db.close()
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def corrupt(path: Path) -> None:
+    body = bytearray(path.read_bytes())
+    for start in range(4096, len(body), 4096):
+        body[start : start + 200] = b"\xff" * 200
+    path.write_bytes(body)
+
+
+def text(path: Path) -> None:
+    path.write_text("https://example.com/\n")
+
+
+def short(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0")
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (text, "is no state file; give one that `sync` has made, or a name that is free"),
+        (short, "is damaged; move it away"),
+        (foreign, "is an SQLite database of another program; give a name that is free"),
+        (newer, "was written by a newer version of sitemap-reader"),
+        (truncated, "is damaged; move it away, and the next sync starts anew"),
+        (corrupt, "is damaged; move it away, and the next sync starts anew"),
+        (folder, "is a folder; name a file in it"),
+    ],
+)
+def test_a_file_that_is_no_state_is_told_and_left_alone(
+    state: Path, site: World, spoil: Callable[[Path], None], told: str
+) -> None:
+    spoil(state)
+    before = state.read_bytes() if state.is_file() else None
+    with pytest.raises(sr.StateError, match=told) as caught:
+        site.run(state)
+    assert str(state) in str(caught.value)
+    assert not caught.value.is_unwritable
+    assert before is None or state.read_bytes() == before
+    assert not [*state.parent.glob("*-journal")]
+
+
+def test_an_empty_file_becomes_a_state(tmp_path: Path, site: World) -> None:
+    """As mktemp makes it."""
+    file = tmp_path / "new.db"
+    file.touch()
+    assert site.run(file).stream.counts.new == 2
+    assert site.run(file).stream.counts.new == 0
+
+
+def test_only_sync_makes_a_state(tmp_path: Path) -> None:
+    with pytest.raises(sr.StateError, match=r"there is no state file .*none\.db"):
+        sr.State(tmp_path / "none.db")
+    with pytest.raises(sr.StateError, match="the name of the state file is empty"):
+        sr.State("")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path, site: World) -> None:
+    with pytest.raises(sr.StateError, match="cannot be opened; check its folder") as caught:
+        site.run(tmp_path / "none" / "state.db")
+    assert caught.value.is_unwritable
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_file_is_told(state: Path, site: World) -> None:
+    state.chmod(0o444)
+    with pytest.raises(sr.StateError, match="cannot be written; check who may write it") as caught:
+        site.run(state)
+    assert caught.value.is_unwritable
+
+
+def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -> None:
+    """Root may write everywhere, so this cannot be played for everyone."""
+    db = sqlite3.connect("file::memory:?mode=ro", uri=True)
+    with pytest.raises(sr.StateError, match="x.db cannot be written") as caught, statefile.telling("x.db"):
+        db.execute("PRAGMA query_only = ON")
+        db.execute("CREATE TABLE a (b)")
+    assert caught.value.is_unwritable
+
+
+HOLDER = """
+import sys, sitemap_reader as sr
+with sr.State(sys.argv[1]):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_another_process_that_has_it_open_is_told_of(state: Path, site: World) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(state)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"open\n"
+        with pytest.raises(sr.StateError, match="is in use by another process; wait until that is done") as caught:
+            site.run(state)
+        assert caught.value.is_unwritable
+        holder.kill()
+    assert site.run(state).changes == []  # what dies lets go of it
+
+
+def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> None:
+    stream = site.changes(state)
+    with pytest.raises(sr.StateError, match="in use"):
+        sr.State(state)
+    stream.close()
+    stream.close()
+    with sr.State(state) as opened:
+        assert len(opened.sites()) == 1
+
+
+def test_a_target_that_cannot_be_leaves_the_file_free(state: Path) -> None:
+    with pytest.raises(sr.UsageError):
+        sr.changes("not a host", state=state)
+    sr.State(state).close()
+
+
+def test_damage_that_shows_later_ends_the_run_and_keeps_what_was_told(tmp_path: Path) -> None:
+    """The first pages are whole, and the rest is not."""
+    site = World({f"{name}.xml": Document(entries(*(f"{name}{n}" for n in range(500)))) for name in "ab"})
+    site.listed = [*site.documents]
+    site.run(tmp_path / "state.db")
+    file = tmp_path / "state.db"
+    body = bytearray(file.read_bytes())
+    body[-20 * 4096 :] = b"\xff" * (20 * 4096)
+    file.write_bytes(body)
+    for document in site.documents.values():
+        document.entries = entries(*(f"new{n}" for n in range(500)))
+    with pytest.raises(sr.StateError, match="is damaged"):
+        site.run(file)
+
+
+def test_an_older_file_is_brought_to_the_present_schema(
+    tmp_path: Path, site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "state.db"
+    site.run(file)
+    monkeypatch.setattr(statefile, "_MIGRATIONS", (*statefile._MIGRATIONS, "CREATE TABLE more (a);\n"))
+    assert site.run(file).changes == []
+    with sr.State(file) as state:
+        assert state.db.execute("SELECT count(*) FROM more").fetchone() == (0,)
+        assert state.db.execute("PRAGMA user_version").fetchone() == (len(statefile._MIGRATIONS),)
+
+
+def test_what_a_state_tells(state: Path, site: World) -> None:
+    site.documents["a.xml"].entries = {"https://shop.example/a1": ("2025-01-01", "0.5"), "https://shop.example/a3": (None, None)}
+    site.run(state)
+    with sr.State(state) as opened:
+        assert [(each.name, each.documents, each.urls) for each in opened.sites()] == [("https://shop.example/", 2, 2)]
+        index, child = opened.documents()
+        assert (index.format, index.complete, index.entries) == ("sitemapindex", True, 0)
+        assert (child.format, child.complete, child.entries, child.parents) == ("urlset", True, 2, (index.url,))
+        assert child.honesty.score == 1.0
+        records = sorted(opened.entries("shop.example"), key=lambda record: record.loc)
+        assert [(each.loc[-2:], str(each.lastmod)[:10], each.priority) for each in records] == [
+            ("a1", "2025-01-01", 0.5),
+            ("a3", "None", None),
+        ]
+        assert {record.sitemap for record in records} == {child.url}
+        latest, first = opened.runs("https://shop.example/")
+        assert (first.new, first.complete, first.ended) == (2, True, site.now)
+        assert (latest.new, latest.updated, latest.removed) == (1, 1, 1)
+        with pytest.raises(sr.UsageError, match=r"other\.example is not in .*, which has https://shop\.example/"):
+            opened.documents("other.example")

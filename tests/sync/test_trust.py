@@ -1,0 +1,178 @@
+"""Not asking at all: an index earns it, and what it says of its children is watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from worlds import DAY, HOUR, NOTHING, Document, World, entries
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sitemap_reader.records import Outcome
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def site() -> World:
+    """Two documents that their index dates."""
+    documents = {f"{name}.xml": Document(entries(f"{name}1"), lastmod="2025-12-01") for name in "ab"}
+    return World(documents, listed=[*documents])
+
+
+def publish(site: World, number: int) -> None:
+    """Something new, which the index dates."""
+    site.documents["a.xml"].entries |= entries(f"new{number}")
+    site.documents["a.xml"].lastmod = f"{site.now - DAY:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def honesty_of(state: Path, name: str) -> sr.Honesty:
+    with sr.State(state) as opened:
+        return {document.url.rpartition("/")[2]: document.honesty for document in opened.documents()}[name]
+
+
+def prove(site: World, state: Path, changes: int) -> None:
+    """An index that gets so many changes right."""
+    site.run(state)
+    for number in range(changes):
+        site.later(3 * HOUR)
+        publish(site, number)
+        assert site.run(state).of("new") == {f"new{number}"}
+
+
+@pytest.mark.parametrize(("changes", "asked"), [(2, True), (3, False)])
+def test_auto_trusts_an_index_that_was_right_three_times(state: Path, site: World, changes: int, asked: bool) -> None:
+    prove(site, state, changes)
+    site.later(3 * HOUR)
+    run = site.run(state)
+    assert run.told == NOTHING
+    assert ("a.xml" in site.asked) is asked
+    assert ("b.xml" in site.asked) is asked
+    assert run.stream.summary.not_modified == 3
+
+
+def test_auto_looks_again_after_a_day(state: Path, site: World) -> None:
+    prove(site, state, 3)
+    site.documents["b.xml"].entries |= entries("unsaid")  # the index says nothing of it
+    site.later(20 * HOUR)
+    assert site.run(state).told == NOTHING
+    site.later(5 * HOUR)
+    assert site.run(state).told == ({"unsaid"}, set(), set())
+    assert honesty_of(state, "index.xml").reasons == ("25% of the changes left the lastmod as it was",)
+    site.later(HOUR)
+    site.run(state)
+    assert "b.xml" in site.asked  # it is trusted no more
+
+
+def test_auto_asks_for_what_changed_too_lately(state: Path, site: World) -> None:
+    """Twelve hours after the day that the lastmod names, it may have changed on that day once more."""
+    prove(site, state, 3)
+    site.documents["b.xml"].lastmod = f"{site.now:%Y-%m-%d}"
+    site.documents["b.xml"].entries |= entries("today")
+    assert site.run(state).told == ({"today"}, set(), set())
+    site.later(HOUR)
+    site.run(state)
+    assert "b.xml" in site.asked
+    assert "a.xml" not in site.asked
+
+
+def test_always_goes_by_the_index_alone(state: Path, site: World) -> None:
+    site.run(state)
+    site.documents["a.xml"].entries |= entries("unsaid")
+    site.later(30 * DAY)
+    run = site.run(state, trust_lastmod="always")
+    assert run.told == NOTHING
+    assert set(site.asked) == {"robots.txt", "index.xml"}
+    skipped: Outcome = run.outcomes["a.xml"]
+    assert (skipped.not_modified, skipped.status, skipped.format) == (True, None, "urlset")
+    assert site.run(state, trust_lastmod="never").told == ({"unsaid"}, set(), set())
+
+
+def test_what_is_not_dated_is_always_asked_for(state: Path, site: World) -> None:
+    site.documents["a.xml"].lastmod = None
+    site.run(state)
+    site.run(state, trust_lastmod="always")
+    assert site.asked["a.xml"] == 304
+    assert "b.xml" not in site.asked
+
+
+def test_full_asks_for_all(state: Path, site: World) -> None:
+    site.run(state)
+    assert site.run(state, trust_lastmod="always", full=True).told == NOTHING
+    assert site.asked == {"robots.txt": 200, "index.xml": 200, "a.xml": 200, "b.xml": 200}
+
+
+def test_a_document_that_was_read_in_part_is_not_trusted(state: Path, site: World) -> None:
+    site.run(state)
+    site.documents["a.xml"].is_cut = True
+    site.documents["a.xml"].entries |= entries("more")
+    site.documents["a.xml"].lastmod = "2025-12-05"
+    site.run(state)
+    site.documents["a.xml"].is_cut = False
+    assert site.run(state, trust_lastmod="always").told[2] == set()
+    assert site.asked["a.xml"] == 200
+
+
+def test_an_index_that_is_not_asked_for_keeps_its_children(state: Path) -> None:
+    """An index within an index, skipped whole."""
+    outer = World({"a.xml": Document(entries("a1"), lastmod="2025-12-01")}, listed=["a.xml"])
+    inner = outer.documents["inner.xml"] = Document(lastmod="2025-12-01")
+    inner.body = outer._index()
+    outer.listed = ["inner.xml"]
+    outer.run(state)
+    run = outer.run(state, trust_lastmod="always")
+    assert run.told == NOTHING
+    assert set(outer.asked) == {"robots.txt", "index.xml"}
+    assert {name for name, outcome in run.outcomes.items() if outcome.not_modified} == {"index.xml", "inner.xml", "a.xml"}
+    assert outer.run(state).told == NOTHING
+    assert outer.asked["a.xml"] == 304
+
+
+def test_lying_dates_are_seen(state: Path, site: World) -> None:
+    """Each run the index has new dates, and nothing has changed."""
+    for day in range(1, 5):
+        for document in site.documents.values():
+            document.lastmod = f"2025-12-{day:02}"
+        site.run(state)
+        site.later(DAY)
+    assert honesty_of(state, "index.xml").reasons == ("100% of the changes were the lastmod's alone",)
+
+
+def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
+    site = World({"a.xml": Document(entries(*(f"p{n}" for n in range(20)), lastmod="2026-01-01T00:00:10Z"))})
+    site.listed = ["a.xml"]
+    heard: list[sr.StoredDocument] = []
+    site.run(state, on_document=heard.append)
+    assert [str(document.honesty) for document in heard if document.format == "urlset"] == [
+        "0.00 (100% have the same lastmod; 100% have the time of the request as their lastmod)"
+    ]
+    site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
+    site.run(state)
+    assert honesty_of(state, "a.xml") == sr.Honesty(0.0, ("100% have a lastmod in the future",))
+
+
+def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
+    pages = {f"https://shop.example/p{n}": (f"2025-12-{n + 1:02}", "0.5") for n in range(4)}
+    site = World({"a.xml": Document(dict(pages))}, listed=["a.xml"])
+    site.run(state)
+    site.documents["a.xml"].entries |= {url: (day, "0.6") for url, (day, _) in [*pages.items()][:1]}
+    site.run(state)
+    assert honesty_of(state, "a.xml").reasons == ("100% of the changes left the lastmod as it was",)
+
+
+def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
+    """All dates are new at once, and nothing else is."""
+    site = World({"a.xml": Document()}, listed=["a.xml"])
+    for day in (1, 2):
+        site.documents["a.xml"].entries = {
+            f"https://shop.example/p{n}": (f"2025-12-{day:02}T00:00:{n:02}Z", None) for n in range(20)
+        }
+        site.run(state)
+    assert honesty_of(state, "a.xml").reasons == ("100% of the changes were the lastmod's alone",)

@@ -1,0 +1,173 @@
+"""A site that changes, without a network: what the tests of changes play with. A World is a Fetcher."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+import sitemap_reader as sr
+from sitemap_reader.records import Change, Outcome, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+SITE = "https://shop.example"
+INDEX = f"{SITE}/index.xml"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+_NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+# What a document lists: loc -> lastmod and priority, as text.
+Entries = dict[str, tuple[str | None, str | None]]
+
+
+def loc(name: str) -> str:
+    """The URL of a page."""
+    return f"{SITE}/{name}"
+
+
+def entries(*names: str, lastmod: str | None = None, priority: str | None = None) -> Entries:
+    """Pages that all have the same to say."""
+    return {loc(name): (lastmod, priority) for name in names}
+
+
+@attrs.define
+class Document:
+    """What a URL answers: its entries, as a feed or not; or a `status`, or only the first part of its body."""
+
+    entries: Entries = attrs.field(factory=dict)
+    is_feed: bool = False
+    status: int = 200
+    is_cut: bool = False
+    lastmod: str | None = None  # in the index
+    body: bytes | None = None  # in place of the entries
+
+    def text(self) -> bytes:
+        if self.body is not None:
+            return self.body
+        return _feed(self.entries) if self.is_feed else _urlset(self.entries)
+
+
+def _urlset(entries: Entries) -> bytes:
+    urls = "".join(
+        f"<url><loc>{loc}</loc>{_tag('lastmod', lastmod)}{_tag('priority', priority)}</url>\n"
+        for loc, (lastmod, priority) in entries.items()
+    )
+    return f"<urlset {_NS}>\n{urls}</urlset>".encode()
+
+
+def _feed(entries: Entries) -> bytes:
+    items = "".join(f"<item><link>{loc}</link></item>" for loc in entries)
+    return f'<rss version="2.0"><channel><title>t</title>{items}</channel></rss>'.encode()
+
+
+def _tag(name: str, text: str | None) -> str:
+    return f"<{name}>{text}</{name}>" if text else ""
+
+
+@attrs.define
+class World:
+    """A site of one index: `documents` by name. It knows what was asked for, and how it answered."""
+
+    documents: dict[str, Document] = attrs.field(factory=dict)
+    index: Document = attrs.field(factory=Document)
+    listed: list[str] = attrs.field(factory=list)  # by the index; None: all
+    has_etags: bool = True
+    now: datetime = START
+    asked: dict[str, int] = attrs.field(factory=dict)  # path -> the status it got, of the last run
+    times_asked: int = 0
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+        path = url.removeprefix(f"{SITE}/")
+        status, body = self._answer(path)
+        etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
+        given = {"etag": etag} if self.has_etags and status == 200 else {}
+        if given and headers.get("If-None-Match") == etag:
+            status, body = 304, b""
+        self.asked[path] = status
+        self.times_asked += 1
+        yield sr.Response(status, given, _chunks(body, is_cut=status == 200 and self._is_cut(path)), url)
+
+    def _answer(self, path: str) -> tuple[int, bytes]:
+        if path == "robots.txt":
+            return 200, f"Sitemap: {INDEX}\n".encode()
+        if path == "index.xml":
+            return self.index.status, self._index()
+        document = self.documents.get(path)
+        return (404, b"") if document is None else (document.status, document.text())
+
+    def _is_cut(self, path: str) -> bool:
+        return (self.index if path == "index.xml" else self.documents.get(path, Document())).is_cut
+
+    def _index(self) -> bytes:
+        children = "".join(
+            f"<sitemap><loc>{SITE}/{name}</loc>{_tag('lastmod', self.documents.get(name, Document()).lastmod)}</sitemap>"
+            for name in self.listed
+        )
+        return f"<sitemapindex {_NS}>{children}</sitemapindex>".encode()
+
+    # --- runs ---
+
+    def changes(self, state: Path | sr.State, **options: Any) -> sr.ChangeStream:
+        """A run, now."""
+        self.asked, self.times_asked = {}, 0
+        limits = sr.Limits(tries=1)
+        return sr.changes(SITE, state=state, fetcher=self, limits=limits, clock=lambda: self.now, **options)
+
+    def run(self, state: Path | sr.State, **options: Any) -> Run:
+        """A whole run."""
+        with self.changes(state, **options) as stream:
+            changes = [*stream]
+        return Run(changes, stream)
+
+    def later(self, by: timedelta = DAY) -> None:
+        """Time passes."""
+        self.now += by
+
+
+async def _chunks(body: bytes, *, is_cut: bool) -> AsyncIterator[bytes]:
+    if not is_cut:
+        yield body
+        return
+    yield body[: len(body) * 2 // 3]
+    raise sr.FetchError("cut", transient=False)
+
+
+@attrs.frozen
+class Run:
+    """The changes of a whole run, and its stream, which is over."""
+
+    changes: list[Change]
+    stream: sr.ChangeStream
+
+    def of(self, kind: str) -> set[str]:
+        """The pages that are new, updated or removed, by their names."""
+        return {_name(change.record) for change in self.changes if change.change == kind}
+
+    @property
+    def told(self) -> tuple[set[str], set[str], set[str]]:
+        """New, updated, removed; nothing of it twice."""
+        assert len(self.changes) == sum(len(self.of(kind)) for kind in ("new", "updated", "removed"))
+        return self.of("new"), self.of("updated"), self.of("removed")
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """By the names of the documents."""
+        return {str(outcome.url).removeprefix(f"{SITE}/"): outcome for outcome in self.stream.outcomes}
+
+    @property
+    def codes(self) -> dict[str, int]:
+        return dict(self.stream.problems.counts)
+
+
+def _name(record: UrlRecord) -> str:
+    return record.loc.removeprefix(f"{SITE}/")
+
+
+NOTHING: tuple[set[str], set[str], set[str]] = (set(), set(), set())

@@ -1,0 +1,71 @@
+"""What was seen of a document's dates -> how far they can be believed."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader import History, honesty
+from sitemap_reader.walk.honesty import is_proven
+
+GOOD = History(entries=100, dated=100, identical=2, both=10)
+
+
+def test_dates_that_nothing_speaks_against_are_believed() -> None:
+    assert honesty(GOOD).score == 1.0
+    assert honesty(GOOD).reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("seen", "score", "reason"),
+    [
+        ({"dated": 0}, 0.0, "no entry has a lastmod"),
+        ({"identical": 100}, 0.0, "100% have the same lastmod"),
+        ({"identical": 60}, 0.4, "60% have the same lastmod"),
+        ({"future": 10}, 0.9, "10% have a lastmod in the future"),
+        ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
+        ({"entry_only": 10}, 0.5, "50% of the changes left the lastmod as it was"),
+        ({"lastmod_only": 10}, 0.75, "50% of the changes were the lastmod's alone"),
+        ({"lastmod_only": 990}, 0.505, "99% of the changes were the lastmod's alone"),
+        ({"dated": 1000, "future": 1}, 0.999, "under 1% have a lastmod in the future"),
+    ],
+)
+def test_each_sign_lowers_the_score_and_says_why(seen: dict[str, int], score: float, reason: str) -> None:
+    verdict = honesty(attrs.evolve(GOOD, **{"identical": 0, **seen}))
+    assert verdict.score == pytest.approx(score)
+    assert verdict.reasons == (reason,)
+    assert str(verdict) == f"{verdict.score:.2f} ({reason})"
+
+
+def test_few_dates_that_are_alike_are_no_sign() -> None:
+    assert honesty(History(entries=9, dated=9, identical=9)).score == 1.0
+    assert honesty(History(entries=10, dated=10, identical=10)).score == 0.0
+
+
+def test_nothing_seen_is_nothing_known() -> None:
+    assert honesty(History()) == honesty(History())
+    assert honesty(History()).score == 0.0
+    assert honesty(History()).reasons == ()
+
+
+@given(st.builds(History, **{field.name: st.integers(0, 50) for field in attrs.fields(History)}))
+def test_a_score_lies_between_0_and_1(seen: History) -> None:
+    seen = attrs.evolve(seen, dated=max(seen.dated, seen.identical, seen.future, seen.at_fetch))
+    assert 0.0 <= honesty(seen).score <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ({"both": 2}, False),
+        ({"both": 3}, True),
+        ({"both": 3, "entry_only": 1}, False),
+        ({"both": 30, "entry_only": 1}, True),
+        ({"both": 3, "lastmod_only": 3}, False),
+        ({"both": 3, "dated": 0}, False),
+    ],
+)
+def test_an_index_is_proven_by_three_changes_that_it_got_right(seen: dict[str, int], expected: bool) -> None:
+    assert is_proven(attrs.evolve(History(entries=5, dated=5), **seen)) is expected

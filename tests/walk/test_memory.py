@@ -1,0 +1,176 @@
+"""What an earlier walk learned -> whether a document is asked for, and how; and what the frontier does then."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import attrs
+import pytest
+from walks import INDEX, MAP, ROBOTS, SITE, TODAY, index, names, urlset, walk
+
+from sitemap_reader.records import SitemapRef
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.memory import Known, Memory, conditions, is_strong
+from sitemap_reader.walk.selection import make_patterns
+from sitemap_reader.walk.visit import Head
+
+DAY = timedelta(days=1)
+STATED = (TODAY - 5 * DAY, "second")
+HOST = (f"{SITE}/", "http://shop.example/")
+READ = Known(
+    "urlset",
+    etag='"1"',
+    authorities=frozenset(HOST),
+    listed=STATED,  # type: ignore[arg-type]
+    read_at=TODAY - 2 * DAY,
+    looked_at=TODAY - timedelta(hours=1),
+    index_is_honest=True,
+)
+
+
+def memory(known: Known = READ, trust: str = "auto", **more: object) -> Memory:
+    return Memory(TODAY, trust, {MAP: known}, frozenset({MAP}), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "trust", "expected"),
+    [
+        ({}, "auto", True),
+        ({}, "always", True),
+        ({}, "never", False),
+        ({"index_is_honest": False}, "auto", False),
+        ({"index_is_honest": False}, "always", True),
+        ({"listed": None}, "always", False),
+        ({"listed": (TODAY, "second")}, "always", False),
+        ({"listed": (STATED[0], "day")}, "always", False),
+        ({"authorities": frozenset({f"{SITE}/"})}, "always", False),
+        ({"authorities": None}, "always", False),
+        # 12 hours behind the end of the period, and no less.
+        ({"read_at": STATED[0] + timedelta(seconds=1, hours=12)}, "auto", False),
+        ({"read_at": STATED[0] + timedelta(seconds=2, hours=12)}, "auto", True),
+        # Once a day all the same; and a look of the future is none.
+        ({"looked_at": TODAY - DAY}, "auto", False),
+        ({"looked_at": TODAY - DAY + timedelta(seconds=1)}, "auto", True),
+        ({"looked_at": TODAY + DAY}, "auto", False),
+        ({"looked_at": TODAY - 9 * DAY}, "always", True),
+    ],
+)
+def test_when_a_document_is_not_even_asked_for(change: dict[str, object], trust: str, expected: bool) -> None:
+    known = attrs.evolve(READ, **change)  # type: ignore[arg-type]
+    skipped = memory(known, trust).skipped(MAP, STATED, HOST)  # type: ignore[arg-type]
+    assert (skipped is known) is expected
+
+
+def test_a_day_counts_to_its_end() -> None:
+    day = (TODAY.replace(hour=0) - 5 * DAY, "day")
+    for hours, expected in ((36, False), (37, True)):
+        known = attrs.evolve(READ, listed=day, read_at=day[0] + timedelta(hours=hours))
+        assert (memory(known).skipped(MAP, day, HOST) is known) is expected  # type: ignore[arg-type]
+
+
+def test_what_its_index_does_not_date_is_asked_for() -> None:
+    assert memory(trust="always").skipped(MAP, None, HOST) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "headers"),
+    [
+        (READ, {"If-None-Match": '"1"'}),
+        (attrs.evolve(READ, etag=None, last_modified="x"), {"If-Modified-Since": "x"}),
+        (attrs.evolve(READ, last_modified="x"), {"If-None-Match": '"1"', "If-Modified-Since": "x"}),
+        (attrs.evolve(READ, etag=None), {}),
+    ],
+)
+def test_conditions(known: Known, headers: dict[str, str]) -> None:
+    assert conditions(known) == headers
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Sun, 01 Mar 2026 11:58:59 GMT", True),
+        ("Sun, 01 Mar 2026 11:59:00 GMT", True),
+        ("Sun, 01 Mar 2026 11:59:01 GMT", False),
+        ("Sun, 01 Mar 2026 13:00:00 GMT", False),
+        ("Sun, 01 Mar 2026 11:58:59 -0000", True),
+        ("yesterday", False),
+        ("", False),
+    ],
+)
+def test_a_last_modified_of_just_now_tells_nothing(text: str, expected: bool) -> None:
+    """Twelve o'clock; the document may change once more in the same second."""
+    assert is_strong(text, TODAY) is expected
+
+
+# --- the walk --------------------------------------------------------------------------------------------------
+
+PAGES = {ROBOTS: names(INDEX), INDEX: index(MAP), MAP: urlset(f"{SITE}/1")}
+
+
+def known_index(*children: str, stated: object = None) -> Known:
+    lastmod, precision = stated or (None, None)  # type: ignore[misc]
+    refs = tuple(SitemapRef(child, lastmod, precision, INDEX, number) for number, child in enumerate(children, 2))
+    return Known("sitemapindex", etag='"i"', authorities=frozenset(HOST), children=refs)
+
+
+def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> None:
+    known = Memory(TODAY, "auto", {INDEX: known_index(MAP)}, frozenset({INDEX}))
+    seen = walk("shop.example", {**PAGES, INDEX: 304}, memory=known)
+    assert seen.asked == [ROBOTS, INDEX, MAP]
+    assert seen.locs == [f"{SITE}/1"]
+    assert seen.outcomes[INDEX].not_modified
+    assert seen.outcomes[INDEX].etag == '"i"'
+    assert seen.outcomes[MAP].parents == [INDEX]
+    assert not seen.codes
+
+
+def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(1_000)]
+    known = Memory(TODAY, "auto", {INDEX: known_index(*children)}, frozenset({INDEX}))
+    frontier = Frontier([parse_target(INDEX)], Plan(memory=known, no_follow=make_patterns("", r"/\d+\.xml")))
+    for head in (404, 304):
+        (visit,) = frontier.next_requests(0.0)
+        frontier.receive(visit, Head(head, {}), 0.0, TODAY)
+    assert frontier.wait(0.0) == 0.0
+    assert frontier.next_requests(0.0) == []
+    assert 0 < frontier.pruned["no-follow"] < len(children)
+    while not frontier.done:
+        assert frontier.next_requests(0.0) == []
+    assert frontier.pruned["no-follow"] == len(children)
+
+
+def test_a_child_that_is_not_asked_for_ends_as_unchanged() -> None:
+    documents = {INDEX: known_index(MAP, stated=STATED), MAP: attrs.evolve(READ, authorities=_held())}
+    seen = walk("shop.example", {**PAGES, INDEX: 304}, memory=Memory(TODAY, "auto", documents, frozenset(documents)))
+    assert seen.asked == [ROBOTS, INDEX]
+    outcome = seen.outcomes[MAP]
+    assert (outcome.not_modified, outcome.status, outcome.complete) == (True, None, True)
+    assert (outcome.format, outcome.parents, outcome.why) == ("urlset", [INDEX], "index")
+
+
+def _held() -> frozenset[str]:
+    """What a child of the index holds: what the index does, its directory included."""
+    seen = walk("shop.example", PAGES)
+    return frozenset(seen.outcomes[MAP].authorities)
+
+
+def test_a_304_that_nobody_asked_for_is_a_failure() -> None:
+    seen = walk("shop.example", {**PAGES, MAP: 304})
+    assert seen.codes == ["F01"]
+    assert not seen.outcomes[MAP].complete
+
+
+def test_a_document_that_may_speak_for_more_by_now_is_asked_for_without_conditions() -> None:
+    for held, status in ((_held(), True), (_held() | {"https://other.example/"}, False)):
+        known = Memory(TODAY, "auto", {MAP: attrs.evolve(READ, authorities=held)}, frozenset({MAP}))
+        seen = walk("shop.example", {**PAGES, MAP: 304}, memory=known)
+        assert seen.outcomes[MAP].not_modified is status
+
+
+def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
+    guess = f"{SITE}/sitemap.xml"
+    known = Memory(TODAY, "auto", {}, frozenset({guess}))
+    assert walk("shop.example", {ROBOTS: names()}).codes == ["F09"]
+    seen = walk("shop.example", {ROBOTS: names()}, memory=known)
+    assert (seen.codes, seen.outcomes[guess].complete) == (["F09", "F01"], False)
