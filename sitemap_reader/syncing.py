@@ -72,6 +72,13 @@ class ChangeWalk(Walk):
         """What is found at the end of all, as JSON lines."""
         return (_lines(piece, self.site) for piece in self.last_pieces())
 
+    def judge(self) -> None:
+        """At the end: raises where there was nothing at all, nor anything to tell."""
+        if any(attrs.astuple(self.following.counts)):
+            self.tell_progress()
+        else:
+            Walk.judge(self)
+
     def _note(self, problem: Problem) -> None:
         self.take([problem], UrlRecord)
 

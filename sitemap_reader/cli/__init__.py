@@ -209,10 +209,10 @@ def sync(**arguments: Any) -> Exit:
 @options.exit_code
 @options.quiet
 def diff(**arguments: Any) -> Exit:
-    """Tell what is new, updated and removed between two dumps.
+    """Tell what is new, updated and removed between two dumps or states.
 
-    OLD and NEW are files that `dump` has written, JSONL or Parquet; one of them may be -, stdin. A URL that only moved
-    to another sitemap is no change.
+    OLD and NEW are files that `dump` has written, JSONL or Parquet, of which one may be -, stdin; or state files of
+    `sync`. A URL that only moved to another sitemap is no change.
     """
     from .diff import run
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..compare import compare, stream_side
-from ..dumps import STDIN
+from ..compare import compare, is_state, open_side, stream_side
+from ..dumps import STDIN, STDIN_NAME
 from ..errors import UsageError
 from .change_rows import change_lines
 from .columns import encoding_of
@@ -18,6 +18,7 @@ from .messages import Console
 from .output import open_outputs, rows_format_for
 
 if TYPE_CHECKING:
+    from ..compare.sides import Side
     from ..jsonl import On
 
 
@@ -44,7 +45,7 @@ def run(
         for name, body in bodies:
             if outputs.holds(body):
                 raise UsageError(f"{name} is read and written at once; write to another file")
-        before, after = (stream_side(body, name) for name, body in bodies)
+        before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.begin()
@@ -57,3 +58,9 @@ def run(
         console.line(f"note {note}")
     code = Exit.THRESHOLD if exit_code and len(changes) else Exit.COMPLETE
     return console.end(f"{changes.summary}; {time.monotonic() - started:.1f} s", None, [code])
+
+
+def _side(name: str, body: BinaryIO, files: ExitStack) -> Side:
+    if name != STDIN_NAME and is_state(name):
+        return open_side(name, name, files)
+    return stream_side(body, name)

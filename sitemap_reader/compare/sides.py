@@ -1,4 +1,4 @@
-"""One side of a comparison: a path, a Dump, a stream or records in, rows out that SQL can sort and compare.
+"""One side of a comparison: a path, a Dump, a State, a stream or records in, rows out that SQL can sort and compare.
 
 What a row says is a place, a key, how new it is, a digest of what the site states, and the line itself. On the way it
 notes what the side holds. Never has more than one line in memory.
@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import attrs
 import orjson
 
+from ..crawl.state import State
+from ..crawl.statefile import MAGIC
 from ..dumps import Dump, checked, numbered_forms, open_file
 from ..errors import UsageError
-from ..jsonl import ALWAYS, NESTED, STATED, json_form
+from ..jsonl import ALWAYS, NESTED, REMOVED, STATED, json_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ..dumps import Form
     from ..records import SitemapRef, UrlRecord
 
-    Source = str | os.PathLike[str] | Dump | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]
+    Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]
 
 _EVERY_LINE = (*ALWAYS, "sitemap", "line")
 
@@ -93,8 +95,12 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     """A side that is not read yet; `name` is for what has none of its own."""
     if isinstance(source, Dump):
         source = source.path
+    if isinstance(source, State):
+        return _state_side(source)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
+        if is_state(path):
+            return _state_side(files.enter_context(State(path)))
         return Side(path, numbered_forms(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
         return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
@@ -102,6 +108,23 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
         raise UsageError(f"{name} is a {type(source).__name__}; give a path, a Dump, a binary stream, or UrlRecords")
     forms = enumerate((item if isinstance(item, dict) else json_form(item) for item in source), 1)
     return Side(name, ((number, checked({**form}, name, number)) for number, form in forms))
+
+
+def is_state(path: str) -> bool:
+    """Whether it is a state, or another database of SQLite's, by its first bytes."""
+    with open_file(path) as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _state_side(state: State) -> Side:
+    """The URLs of a state, with what it keeps of them; its sites are named if there are several."""
+    sites = [site.name for site in state.sites()]
+    forms = (
+        {name: form[name] for name in REMOVED} | ({"site": site} if len(sites) > 1 else {})
+        for site in sites
+        for form in map(json_form, state.entries(site))
+    )
+    return Side(state.name, enumerate(forms, 1))
 
 
 def stream_side(stream: BinaryIO, name: str) -> Side:

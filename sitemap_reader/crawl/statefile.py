@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import contextmanager
+import stat
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,7 @@ PRAGMA synchronous = NORMAL;
 PRAGMA cache_size = -{CACHE_KIB};
 PRAGMA wal_autocheckpoint = 16000;
 """
-_MAGIC = b"SQLite format 3\x00"
-_APPLICATION_AT, _VERSION_AT, _HEADER_BYTES = 68, 60, 100
+MAGIC = b"SQLite format 3\x00"
 _APPLICATION = 0x534D5244  # "SMRD", so that the file can be told from those of others
 
 # Each brings a file from its place in the list to the next. Times are microseconds since 1970, UTC; a lastmod is in
@@ -125,14 +125,14 @@ CREATE TABLE unlisted (           -- left its document, and what that means is n
 
 # By SQLite's result code: what is said, and whether the file could be used if it could be written.
 _TOLD: dict[int, tuple[str, bool]] = {
-    sqlite3.SQLITE_BUSY: ("is in use by another process; wait until that is done, or give another file", True),
+    sqlite3.SQLITE_BUSY: ("is in use by another run; wait until that is done, or give another file", True),
     sqlite3.SQLITE_READONLY: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_PERM: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened; check its folder, and who may write there", True),
     sqlite3.SQLITE_FULL: ("cannot be written: no room; free some space", True),
     sqlite3.SQLITE_IOERR: ("cannot be written; check its disk, and whether there is room", True),
     sqlite3.SQLITE_CORRUPT: ("is damaged; move it away, and the next sync starts anew", False),
-    sqlite3.SQLITE_NOTADB: ("is damaged; move it away, and the next sync starts anew", False),
+    sqlite3.SQLITE_NOTADB: ("is no state file; give one that `sync` has made, or a name that is free", False),
 }
 
 
@@ -143,8 +143,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         raise StateError("the name of the state file is empty")
     _check(name, create=create)
     with telling(name):
-        uri = f"{Path(name).absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+        db = _connect(name, "rwc" if create else "rw")
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             _migrate(db, name)
@@ -186,30 +185,31 @@ def execute_all(db: sqlite3.Connection, script: str) -> None:
 
 
 def _check(name: str, *, create: bool) -> None:
-    """Looks at the first bytes, so that SQLite never gets to see what is not ours."""
+    """Looks before anything can be written. By SQLite, as to close a file of one's own lets go of all locks on it."""
     try:
-        with open(name, "rb") as file:
-            head = file.read(_HEADER_BYTES)
+        found = os.stat(name)
     except FileNotFoundError:
         if create:
             return
         raise StateError(f"there is no state file {name}; `sync TARGET --state {name}` makes it") from None
-    except IsADirectoryError:
-        raise StateError(f"{name} is a folder; name a file in it") from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise StateError(f"cannot read {name}: {reason}", is_unwritable=True) from exc
-    if not head and create:  # as mktemp makes it
+    if stat.S_ISDIR(found.st_mode):
+        raise StateError(f"{name} is a folder; name a file in it")
+    if not found.st_size and create:  # as mktemp makes it
         return
-    if not head.startswith(_MAGIC):
-        raise StateError(f"{name} is no state file; give one that `sync` has made, or a name that is free")
-    if len(head) == _HEADER_BYTES and _number(head, _APPLICATION_AT) != _APPLICATION:
+    with telling(name), closing(_connect(name, "ro")) as db:
+        application: int = db.execute("PRAGMA application_id").fetchone()[0]
+        version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if application != _APPLICATION:
         raise StateError(f"{name} is an SQLite database of another program; give a name that is free")
-    _refuse_newer(name, _number(head, _VERSION_AT))
+    _refuse_newer(name, version)
 
 
-def _number(head: bytes, at: int) -> int:
-    return int.from_bytes(head[at : at + 4], "big")
+def _connect(name: str, mode: str) -> sqlite3.Connection:
+    uri = f"{Path(name).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
 
 
 def _refuse_newer(name: str, version: int) -> None:

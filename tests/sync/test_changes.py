@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,6 +50,24 @@ def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
     site.run(state)
     assert site.run(state).told == NOTHING
     assert site.asked["a.xml"] == 200
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(60, 304), (59, 200)])
+def test_a_last_modified_of_just_now_is_not_relied_on(state: Path, seconds: int, status: int) -> None:
+    """The document may change once more in the second that it names."""
+    site = two()
+    site.has_etags, site.modified = False, site.now - timedelta(seconds=seconds)
+    site.run(state)
+    assert site.run(state).told == NOTHING
+    assert site.asked["a.xml"] == status
+
+
+def test_with_both_validators_both_are_sent(state: Path) -> None:
+    site = two()
+    site.modified = site.now
+    site.run(state)
+    assert site.run(state).told == NOTHING
+    assert site.asked["a.xml"] == 304
 
 
 def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
@@ -282,15 +301,30 @@ def test_what_a_complete_index_no_longer_lists_is_gone_at_once(state: Path) -> N
     assert "a.xml" not in site.asked
 
 
+def test_what_is_removed_is_told_also_where_nothing_can_be_read(state: Path) -> None:
+    """All that the index lists is missing, for a day now: the run is partial, and no failure."""
+    site = two()
+    site.documents["b.xml"].status = 404
+    site.run(state)
+    site.listed = ["b.xml"]
+    site.later(DAY)
+    run = site.run(state)
+    assert run.told == (set(), set(), {"a1", "a2", "a3"})
+    assert not run.stream.complete
+
+
 def test_a_sitemap_that_nobody_names_any_more_is_gone_a_day_later(state: Path) -> None:
     """robots.txt is no index: it may be another one today, and name none."""
     site = two()
     site.run(state)
     index, site.index = site.index, Document(status=404)
-    for later in (HOUR, DAY, HOUR):
+    for later in (HOUR, DAY):
         with pytest.raises(sr.NothingReadable):
             site.run(state)
         site.later(later)
+    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3", "b1", "b2", "b3"})
+    with pytest.raises(sr.NothingReadable):
+        site.run(state)
     site.index = index
     assert site.run(state).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
 

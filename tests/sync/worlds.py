@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 import sitemap_reader as sr
-from sitemap_reader.records import Change, Outcome, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
+
+    from sitemap_reader.records import Change, Outcome, UrlRecord
 
 SITE = "https://shop.example"
 INDEX = f"{SITE}/index.xml"
@@ -78,6 +80,7 @@ class World:
     index: Document = attrs.field(factory=Document)
     listed: list[str] = attrs.field(factory=list)  # by the index; None: all
     has_etags: bool = True
+    modified: datetime | None = None  # the Last-Modified of all documents
     now: datetime = START
     asked: dict[str, int] = attrs.field(factory=dict)  # path -> the status it got, of the last run
     times_asked: int = 0
@@ -88,7 +91,10 @@ class World:
         status, body = self._answer(path)
         etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
         given = {"etag": etag} if self.has_etags and status == 200 else {}
-        if given and headers.get("If-None-Match") == etag:
+        if self.modified is not None and status == 200:
+            given["last-modified"] = format_datetime(self.modified, usegmt=True)
+        conditions = [headers.get("If-None-Match"), headers.get("If-Modified-Since")]
+        if given and conditions == [given.get("etag"), given.get("last-modified")]:
             status, body = 304, b""
         self.asked[path] = status
         self.times_asked += 1
@@ -107,8 +113,8 @@ class World:
 
     def _index(self) -> bytes:
         children = "".join(
-            f"<sitemap><loc>{SITE}/{name}</loc>{_tag('lastmod', self.documents.get(name, Document()).lastmod)}</sitemap>"
-            for name in self.listed
+            f"<sitemap><loc>{SITE}/{name}</loc>{_tag('lastmod', document.lastmod)}</sitemap>"
+            for name, document in ((name, self.documents.get(name, Document())) for name in self.listed)
         )
         return f"<sitemapindex {_NS}>{children}</sitemapindex>".encode()
 
