@@ -109,6 +109,8 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         for name in ("new", "tuesday"):
             lines = (SITES / "shop.jsonl").read_text("utf-8").splitlines(keepends=True)
             (desk.folder / f"{name}.jsonl").write_text("".join(lines[1:]).replace("/about/7", "/about/jobs"))
+        assert desk.do("sitemap-reader", "sync", "example.com", "--state", "sites.db").code == 0
+        site.next_day()
         (desk.folder / "hosts.txt").write_text("example.com\n")
         (desk.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.pages["example.com", "/sitemap.xml"]))
         yield desk

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+import sys
+import tempfile
 import zlib
 from functools import cache
 from pathlib import Path
@@ -23,9 +25,13 @@ from sitemap_reader import CATALOGUE, Problem
 from sitemap_reader.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tests" / "sync"))
+
+from worlds import Document, World, entries  # noqa: E402
+
 PAGE = ROOT / "docs" / "problems.md"
 TEXT = PAGE.read_text("utf-8")
 SITES = sorted(path.name for path in (CORPUS / "sites").iterdir() if path.is_dir())
@@ -36,18 +42,33 @@ GROUPS = {
     "URLs": "U",
     "Dates and hints": "DH",
     "hreflang and video": "LV",
+    "Changes": "X",
 }
-REPORTERS = frozenset({"parser", "walk", "fetch"})
+REPORTERS = frozenset({"parser", "walk", "fetch", "state"})
 
 
 @attrs.frozen
 class Elsewhere:
-    """A test that shows a code in place of a file, the reason, and a document that gives the line of the page."""
+    """A test that shows a code in place of a file, the reason, and what gives the line of the page."""
 
     file: str
     test: str
     why: str
-    document: Callable[[], bytes]
+    problems: Callable[[], Sequence[Problem]]
+
+
+def _parsed(entries: int, length: int = 0) -> Sequence[Problem]:
+    return sr.parse(_urlset(entries, length), url="https://example.com/large.xml").problems
+
+
+def _followed(change: Callable[[World], None], *names: str) -> Sequence[Problem]:
+    """A site of sitemaps with so many pages each, that changes after its first run."""
+    site = World({f"{name[0]}.xml": Document(entries(*map(str, range(int(name[1:]))))) for name in names})
+    site.listed = [*site.documents]
+    with tempfile.TemporaryDirectory() as folder:
+        site.run(Path(folder) / "state.db")
+        change(site)
+        return tuple(site.run(Path(folder) / "state.db").stream.problems.samples)
 
 
 def _urlset(entries: int, length: int = 0) -> bytes:
@@ -57,20 +78,37 @@ def _urlset(entries: int, length: int = 0) -> bytes:
     return body.replace(b"><", b">" + entry * entries + b"<").ljust(length)
 
 
+def _shrink(site: World) -> None:
+    site.documents["a.xml"] = Document(entries(*map(str, range(500))))
+
+
 NOT_IN_THE_CORPUS = {
     "F08": Elsewhere(
         "tests/read/test_document.py",
         "test_more_bytes_than_the_protocol_allows_are_read_and_reported",
         "a document of more than 50 MiB",
-        lambda: _urlset(1000, PROTOCOL_MAX_BYTES + 1),
+        lambda: _parsed(1000, PROTOCOL_MAX_BYTES + 1),
     ),
     "S03": Elsewhere(
         "tests/read/test_document.py",
         "test_more_entries_than_the_protocol_allows_are_read_and_reported",
         "more than 50,000 entries, and as many lines of expectation",
-        lambda: _urlset(PROTOCOL_MAX_ENTRIES + 1),
+        lambda: _parsed(PROTOCOL_MAX_ENTRIES + 1),
+    ),
+    "X01": Elsewhere(
+        "tests/sync/test_changes.py",
+        "test_removals_of_most_urls_are_held_back",
+        "two runs, and a site that changes in between",
+        lambda: _followed(_shrink, "a2002"),
+    ),
+    "X02": Elsewhere(
+        "tests/sync/test_changes.py",
+        "test_what_a_complete_index_no_longer_lists_is_gone_at_once",
+        "two runs, and a site that changes in between",
+        lambda: _followed(lambda site: site.listed.remove("a.xml"), "a3", "b3"),
     ),
 }
+_OF_STATES = frozenset({"X01", "X02"})
 
 
 @attrs.frozen
@@ -146,8 +184,7 @@ def codes_of_sites() -> frozenset[str]:
 def problems_of(example: Example) -> tuple[Problem, ...]:
     """All that comes of the file: of a case or the options beside it, of a site by its walk."""
     if example.code in NOT_IN_THE_CORPUS:
-        body = NOT_IN_THE_CORPUS[example.code].document()
-        return tuple(sr.parse(body, url="https://example.com/large.xml").problems)
+        return tuple(NOT_IN_THE_CORPUS[example.code].problems())
     group, name, *_ = example.path.relative_to(CORPUS).parts
     if group == "sites":
         return site_problems(name)
@@ -208,7 +245,9 @@ def test_no_unknown_code_is_mentioned() -> None:
 def test_reporters_are_those_that_report_it(section: Section) -> None:
     assert section.reporters
     assert section.reporters <= REPORTERS
-    by_parser = section.code in codes_of_cases() or section.code in NOT_IN_THE_CORPUS
+    by_state = section.code in _OF_STATES
+    assert ("state" in section.reporters) == by_state
+    by_parser = section.code in codes_of_cases() or (section.code in NOT_IN_THE_CORPUS and not by_state)
     assert ("parser" in section.reporters) == by_parser
 
 

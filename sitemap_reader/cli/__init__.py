@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .exits import Exit
 
 _EXIT_CODES = """Exit codes: 0 complete; 1 diff --exit-code found differences; 2 usage; 3 partial; 4 no URL; 5 no URL \
-because of errors; 6 output not writable; 130 interrupted."""
+because of errors; 6 output or state not writable; 130 interrupted."""
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -165,7 +165,7 @@ def stats(**arguments: Any) -> Exit:
 @main.command(
     cls=Command,
     epilog="sitemap-reader sync example.com --state sites.db >> changes.jsonl\n"
-    "sitemap-reader sync example.com --state sites.db | jq -r 'select(.change != \"removed\") | .loc'\n"
+    "sitemap-reader sync example.com --state items.db --follow products | jq -r 'select(.change == \"new\") | .loc'\n"
     "sitemap-reader sync --state sites.db --history",
 )
 @options.targets_if_any

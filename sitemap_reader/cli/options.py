@@ -130,7 +130,7 @@ state = option(
     metavar="FILE",
     type=FILE,
     required=True,
-    default_is="none",
+    default_is="must be given",
     help="What is remembered of the sites, in one SQLite file; made if there is none.",
 )
 following = stacked(

@@ -93,19 +93,20 @@ class Following:
         self._plan = plan
         self._owns = not isinstance(state, State)
         self._state = state if isinstance(state, State) else _opened(state, dry_run=plan.dry_run)
+        self._site = site
         self._started = plan.clock()
         self._sitemaps = self._not_modified = 0
         self._all_fine = True
         self._readings: dict[str, tuple[Row, Said]] = {}
         try:
             with telling(self._state.name):
-                self._begin(site, settings)
+                self._begin(settings)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, site: str, wanted: Mapping[str, Any]) -> None:
-        db, plan, now = self._state.db, self._plan, micros(self._started)
+    def _begin(self, wanted: Mapping[str, Any]) -> None:
+        db, site, plan, now = self._state.db, self._site, self._plan, micros(self._started)
         db.execute("BEGIN IMMEDIATE")
         settings = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS).decode()
         told = (site, settings, os.urandom(16), now, now)
@@ -220,7 +221,7 @@ class Following:
         is_sure = self._all_fine and not self._documents.unsure(gone)
         if is_sure:
             for row in vanished:
-                lost = f"listed no more, nor are the {row.stored.entries:,} URLs that it listed by it"
+                lost = f"listed no more; URLs that it had: {row.stored.entries:,}"
                 note(report("X02", lost, sitemap=row.stored.url))
                 self._empty(row)
                 self._documents.drop(row)
@@ -235,7 +236,8 @@ class Following:
             return False
         self.counts.held_back = going
         lost = f"{going:,} of {before:,} URLs are listed no more: held back"
-        note(report("X01", f"{lost}; --accept-removals (accept_removals=True) gives them out as removed"))
+        hint = "--accept-removals (accept_removals=True) gives them out as removed"
+        note(report("X01", f"{lost}; {hint}", sitemap=self._site))
         return True
 
     # --- the file ---

@@ -135,7 +135,7 @@ def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> No
     held = sync(folder, state)
     assert (held.stdout, held.exit_code) == ("", Exit.PARTIAL)
     lines = held.stderr.splitlines()
-    assert lines[0].startswith("warning X01 -: 1,499 of 1,500 URLs are listed no more: held back; --accept-removals")
+    assert lines[0].startswith("warning X01 https://a.example/: 1,499 of 1,500 URLs are listed no more: held back;")
     assert lines[1].startswith("0 new, 0 updated, 0 removed, 1,499 held back; 1 URL from 1 sitemap; 1 problem; ")
     assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
     given = sync(folder, state, "--accept-removals", "-q")

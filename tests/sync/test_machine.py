@@ -145,11 +145,10 @@ class Machine(RuleBasedStateMachine):
     def leave(self, taken: int) -> None:
         """As when whoever follows is killed: what he has taken he has, and it may come again."""
         self.world.later(timedelta(hours=1))
-        with self.world.changes(self.state) as stream:
-            with suppress(sr.ReadError):
-                for change in islice(stream, taken):
-                    self.mirror.unsure.add(change.record.loc)
-                    self.mirror.take(change)
+        with self.world.changes(self.state) as stream, suppress(sr.ReadError):
+            for change in islice(stream, taken):
+                self.mirror.unsure.add(change.record.loc)
+                self.mirror.take(change)
         self.mirror.is_torn = True
 
     def check(self, stream: sr.ChangeStream, changes: list[Change]) -> None:
