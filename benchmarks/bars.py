@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Direction = Literal["at most", "at least"]
 ONE_WORKER, TWO_WORKERS = "sitemap-reader -j 1", "sitemap-reader -j 2"
 OURS, IDEAL, CLEAN = "sitemap-reader", "the ideal", "clean"
+FIRST, UNCHANGED, CHANGED = "sync, first run", "sync, nothing changed", "sync, 1% changed"
 EXPAT, UNPACK = "bare expat", "gunzip + bare expat"
 
 
@@ -55,11 +56,17 @@ BARS: dict[str, tuple[Bar, ...]] = {
         Bar("Crawlee for Node", TWO_WORKERS, "at least", 3.5),
     ),
     "200 children behind 100 ms": (Bar(ONE_WORKER, IDEAL, "at most", 1.15, 1.05),),
+    "sync: 20 x 50,000": (
+        Bar(FIRST, ONE_WORKER, "at most", 2.5, 1.7),
+        Bar(UNCHANGED, FIRST, "at most", 0.03, 0.005),
+        Bar(CHANGED, FIRST, "at most", 0.8, 0.6),
+    ),
     "mending: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
 }
 PEAK_MB, PEAK_STRETCH_MB = 60, 45
 WORKER_MB = 35
 GROWTH_MB, GROWTH_STRETCH_MB = 2, 0.5
+STATE_BYTES, STATE_STRETCH_BYTES = 150, 90
 
 
 @attrs.frozen
@@ -109,6 +116,13 @@ def _row(table: str, bar: Bar, series: Mapping[str, Series]) -> Row:
         measured=ratios(upper, lower),
         why=upper.failure or lower.failure or "",
     )
+
+
+def state_row(table: str, bytes_a_url: list[float]) -> Row:
+    """The size of a state on disk, by the URLs in it."""
+    measured = Spread.of(bytes_a_url) if bytes_a_url else None
+    bar, stretch = STATE_BYTES, STATE_STRETCH_BYTES
+    return Row(table, "the state", "a URL", "at most", bar, stretch, "bytes", measured, "the first run failed")
 
 
 def memory_rows(table: str, small: str, large: str, series: Mapping[tuple[int, str], Series]) -> list[Row]:

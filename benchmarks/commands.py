@@ -93,6 +93,12 @@ def dump_ours(served: Served, out: Path, workers: int) -> Measure:
     return _written(run(command), out)
 
 
+def sync_ours(served: Served, state: Path, out: Path, workers: int) -> Measure:
+    """Our sync from its start to its end; what it counts are changes."""
+    command = [*OURS_COMMAND, "sync", f"{served.origin}/", "--allow-private", "-j", str(workers)]
+    return _written(run([*command, "--state", str(state), "-o", str(out), "--format", "jsonl"]), out)
+
+
 def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
     """The peer's program from its start to its end."""
     asked = [served.sitemap, str(out), str(in_flight)]

@@ -12,8 +12,24 @@ from typing import TYPE_CHECKING
 import attrs
 
 from . import commands, mending
-from .bars import CLEAN, EXPAT, IDEAL, ONE_WORKER, OURS, TWO_WORKERS, UNPACK, Row, memory_rows, rows
+from .bars import (
+    CHANGED,
+    CLEAN,
+    EXPAT,
+    FIRST,
+    IDEAL,
+    ONE_WORKER,
+    OURS,
+    TWO_WORKERS,
+    UNCHANGED,
+    UNPACK,
+    Row,
+    memory_rows,
+    rows,
+    state_row,
+)
 from .data import DOCUMENTS, Data, Served
+from .following import Followed
 from .peers import Missing
 from .rounds import Contender, Measure, Series, in_turn
 
@@ -141,6 +157,27 @@ def late(setting: Setting) -> Iterator[Table]:
         yield _table(setting, "200 children behind 100 ms", about, ONE_WORKER, contenders)
 
 
+# --- sync ---
+
+
+def followed(setting: Setting) -> Iterator[Table]:
+    """The site of the dump, read again and again against a state."""
+    data, title = setting.data, "sync: 20 x 50,000"
+    with data.site(data.sizes.urls) as served:
+        site = Followed.of(served, data.folder / "followed")
+        out = data.folder / "out.jsonl"
+        contenders = [
+            Contender(ONE_WORKER, partial(_dump_ours, served, out, 1), expected=served.urls, ours=True),
+            Contender(FIRST, partial(site.first, 1), expected=served.urls, ours=True),
+            Contender(UNCHANGED, site.unchanged, ours=True),
+            Contender(CHANGED, site.changed, expected=site.changed_urls, ours=True),
+            Contender(f"{FIRST}, -j 2", partial(site.first, 2), expected=served.urls, ours=True),
+        ]
+        about = f"{served.urls:,} URLs in {len(served.children)} gzipped children, over loopback, wall time, -j 1"
+        table = _table(setting, title, about, ONE_WORKER, contenders)
+    yield attrs.evolve(table, bars=[*table.bars, state_row(title, site.bytes_a_url)])
+
+
 # --- memory ---
 
 
@@ -204,6 +241,7 @@ JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
     "parse": parse,
     "dump": dump,
     "late": late,
+    "sync": followed,
     "memory": memory,
     "start-up": start_up,
     "mending": mended,

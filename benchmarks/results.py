@@ -33,8 +33,7 @@ _HEADINGS = ["", "in ours: median (lowest to highest)", "rounds", "seconds", "UR
 def bar_rows(tables: Iterable[Table], decides: bool = True) -> list[list[str]]:
     """A row of cells for each bar of the design; where the data is too small to decide it says no verdict."""
     cells = [_bar(row, decides) for table in tables for row in table.bars]
-    later = ["sync, state on disk", "-", "-", "-", "-", "-", "not there yet"]
-    return [_BAR_HEADINGS, *cells, later]
+    return [_BAR_HEADINGS, *cells]
 
 
 def _bar(row: Row, decides: bool) -> list[str]:

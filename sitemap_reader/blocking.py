@@ -152,6 +152,8 @@ def _change_walk(
     target: str | Path, state: State | str | Path, options: ChangesOptions, **more: Any
 ) -> tuple[ChangeWalk, SitemapReader]:
     given: dict[str, Any] = {**options}
+    for name in given.keys() - ChangesOptions.__annotations__.keys():
+        raise TypeError(f"changes() got an unexpected keyword argument {name!r}")
     reading = {name: given.pop(name) for name in ReaderOptions.__annotations__ if name in given}
     on_document = given.pop("on_document", None)
     planned = {name: given.pop(name) for name in _PLANNED if name in given}

@@ -1,0 +1,130 @@
+"""The streams of changes: with a loop and without, left early, listened to, and what they tell beside the changes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from worlds import SITE, Document, World, entries, loc
+
+import sitemap_reader as sr
+from sitemap_reader.blocking import change_lines
+from sitemap_reader.testing import make_site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def site() -> World:
+    return World({f"{name}.xml": Document(entries(f"{name}1", f"{name}2")) for name in "ab"}, listed=["a.xml", "b.xml"])
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+EVERYTHING = {loc(name) for name in ("a1", "a2", "b1", "b2")}
+
+
+def test_with_a_loop_of_one_s_own(site: World, state: Path) -> None:
+    async def follow() -> tuple[set[str], sr.AsyncChangeStream]:
+        async with (
+            sr.SitemapReader(fetcher=site) as reader,
+            reader.changes(SITE, state=state, clock=lambda: site.now) as changes,
+        ):
+            return {change.record.loc async for change in changes}, changes
+
+    found, stream = asyncio.run(follow())
+    assert found == EVERYTHING
+    assert (stream.counts.new, stream.complete, stream.summary.urls) == (4, True, 4)
+    assert asyncio.run(follow())[0] == set()
+
+
+def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: World, state: Path) -> None:
+    async def follow() -> None:
+        async with (
+            sr.SitemapReader(fetcher=site, per_host=1) as reader,
+            reader.changes(SITE, state=state, clock=lambda: site.now) as changes,
+        ):
+            async for _ in changes:
+                break
+
+    asyncio.run(follow())
+    sr.State(state).close()  # it is free
+    assert len(site.run(state).changes) == 4
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")] == []
+
+
+def test_inside_a_running_loop(site: World, state: Path) -> None:
+    async def cell() -> int:
+        return len(site.run(state).changes)
+
+    assert asyncio.run(cell()) == 4
+
+
+def test_what_a_callback_raises_ends_it_and_commits_what_was_delivered(site: World, state: Path) -> None:
+    def stop(document: sr.StoredDocument) -> None:
+        if document.url.endswith("a.xml"):
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        site.run(state, on_document=stop, per_host=1)
+    sr.State(state).close()
+    assert {change.record.loc for change in site.run(state).changes} <= EVERYTHING
+
+
+def test_who_listens_hears_of_documents_outcomes_and_problems(site: World, state: Path) -> None:
+    site.documents["a.xml"].status = 404
+    documents: list[sr.StoredDocument] = []
+    outcomes: list[sr.Outcome] = []
+    items: list[sr.Item] = []
+    site.run(state, on_document=documents.append, on_outcome=outcomes.append, on_item=items.append)
+    names = [document.url.rpartition("/")[2] for document in documents]
+    assert sorted(names) == ["a.xml", "b.xml", "index.xml"]
+    assert {document.url.rpartition("/")[2]: document.complete for document in documents}["a.xml"] is False
+    assert {outcome.url for outcome in outcomes} == {f"{SITE}/{name}" for name in (*names, "robots.txt")}
+    assert [item.code for item in items if isinstance(item, sr.Problem)] == ["F01"]
+
+
+def test_progress_counts_what_is_read(site: World, state: Path) -> None:
+    told: list[sr.Progress] = []
+    site.run(state, on_progress=told.append)
+    assert (told[-1].urls, told[-1].documents_done) == (4, 3)
+
+
+def test_an_open_state_may_be_used_again_and_again(site: World, state: Path) -> None:
+    with sr.State(state, create=True) as opened:
+        assert len(site.run(opened).changes) == 4
+        assert site.run(opened).changes == []
+        with site.changes(opened) as stream:  # left before anything was asked for
+            pass
+        assert stream.counts.new == 0
+        assert [run.ended is not None for run in opened.runs()] == [True, True]
+
+
+@pytest.mark.parametrize(("name", "value"), [("trust_lastmod", "sometimes"), ("on", "size")])
+def test_what_cannot_be_asked_for_is_told_at_once(site: World, state: Path, name: str, value: str) -> None:
+    with pytest.raises(sr.UsageError, match=f"{name} must be one of"):
+        site.changes(state, **{name: value})
+    assert not state.exists()
+
+
+def test_a_keyword_that_nobody_knows_is_no_keyword(site: World, state: Path) -> None:
+    with pytest.raises(TypeError, match="since"):
+        site.changes(state, since="7d")
+
+
+def test_workers_may_read_the_documents(tmp_path: Path) -> None:
+    """A site that is large enough for them, from a folder."""
+    make_site(tmp_path / "site", base="https://shop.example", urls=12_000, per_document=2_000, truth=False)
+    states = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
+    found = []
+    for jobs, file in enumerate(states, 1):
+        with change_lines(tmp_path / "site", state=file, jobs=jobs) as stream:
+            found.append(sorted(line for lines in stream for line in lines.data.splitlines()))
+    assert found[0] == found[1]
+    assert len(found[0]) == 12_000

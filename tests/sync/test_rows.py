@@ -1,0 +1,174 @@
+"""Records and rows: what a state keeps of a URL, and what tells two listings from each other."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.rows import (
+    CHANGEFREQS,
+    PRECISIONS,
+    Keys,
+    Listing,
+    best,
+    columns_of,
+    lastmod_of,
+    lastmod_row,
+    micros,
+    moment,
+    record_of,
+    stated_by_entries,
+    stated_by_records,
+)
+from sitemap_reader.crawl.said import Said
+from sitemap_reader.jsonl import STATED, json_lines, lines_of_columns, new_lines
+from sitemap_reader.read.plain_records import Columns, Entries, merged, records_of
+
+KEYS = Keys(b"0123456789abcdef")
+precisions = st.sampled_from(PRECISIONS)
+
+
+@st.composite
+def dates(draw: st.DrawFn) -> tuple[datetime | None, str | None]:
+    """As records have them: a fraction only where the precision says so."""
+    if draw(st.booleans()):
+        return None, None
+    precision = draw(precisions)
+    found = draw(st.datetimes(timezones=st.just(UTC)))
+    return (found if precision == "subsecond" else found.replace(microsecond=0)), precision
+
+
+@st.composite
+def plain_records(draw: st.DrawFn) -> sr.UrlRecord:
+    lastmod, precision = draw(dates())
+    number = draw(st.integers(0, 10**6))
+    return sr.UrlRecord(
+        f"https://a.example/{number}",
+        lastmod,
+        precision,  # type: ignore[arg-type]
+        draw(st.none() | st.sampled_from(CHANGEFREQS)),
+        draw(st.none() | st.floats(0, 1)),
+        sitemap="https://a.example/map.xml",
+        line=draw(st.integers(1, 99)),
+    )
+
+
+def entries_of(records: list[sr.UrlRecord]) -> Entries:
+    names = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
+    columns = [[getattr(record, name) for record in records] for name in names]
+    return Entries(Columns(*columns, None), "https://a.example/map.xml")  # type: ignore[arg-type]
+
+
+@given(dates())
+def test_a_lastmod_comes_back_as_it_was(date: tuple[datetime | None, str | None]) -> None:
+    assert lastmod_of(*lastmod_row(*date)) == date
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_a_moment_comes_back_as_it_was(when: datetime) -> None:
+    assert moment(micros(when)) == when
+
+
+@given(st.lists(plain_records(), min_size=1))
+def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
+    entries = entries_of(records)
+    by_entries, by_records = stated_by_entries(entries, KEYS), stated_by_records(records, KEYS)
+    for one, other in zip(by_entries, by_records, strict=True):
+        assert list(one or [None] * len(records)) == list(other or [None] * len(records))
+    assert [*records_of(columns_of(by_entries), entries.sitemap)] == records
+    for index, record in enumerate(records):
+        back = record_of(record.loc, by_entries.listing(1, index)[1:5], record.sitemap)
+        assert attrs.evolve(back, line=record.line) == record
+
+
+@given(st.lists(st.lists(plain_records(), min_size=1), min_size=1))
+def test_entries_are_merged_in_their_order(several: list[list[sr.UrlRecord]]) -> None:
+    together = merged([entries_of(records) for records in several])
+    assert [*records_of(together.columns, together.sitemap)] == [record for records in several for record in records]
+
+
+@given(st.lists(plain_records(), min_size=1), st.none() | st.just("a.example"))
+def test_the_lines_of_new_urls_are_those_of_their_changes(records: list[sr.UrlRecord], site: str | None) -> None:
+    expected = b"".join(sr.json_line(sr.Change("new", record), site=site) for record in records)
+    assert new_lines(json_lines(records), site=site).data == expected
+    columns = entries_of(records).columns[:-1]
+    head = '"type":"change","change":"new",'
+    lines = lines_of_columns(*columns, sitemap="https://a.example/map.xml", site=site, head=head)
+    assert lines.data == expected
+
+
+NESTED = {
+    "images": (sr.Image("https://a.example/i.png"),),
+    "videos": (sr.Video(title="t"),),
+    "news": sr.News(title="t"),
+    "alternates": (sr.Alternate("en", "https://a.example/en"),),
+    "mobile": True,
+    "extras": (sr.Extra("urn:x", "a"),),
+}
+
+
+def listing(**fields: object) -> Listing:
+    record = sr.UrlRecord("https://a.example/", **fields)  # type: ignore[arg-type]
+    return stated_by_records([record], KEYS).listing(1, 0)
+
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_every_field_that_a_site_states_makes_a_difference(name: str) -> None:
+    values: dict[str, object] = {
+        "lastmod": DAY, "lastmod_precision": "day", "changefreq": "daily", "priority": 0.5, **NESTED,
+    }  # fmt: skip
+    assert listing().differences(listing(**{name: values[name]})) == (name,)
+    assert listing(**values).differences(listing(**values)) == ()
+
+
+def test_differences_stand_in_the_order_of_a_record() -> None:
+    values: dict[str, object] = {"lastmod": DAY, "lastmod_precision": "day", "changefreq": "daily", "priority": 0.5}
+    assert listing().differences(listing(**values, **NESTED)) == STATED
+
+
+def test_the_same_instant_in_seconds_and_in_microseconds_is_the_same_lastmod() -> None:
+    one, other = (listing(lastmod=DAY, lastmod_precision=precision) for precision in ("second", "subsecond"))
+    assert one.differences(other) == ("lastmod_precision",)
+
+
+def test_the_newest_listing_counts_and_of_equal_ones_that_of_the_first_document() -> None:
+    undated = Listing(1, None, None, None, None, None)
+    hours = {number: lastmod_row(DAY + timedelta(hours=number), "minute") for number in (2, 3)}
+    day, hour = (Listing(number, *date, None, None, None) for number, date in hours.items())
+    half = Listing(4, *lastmod_row(DAY + timedelta(hours=3, microseconds=1), "subsecond"), *[None] * 3)
+    assert best([undated, day, hour]) is hour
+    assert best([hour, half]) is half
+    assert best([hour._replace(document=9), hour, hour._replace(document=5)]) is hour
+
+
+def test_keys_depend_on_a_secret() -> None:
+    """A site that knows how keys are made could make two alike."""
+    urls = [f"https://a.example/{number}" for number in range(1000)]
+    one, other = (Keys(secret).of(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
+    assert len({*one, *other}) == 2000
+    assert Keys(b"0123456789abcdef").of(urls) == one
+
+
+def test_what_is_as_it_was_takes_eight_bytes() -> None:
+    records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(3)]
+    stated = stated_by_records(records, KEYS)
+    stored = dict(zip(stated.keys, stated.values(), strict=True))
+    said = Said(0)
+    said.add(stated, stored, 0)
+    assert (said.changed_urls, [*said.changed()]) == (0, [])
+    assert [*said.seen] == [*said.same] == [*stated.keys]
+    other = stated_by_records([attrs.evolve(records[1], priority=0.6), *records[2:]], KEYS)
+    said = Said(0)
+    said.add(other, stored, 0)
+    assert [*said.seen] == [*other.keys]
+    assert [*said.same] == [other.keys[1]]
+    (changed,) = said.changed()
+    assert changed.locs == ["https://a.example/1"]
