@@ -119,6 +119,8 @@ class Following:
         if before != settings and not plan.full:
             raise UsageError(_told_of_settings(site, orjson.loads(before), wanted))
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, number))
+        if before != settings:  # of what was read with others nothing is known
+            db.execute("UPDATE document SET complete = 0 WHERE site = ?", (number,))
         run = db.execute("INSERT INTO run (site, started) VALUES (?, ?) RETURNING id", (number, now)).fetchone()[0]
         self._run: int = run
         self._documents = Documents(db, number, run, self._started)
@@ -215,17 +217,19 @@ class Following:
 
     def _settle_documents(self, note: Callable[[Problem], None]) -> bool:
         """Lets go of documents that are gone for good. Whether all others are what they are."""
-        vanished = [*self._documents.vanished()] if self._all_fine else []
+        if not self._all_fine or self._documents.any_failed():
+            return False  # what was not listed may be listed where nobody could look
+        vanished = [*self._documents.vanished()]
         self._documents.note_missing()
-        gone = {row.number for row in vanished}
-        is_sure = self._all_fine and not self._documents.unsure(gone)
-        if is_sure:
-            for row in vanished:
+        if self._documents.any_missing({row.number for row in vanished}):
+            return False
+        for row in vanished:
+            if row.stored.entries or row.stored.format == Format.INDEX:
                 lost = f"listed no more; URLs that it had: {row.stored.entries:,}"
                 note(report("X02", lost, sitemap=row.stored.url))
-                self._empty(row)
-                self._documents.drop(row)
-        return is_sure
+            self._empty(row)
+            self._documents.drop(row)
+        return True
 
     def _is_held_back(self, note: Callable[[Problem], None]) -> bool:
         going = self._listed.going()

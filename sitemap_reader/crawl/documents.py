@@ -23,7 +23,7 @@ from .statefile import execute_all
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from ..records import Precision
     from ..walk.memory import Trust
@@ -252,10 +252,13 @@ class Documents:
             (micros(self._started), self._site, self._run),
         )
 
-    def unsure(self, gone: Container[int]) -> list[str]:
-        """The documents that keep it open what is removed: not read whole, or missing for less than a day."""
-        rows = self._rows("AND (run <> ? OR NOT fine)", self._run)
-        return [row.stored.url for row in rows if row.number not in gone]
+    def any_failed(self) -> bool:
+        """Whether one that is listed was not read whole, and is not unchanged either."""
+        return bool(self._rows("AND run = ? AND NOT fine", self._run))
+
+    def any_missing(self, gone: Container[int]) -> bool:
+        """Whether one is listed no more, but not for long enough to be among those that are gone."""
+        return any(row.number not in gone for row in self._rows("AND run <> ?", self._run))
 
     def _was_left_out(self, row: Row) -> bool:
         """Whether one of those that listed it does not, in a reading that was whole."""
@@ -270,7 +273,7 @@ class Documents:
 
     # --- rows ---
 
-    def _rows(self, where: str, *told: Any) -> Iterable[Row]:
+    def _rows(self, where: str, *told: Any) -> list[Row]:
         return stored_documents(self._db, self._site, where, *told)
 
     def _children(self) -> dict[int, tuple[SitemapRef, ...]]:

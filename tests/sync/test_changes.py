@@ -282,6 +282,20 @@ def test_a_404_between_two_answers_counts_for_nothing(state: Path) -> None:
         site.later(DAY)
 
 
+def test_what_its_index_could_not_list_is_not_missing_meanwhile(state: Path) -> None:
+    """A day without an answer of the index is no day without its child."""
+    site = two()
+    site.run(state)
+    site.index.status = 500
+    with pytest.raises(sr.NothingReadable):
+        site.run(state)
+    site.later(2 * DAY)
+    site.index.status, site.documents["a.xml"].status = 200, 404
+    assert site.run(state).told == NOTHING
+    site.later(DAY)
+    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+
+
 def test_a_clock_that_is_set_back_makes_nothing_gone(state: Path) -> None:
     site = two()
     site.run(state)
@@ -453,6 +467,20 @@ def test_other_settings_need_a_full_run(state: Path) -> None:
     assert site.run(state, include="a1", full=True).told == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
     assert set(site.asked.values()) == {200}
     assert site.run(state, include="a1").told == NOTHING
+
+
+def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(state: Path) -> None:
+    """Nothing is taken for unchanged that was read with the settings before."""
+    site = two()
+    site.run(state)
+
+    def stop(document: sr.StoredDocument) -> None:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        site.run(state, include="1$", full=True, on_document=stop)  # the index is through, and its children are not
+    assert site.run(state, include="1$").told == (set(), set(), {"a2", "a3", "b2", "b3"})
+    assert {site.asked["a.xml"], site.asked["b.xml"]} == {200}
 
 
 def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
