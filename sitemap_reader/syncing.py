@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .crawl.changes import Counted, Following
+    from .crawl.differing import ChangePiece
     from .crawl.documents import StoredDocument
-    from .crawl.listed import ChangePiece
     from .crawl.run import Batch
     from .problems import Problem
 

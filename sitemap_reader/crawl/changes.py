@@ -20,8 +20,9 @@ from ..problems import report
 from ..read.plain_records import Entries, merged
 from ..read.sniff import SITEMAP_FORMATS, Format
 from ..records import Outcome, SitemapRef, UrlRecord
+from .differing import Changed
 from .documents import Documents, expires
-from .listed import Changed, Listed, Place
+from .listed import Listed, Place
 from .rows import micros
 from .said import Said
 from .state import State
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from ..problems import Problem
     from ..records import Item
     from ..walk.memory import Memory, Trust
+    from .differing import ChangePiece
     from .documents import Row, StoredDocument
-    from .listed import ChangePiece
     from .sieve import Many
 
 # Removals of more URLs than this, and more than half of all, are held back: a site hardly ever means that.

@@ -10,15 +10,16 @@ import os.path
 from functools import cache
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import orjson
 
-from ..jsonl import COMPARED, Lines
+from ..jsonl import COMPARED
 from ..read.plain_records import Entries
 from ..records import Change
 from ..restore import from_json
+from .differing import MOST_AT_ONCE, Before, at_once, mixed, without_repeated
 from .rows import (
     HAS_NEWS,
     Keys,
@@ -28,7 +29,6 @@ from .rows import (
     columns_of,
     lastmod_of,
     micros,
-    newest,
     record_of,
     stated_by_entries,
     stated_by_records,
@@ -38,19 +38,14 @@ from .statefile import execute_all
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from ..jsonl import On
     from ..records import UrlRecord
-    from ..walk.honesty import History
+    from .differing import Changed, ChangePiece
     from .said import Said
 
-# New URLs come many at once: plain ones as Entries, the rest as Lines of their records.
-ChangePiece: TypeAlias = "Entries | Lines | list[Change]"
 
-# What is looked at and stored at once: all of a document, if it has no more than the protocol permits.
-_MOST_AT_ONCE = 50_000
 _PIECE_CHANGES = 1_000
 
 _STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
@@ -153,7 +148,7 @@ class Listed:
         """
         same = frozenset(said.same) if said.changed_urls else frozenset()
         seen.prefix = place.prefix if place.stored else None
-        for some in _at_once(said.changed()):
+        for some in at_once(said.changed()):
             yield from self._changes(place, some, same, seen)
 
     def _changes(
@@ -161,70 +156,47 @@ class Listed:
     ) -> Iterator[ChangePiece]:
         keys = [key for stated in some for key in stated.keys]
         told = {"document": place.document, "site": self._site, "keys": _json(sorted(keys))}
-        has_own, has_unlisted = place.stored or seen.stored, self.has_unlisted
-        rows = self._db.execute(_STORED, told) if has_own else ()
-        own = {key: Listing(place.document, *row) for key, *row in rows}
-        elsewhere: dict[int, list[tuple[int, Listing]]] = {}
-        for query in (_LISTED_ELSEWHERE, _UNLISTED) if has_unlisted else (_LISTED_ELSEWHERE,):
-            for key, kind, *listing in self._db.execute(query, told):
-                elsewhere.setdefault(key, []).append((kind, Listing(*listing)))
+        before = self._before(told, has_own=bool(place.stored or seen.stored))
         earlier = same | seen.stored
         if len({*keys}) < len(keys) or not earlier.isdisjoint(keys):
-            some = _without_repeated(some, own, earlier)
+            some = without_repeated(some, before.own, earlier)
         for stated in some:
-            yield from self._pieces(place, stated, own, elsewhere, seen)
+            yield from self._pieces(place, stated, before, seen)
         self._store(place, some, seen)
-        if len(keys) >= _MOST_AT_ONCE:
+        if len(keys) >= MOST_AT_ONCE:
             seen.stored.update(keys)
-        if elsewhere and has_unlisted:
+        if before.elsewhere and self.has_unlisted:
             self._db.execute(_RELIST, told)
 
-    def _pieces(
-        self,
-        place: Place,
-        stated: Stated,
-        own: dict[int, Listing],
-        elsewhere: dict[int, list[tuple[int, Listing]]],
-        seen: Changed,
-    ) -> Iterator[ChangePiece]:
-        is_known = [key in own or key in elsewhere for key in stated.keys]
+    def _before(self, told: dict[str, Any], *, has_own: bool) -> Before:
+        rows = self._db.execute(_STORED, told) if has_own else ()
+        before = Before({key: Listing(told["document"], *row) for key, *row in rows})
+        for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
+            for key, kind, *listing in self._db.execute(query, told):
+                before.elsewhere.setdefault(key, []).append((kind, Listing(*listing)))
+        return before
+
+    def _pieces(self, place: Place, stated: Stated, before: Before, seen: Changed) -> Iterator[ChangePiece]:
+        """What changed of those that were listed before, then those that were not."""
+        is_known = [key in before.own or key in before.elsewhere for key in stated.keys]
         if any(is_known):
-            changes = []
-            for index, known in enumerate(is_known):
-                if known:
-                    change = self._change(place, stated, index, own, elsewhere, seen)
-                    changes += [] if change is None else [change]
-            if changes:
+            known = (index for index, is_one in enumerate(is_known) if is_one)
+            found = (self._change(place, stated, index, before, seen) for index in known)
+            if changes := [change for change in found if change is not None]:
                 yield changes
             stated = stated.only([not each for each in is_known])
-        if stated.forms is None:
-            if stated.keys:
-                yield Entries(columns_of(stated), place.sitemap)
-        else:
-            yield from _mixed(stated, place.sitemap)
+        if stated.forms is not None:
+            yield from mixed(stated, place.sitemap)
+        elif stated.keys:
+            yield Entries(columns_of(stated), place.sitemap)
 
-    def _change(
-        self,
-        place: Place,
-        stated: Stated,
-        index: int,
-        own: dict[int, Listing],
-        elsewhere: dict[int, list[tuple[int, Listing]]],
-        seen: Changed,
-    ) -> Change | None:
+    def _change(self, place: Place, stated: Stated, index: int, before: Before, seen: Changed) -> Change | None:
         """What becomes of a URL that was listed before, by this document or by others."""
         key, loc = stated.keys[index], stated.locs[index]
         listing = stated.listing(place.document, index)
-        listed = elsewhere.get(key, [])
-        before = [own[key]] if key in own else []
-        if before:
-            seen.count(before[0], listing)
-        others = [each for kind, each in listed if kind == 0]
-        left = [each for kind, each in listed if kind == 1]
-        # What expired counts where nothing else is known.
-        before = before + others + left or [each for _, each in listed]
-        after = [listing, *others, *(each for each in left if each.document != place.document)]
-        old, new = best(before), best(after)
+        if key in before.own:
+            seen.count(before.own[key], listing)
+        old, new = best(before.of(key)), best([listing, *before.beside(key, place.document)])
         changed = self._differences(old, new)
         if not changed:
             return None
@@ -321,88 +293,6 @@ class Listed:
         self._db.execute(_DECIDED, {"site": self._site})
         told = (self._site, micros(forget_before))
         self._db.execute("DELETE FROM unlisted WHERE site = ? AND expired AND left_at < ?", told)
-
-
-@attrs.define
-class Changed:
-    """How what a document lists differs from before: `prefix` is what its locs begin with now.
-
-    `stored` are the keys that a document with very many has stored already.
-    """
-
-    prefix: str | None = None
-    stored: set[int] = attrs.field(factory=set)
-    both: int = 0
-    lastmod_only: int = 0
-    entry_only: int = 0
-
-    def count(self, old: Listing, new: Listing) -> None:
-        """One URL that it lists otherwise than before."""
-        lastmod = old[1:3] != new[1:3]
-        entry = old[3:] != new[3:]
-        self.both += lastmod and entry
-        self.lastmod_only += lastmod and not entry
-        self.entry_only += entry and not lastmod and old.lastmod is not None
-
-    def history(self, before: History, entries: int) -> History:
-        """These beside what was seen before.
-
-        Pages change all the time, and their dates with them: that most do at once is how a generated stamp looks.
-        """
-        alone = self.lastmod_only if self.lastmod_only * 2 > entries else 0
-        return attrs.evolve(
-            before,
-            both=before.both + self.both,
-            lastmod_only=before.lastmod_only + alone,
-            entry_only=before.entry_only + self.entry_only,
-        )
-
-
-def _at_once(changed: Iterator[Stated]) -> Iterator[list[Stated]]:
-    some: list[Stated] = []
-    urls = 0
-    for stated in changed:
-        some.append(stated)
-        urls += len(stated.keys)
-        if urls >= _MOST_AT_ONCE:
-            yield some
-            some, urls = [], 0
-    if some:
-        yield some
-
-
-def _without_repeated(some: list[Stated], own: dict[int, Listing], earlier: AbstractSet[int]) -> list[Stated]:
-    """Each URL once: of one document's listings of it the newest counts, of equal ones the first.
-
-    Those of `earlier` were listed already as they are stored.
-    """
-    counts: dict[int, int] = {}  # key -> how new its best listing is
-    winners: dict[int, tuple[int, int]] = {}
-    for number, stated in enumerate(some):
-        for index, key in enumerate(stated.keys):
-            age = newest(stated.lastmods[index], stated.precisions[index])
-            if key not in counts and key in earlier and key in own:
-                counts[key] = newest(own[key].lastmod, own[key].precision)
-            if key not in counts or age > counts[key]:
-                counts[key], winners[key] = age, (number, index)
-    kept = frozenset(winners.values())
-    return [
-        stated.only([(number, index) in kept for index in range(len(stated.keys))])
-        for number, stated in enumerate(some)
-    ]
-
-
-def _mixed(stated: Stated, sitemap: str) -> Iterator[ChangePiece]:
-    """New ones of which some have a form, in their order."""
-    start = 0
-    for is_plain, group in groupby(stated.forms or (), lambda form: form is None):
-        forms = [*group]
-        end = start + len(forms)
-        if is_plain:
-            yield Entries(columns_of(stated.part(start, end)), sitemap)
-        else:
-            yield Lines(b"".join(cast("list[bytes]", forms)), len(forms), 0)
-        start = end
 
 
 def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Change:
