@@ -284,7 +284,9 @@ class SitemapReader:
         settings = {"scope": self._plan.scope, "extras": self._extras, **asked.settings()}
         following = Following(state, site_name(found.seeds), settings, plan)
         try:
-            run = self._run(found, as_entries=True, workers=workers, memory=following.memory(), **wanted)
+            # What is recorded is to be whole, so nothing is asked for under conditions.
+            memory = following.memory(knows_documents=self._record is None)
+            run = self._run(found, as_entries=True, workers=workers, memory=memory, **wanted)
         except BaseException:
             following.close()
             raise

@@ -7,6 +7,7 @@ delivered when the next one is asked for; leaving early commits no document of w
 from __future__ import annotations
 
 from contextlib import aclosing, contextmanager, nullcontext
+from inspect import GEN_RUNNING, getgeneratorstate
 from typing import TYPE_CHECKING, Self
 
 import attrs
@@ -14,6 +15,7 @@ import attrs
 from .crawl.aside import Aside
 from .crawl.sieve import Many
 from .jsonl import NEW, Lines, joined, json_line, lines_of_columns, new_lines
+from .ledger import Given
 from .read.plain_records import Entries, records_of
 from .records import Change, UrlRecord
 from .restore import from_json
@@ -144,59 +146,53 @@ class AsyncChangeStream(_ChangeStream):
 
 
 async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
-    """SQLite works in a thread beside the loop."""
+    """SQLite works in a thread beside the loop. No generator within this one: see streams._Batches."""
     aside = Aside("sitemap-reader-state")
     with walk.reading(), ticking(walk) if walk.bar else nullcontext():
         try:
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
-                    async with aclosing(_one_by_one(walk.pieces(batch), aside)) as changes:
-                        async for change in changes:
+                    pieces = walk.pieces(batch)
+                    while (piece := await aside.do(next, pieces, None)) is not None:
+                        for change in _changes_of(piece):
                             yield change
-            async with aclosing(_one_by_one(walk.last_pieces(), aside)) as changes:
-                async for change in changes:
+            pieces = walk.last_pieces()
+            while (piece := await aside.do(next, pieces, None)) is not None:
+                for change in _changes_of(piece):
                     yield change
         finally:
             await aside.close()
     walk.judge()
 
 
-async def _one_by_one(pieces: Iterator[ChangePiece], aside: Aside) -> AsyncGenerator[Change, None]:
-    while (piece := await aside.do(next, pieces, None)) is not None:
-        for change in _changes_of(piece):
-            yield change
+class _ThreadChanges(_ChangeStream, ThreadStream[Given]):
+    """Those without a loop."""
+
+    _walk: ChangeWalk
+
+    def close(self) -> None:
+        """Cancels every request, joins the thread, lets go of the state; may be called from any thread, and twice."""
+        super().close()
+        if getgeneratorstate(self._given) != GEN_RUNNING:  # else another thread is at it, and lets go at its end
+            self._walk.following.close()
 
 
-class ChangeStream(_ChangeStream, ThreadStream[Change]):
+class ChangeStream(_ThreadChanges[Change]):
     """Changes by `for`, once; a context manager whose end cancels what is on its way, and joins the reading thread.
 
     At the end it raises NothingFound or NothingReadable where there was not one sitemap.
     """
-
-    _walk: ChangeWalk
 
     def __init__(
         self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
         super().__init__(walk, close, on_wait, walk.changes, walk.last_changes)
 
-    def close(self) -> None:
-        """Cancels every request, joins the thread, and lets go of the state. May be called twice."""
-        super().close()
-        self._walk.following.close()
 
-
-class ChangeLineStream(_ChangeStream, ThreadStream[Lines]):
+class ChangeLineStream(_ThreadChanges[Lines]):
     """The same as JSON lines, many at a time."""
-
-    _walk: ChangeWalk
 
     def __init__(
         self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
         super().__init__(walk, close, on_wait, walk.change_lines, walk.last_lines)
-
-    def close(self) -> None:
-        """As of ChangeStream."""
-        super().close()
-        self._walk.following.close()

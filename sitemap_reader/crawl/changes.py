@@ -127,11 +127,11 @@ class Following:
         self._documents = Documents(db, number, run, self._started)
         self._listed = Listed(db, number, secret, plan.on)
 
-    def memory(self) -> Memory:
-        """What the walk is to know; nothing, if all is to be read anew."""
+    def memory(self, *, knows_documents: bool = True) -> Memory:
+        """What the walk is to know; hardly anything, if all is to be read anew."""
         with telling(self._state.name):
             memory = self._documents.memory(self._plan.trust)
-        return attrs.evolve(memory, documents={}) if self._plan.full else memory
+        return memory if knows_documents and not self._plan.full else attrs.evolve(memory, documents={})
 
     # --- the way through ---
 

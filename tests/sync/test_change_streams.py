@@ -59,6 +59,18 @@ def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: 
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")] == []
 
 
+def test_a_loop_that_ends_in_the_middle_lets_go_of_the_state(site: World, state: Path) -> None:
+    async def follow() -> None:
+        reader = sr.SitemapReader(fetcher=site)
+        async for _ in reader.changes(SITE, state=state, clock=lambda: site.now):
+            break
+        await reader.close()
+
+    asyncio.run(follow())
+    sr.State(state).close()
+    assert len(site.run(state).changes) == 4
+
+
 def test_inside_a_running_loop(site: World, state: Path) -> None:
     async def cell() -> int:
         return len(site.run(state).changes)
@@ -104,6 +116,33 @@ def test_an_open_state_may_be_used_again_and_again(site: World, state: Path) -> 
             pass
         assert stream.counts.new == 0
         assert [run.ended is not None for run in opened.runs()] == [True, True]
+
+
+def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, state: Path) -> None:
+    """Whoever takes sees the end, and the state is free."""
+    taken, go_on = threading.Event(), threading.Event()
+    ends: list[BaseException | None] = []
+
+    def wait(document: sr.StoredDocument) -> None:
+        taken.set()
+        assert go_on.wait(10)
+
+    stream = site.changes(state, on_document=wait)
+
+    def take() -> None:
+        try:
+            ends.append([*stream] and None)
+        except BaseException as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert taken.wait(10)
+    stream.close()
+    go_on.set()
+    thread.join(10)
+    assert not [end for end in ends if isinstance(end, BaseException)]
+    sr.State(state).close()
 
 
 @pytest.mark.parametrize(("name", "value"), [("trust_lastmod", "sometimes"), ("on", "size")])

@@ -43,7 +43,8 @@ class Served:
             os.utime(file, (LONG_AGO, LONG_AGO))
 
     def run(self, **options: object) -> list[sr.Change]:
-        with sr.changes(self.site.seed_url, state=self.state, allow_private=True, **options) as changes:  # type: ignore[arg-type]
+        asked = {"state": self.state, "allow_private": True, **options}
+        with sr.changes(self.site.seed_url, **asked) as changes:  # type: ignore[arg-type]
             found = [*changes]
         assert changes.complete
         return found
@@ -101,7 +102,11 @@ def test_a_last_modified_alone_is_enough(served: Served, nginx: Callable[..., Ng
 
 def test_a_recorded_run_replays_against_the_same_state(served: Served, tmp_path: Path) -> None:
     """A folder stands in for the site that it was recorded from."""
-    found = served.run(record=tmp_path / "recorded")
+    served.run()
+    served.answers()
+    assert served.run(record=tmp_path / "recorded") == []
+    assert set(served.answers().values()) == {200}  # what is recorded is whole
+    found = served.run(state=tmp_path / "anew.db")
     with sr.changes(tmp_path / "recorded", state=tmp_path / "other.db") as changes:
         assert {change.record.loc for change in changes} == {change.record.loc for change in found}
     with sr.State(tmp_path / "other.db") as state, sr.State(served.state) as original:
