@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+import attrs
+
 from .asked import Asked
 from .bridge import call
-from .crawl.changes import SyncPlan
 from .crawl.sieve import AsLines
 from .crawl.workers import workers_for
 from .errors import UsageError
 from .reader import ReaderOptions, SitemapReader, at_least_one
 from .streams import LineStream, UrlStream
-from .syncing import ChangeLineStream, ChangeStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .ledger import Progress
     from .records import Candidate, Item, Outcome, SitemapRef
     from .seen import Seen
-    from .syncing import ChangeWalk
+    from .syncing import ChangeLineStream, ChangeStream, ChangeWalk
     from .walk.memory import Trust
     from .walk.selection import Pattern
     from .walk.window import Moment, Undated
@@ -128,6 +128,8 @@ def changes(
     Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread, and
     closes a state that was named by its file. `on_wait` is as in urls().
     """
+    from .syncing import ChangeStream  # here: who only reads needs no database
+
     walk, reader = _change_walk(target, state, options)
     return ChangeStream(walk, reader.close, on_wait)
 
@@ -142,6 +144,8 @@ def change_lines(
     **options: Unpack[ChangesOptions],
 ) -> ChangeLineStream:
     """changes() as JSON lines, many at a time; `site` and `jobs` are as in lines()."""
+    from .syncing import ChangeLineStream
+
     if jobs is not None:
         at_least_one(jobs=jobs)
     walk, reader = _change_walk(target, state, options, site=site, workers=workers_for(jobs))
@@ -151,19 +155,17 @@ def change_lines(
 def _change_walk(
     target: str | Path, state: State | str | Path, options: ChangesOptions, **more: Any
 ) -> tuple[ChangeWalk, SitemapReader]:
+    """Hands each option on to whom it is for."""
+    from .crawl.changes import SyncPlan
+
     given: dict[str, Any] = {**options}
     for name in given.keys() - ChangesOptions.__annotations__.keys():
         raise TypeError(f"changes() got an unexpected keyword argument {name!r}")
     reading = {name: given.pop(name) for name in ReaderOptions.__annotations__ if name in given}
+    planned = {name: given.pop(name) for name in attrs.fields_dict(SyncPlan) if name in given}
     on_document = given.pop("on_document", None)
-    planned = {name: given.pop(name) for name in _PLANNED if name in given}
-    if "trust_lastmod" in given:
-        planned["trust"] = given.pop("trust_lastmod")
     reader = _own_reader(reading)  # type: ignore[arg-type]
     return reader.change_walk(target, Asked(**given), state, SyncPlan(**planned), on_document, **more), reader
-
-
-_PLANNED = ("full", "dry_run", "on", "accept_removals", "clock")
 
 
 def discover(

@@ -43,6 +43,7 @@ DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
 # What messages call the standard input, and how it is named as an argument.
 STDIN_NAME, STDIN = "stdin", "-"
 
+SQLITE = b"SQLite format 3"  # what its databases begin with
 _GZIP, _PARQUET, _BOM = b"\x1f\x8b", b"PAR1", b"\xef\xbb\xbf"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
@@ -246,7 +247,7 @@ _BEGINNINGS = (
     ((b"{",), "if it is JSON over several lines, `jq -c . {}` writes each object on one"),
     ((b"loc,", b"loc\t", b'"loc",', b"url,", b"site,loc", b"site\tloc"), "that is a table: dump to JSONL or Parquet"),
     ((b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", _GZIP, _PARQUET), "it is packed: unpack it first"),
-    ((b"SQLite format 3",), "that is an SQLite database, and no dump"),
+    ((SQLITE,), "that is an SQLite database, and no dump"),
 )
 
 

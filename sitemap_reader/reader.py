@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
 import attrs
 
 from .asked import Asked
-from .crawl.changes import Following, SyncPlan
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
-from .crawl.state import site_name
 from .errors import UsageError
 from .jsonl import COMPARED
 from .limits import Limits
 from .progressbar import ProgressBar
 from .read.scope import MODES
 from .streams import AsyncUrlStream, Walk, batches_of
-from .syncing import AsyncChangeStream, ChangeWalk
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
@@ -38,6 +35,7 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+    from .crawl.changes import SyncPlan
     from .crawl.documents import StoredDocument
     from .crawl.fetch import Fetcher
     from .crawl.state import State
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from .read.scope import Mode
     from .records import Candidate, Item, Outcome, SitemapRef
     from .seen import Seen
+    from .syncing import AsyncChangeStream, ChangeWalk
     from .walk.discovery import Probe
     from .walk.selection import Pattern
     from .walk.window import Moment, Undated
@@ -222,6 +221,9 @@ class SitemapReader:
         A change is delivered when the next one is asked for; what was not is found again next time. StateError, at
         once, for a file that cannot be used.
         """
+        from .crawl.changes import SyncPlan  # here: who only reads needs no database
+        from .syncing import AsyncChangeStream
+
         asked = Asked(
             include=include,
             exclude=exclude,
@@ -277,7 +279,11 @@ class SitemapReader:
         workers: Workers | None = None,
     ) -> ChangeWalk:
         """What a stream of changes is made of; the state is open from here on."""
-        one_of("trust_lastmod", plan.trust, get_args(Trust))
+        from .crawl.changes import Following
+        from .crawl.state import site_name
+        from .syncing import ChangeWalk
+
+        one_of("trust_lastmod", plan.trust_lastmod, get_args(Trust))
         one_of("on", plan.on, COMPARED)
         found = find_target(target)
         wanted = asked.plan(plan.clock())

@@ -185,15 +185,12 @@ def batches_of(run: Run) -> _Batches:
     return _Batches(run)
 
 
-class AsyncUrlStream(Stream):
-    """UrlRecords by `async for`; leaving its block cancels what is still on its way.
+class AsyncStream(Stream, Generic[Given]):
+    """What is given by `async for`; leaving its block cancels what is still on its way."""
 
-    At the end it raises NothingFound or NothingReadable where there was not one URL.
-    """
-
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Walk, given: AsyncGenerator[Given, None]) -> None:
         self._walk = walk
-        self._records = _read_async(self._walk)
+        self._given = given
 
     async def __aenter__(self) -> Self:
         return self
@@ -203,12 +200,22 @@ class AsyncUrlStream(Stream):
     ) -> None:
         await self.close()
 
-    def __aiter__(self) -> AsyncIterator[UrlRecord]:
-        return self._records
+    def __aiter__(self) -> AsyncIterator[Given]:
+        return self._given
 
     async def close(self) -> None:
         """Cancels every request of this stream. May be called twice."""
-        await self._records.aclose()
+        await self._given.aclose()
+
+
+class AsyncUrlStream(AsyncStream[UrlRecord]):
+    """UrlRecords by `async for`; leaving its block cancels what is still on its way.
+
+    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    """
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk, _read_async(walk))
 
 
 async def _read_async(walk: Walk) -> AsyncGenerator[UrlRecord, None]:

@@ -6,9 +6,9 @@ delivered when the next one is asked for; leaving early commits no document of w
 
 from __future__ import annotations
 
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import aclosing, closing, contextmanager, nullcontext
 from inspect import GEN_RUNNING, getgeneratorstate
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -19,11 +19,10 @@ from .ledger import Given
 from .read.plain_records import Entries, records_of
 from .records import Change, UrlRecord
 from .restore import from_json
-from .streams import Stream, ThreadStream, Walk, batches_of, ticking
+from .streams import AsyncStream, Stream, ThreadStream, Walk, batches_of, ticking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-    from types import TracebackType
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 
     from .crawl.changes import Counted, Following
     from .crawl.differing import ChangePiece
@@ -43,7 +42,7 @@ class ChangeWalk(Walk):
     @contextmanager
     def reading(self) -> Iterator[None]:
         """As of any walk; what was not delivered is undone at the end."""
-        with self.following, Walk.reading(self):
+        with closing(self.following), Walk.reading(self):
             yield
 
     def pieces(self, batch: Batch) -> Iterator[ChangePiece]:
@@ -56,7 +55,7 @@ class ChangeWalk(Walk):
 
     def last_pieces(self) -> Iterator[ChangePiece]:
         """What is found at the end of all."""
-        yield from self.following.finish(lambda problem: self._note(problem))
+        return self.following.finish(self._note)
 
     def changes(self, batch: Batch) -> Iterator[Change]:
         """What a batch brings to light, one by one."""
@@ -118,30 +117,18 @@ class _ChangeStream(Stream):
         return self._walk.following.counts
 
 
-class AsyncChangeStream(_ChangeStream):
+class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
     """Changes by `async for`; leaving its block cancels what is on its way, and undoes what was not delivered whole.
 
     At the end it raises NothingFound or NothingReadable where there was not one sitemap.
     """
 
     def __init__(self, walk: ChangeWalk) -> None:
-        self._walk = walk
-        self._changes = _changes_async(walk)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __aiter__(self) -> AsyncIterator[Change]:
-        return self._changes
+        super().__init__(walk, _changes_async(walk))
 
     async def close(self) -> None:
         """Cancels every request of this stream, and lets go of the state. May be called twice."""
-        await self._changes.aclose()
+        await super().close()
         self._walk.following.close()
 
 

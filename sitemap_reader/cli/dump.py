@@ -9,10 +9,7 @@ import attrs
 
 from ..blocking import lines
 from ..fields import EXTRAS, SITE, parse_fields
-from ..jsonl import json_line
 from ..ledger import count_of
-from ..problems import Problem
-from ..records import Outcome
 from ..seen import Seen
 from .exits import Exit
 from .interrupts import Interrupts
@@ -109,5 +106,4 @@ class _Dump:
 
     def _hear(self, site: str | None, item: Item) -> None:
         self.console.hear(item)
-        if self.outputs.report is not None and isinstance(item, Problem | Outcome):
-            self.outputs.report.write(json_line(item, site=site))
+        self.outputs.report_on(item, site)

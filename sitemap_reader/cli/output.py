@@ -20,6 +20,9 @@ import orjson
 
 from ..blocks import Blocks
 from ..errors import UsageError
+from ..jsonl import json_line
+from ..problems import Problem
+from ..records import Outcome
 from ..sinks import SUFFIXES, Sink, check_format, format_of, make_sink
 from .options import ROWS_FORMATS
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..blocks import ByteStream
     from ..fields import Fields
+    from ..records import Item
     from .interrupts import Interrupts
 
 STDOUT = "-"
@@ -62,6 +66,11 @@ class Outputs:
         else:
             for line in lines.splitlines():
                 self.sink.write(orjson.loads(line))
+
+    def report_on(self, item: Item, site: str | None) -> None:
+        """Writes what a report takes, if one is asked for."""
+        if self.report is not None and isinstance(item, Problem | Outcome):
+            self.report.write(json_line(item, site=site))
 
     def holds(self, body: BinaryIO) -> bool:
         """Whether what `body` reads is written to, by name or as stdout."""

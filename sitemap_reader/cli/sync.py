@@ -12,9 +12,8 @@ from ..blocking import change_lines as lines_of
 from ..crawl.changes import Counted
 from ..crawl.state import State
 from ..errors import UsageError
-from ..jsonl import json_line
-from ..problems import Problem
-from ..records import Outcome
+from ..jsonl import stamp
+from ..ledger import count_of
 from .change_rows import change_lines
 from .columns import encoding_of
 from .exits import Exit
@@ -124,8 +123,7 @@ class _Sync:
 
     def _hear(self, site: str | None, item: Item) -> None:
         self.console.hear(item)
-        if self.outputs.report is not None and isinstance(item, Problem | Outcome):
-            self.outputs.report.write(json_line(item, site=site))
+        self.outputs.report_on(item, site)
 
     def _hear_document(self, document: StoredDocument) -> None:
         self.console.detail(f"lastmod of {document.url}: score {document.honesty}")
@@ -150,14 +148,14 @@ def _history(console: Console, targets: Sequence[str], state: str, output: str |
             rows: list[list[Cell]] = [[_cell(form[name]) for name in HEADER] for form in forms]
             for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output):
                 outputs.records.write(line)
-    return console.end(f"{len(runs):,} run{'' if len(runs) == 1 else 's'}", None, [Exit.COMPLETE])
+    return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
 
 
 def _form(run: StoredRun) -> Form:
     form = attrs.asdict(run)
     for name in ("started", "ended"):
         moment = form[name]
-        form[name] = None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        form[name] = moment and stamp(moment.replace(microsecond=0))
     return form
 
 

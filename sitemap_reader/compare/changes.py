@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 import attrs
 import orjson
 
+from ..crawl.statefile import CACHE_KIB, mind_signals
 from ..errors import UsageError
 from ..jsonl import COMPARED, REMOVED
 from ..records import Change
@@ -128,11 +129,6 @@ def _change_form(old: Form | None, new: Form | None, compared: tuple[str, ...]) 
 
 # --- the comparison --------------------------------------------------------------------------------------------
 
-# The page cache, and what is sorted at once; all else is on disk.
-CACHE_KIB = 16 * 1024
-# How many steps of SQLite's go by until Python may see to a signal.
-STEPS = 100_000
-
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
@@ -166,7 +162,7 @@ def compare(old: Side, new: Side, on: On) -> Changes:
 
 
 def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
-    db.set_progress_handler(lambda: None, STEPS)  # a signal is seen to in whatever Python runs
+    mind_signals(db)
     db.executescript(_SCHEMA)
     wanted = COMPARED[on]
     for side in (old, new):

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import attrs
 import orjson
 
-from ..crawl.state import State
-from ..crawl.statefile import MAGIC
-from ..dumps import Dump, checked, numbered_forms, open_file
+from ..dumps import SQLITE, Dump, checked, numbered_forms, open_file
 from ..errors import UsageError
 from ..jsonl import ALWAYS, NESTED, REMOVED, STATED, json_form
 
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import ExitStack
 
+    from ..crawl.state import State
     from ..dumps import Form
     from ..records import SitemapRef, UrlRecord
 
@@ -95,25 +94,33 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     """A side that is not read yet; `name` is for what has none of its own."""
     if isinstance(source, Dump):
         source = source.path
-    if isinstance(source, State):
-        return _state_side(source)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if is_state(path):
-            return _state_side(files.enter_context(State(path)))
+            return _state_side(files.enter_context(_states()(path)))
         return Side(path, numbered_forms(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
         return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
+    if isinstance(source, _states()):
+        return _state_side(source)
     if not hasattr(source, "__iter__"):
         raise UsageError(f"{name} is a {type(source).__name__}; give a path, a Dump, a binary stream, or UrlRecords")
-    forms = enumerate((item if isinstance(item, dict) else json_form(item) for item in source), 1)
+    items = cast("Iterable[Any]", source)
+    forms = enumerate((item if isinstance(item, dict) else json_form(item) for item in items), 1)
     return Side(name, ((number, checked({**form}, name, number)) for number, form in forms))
 
 
 def is_state(path: str) -> bool:
     """Whether it is a state, or another database of SQLite's, by its first bytes."""
     with open_file(path) as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def _states() -> type[State]:
+    """Only where one may be meant: dumps need nothing of what it is made of."""
+    from ..crawl.state import State
+
+    return State
 
 
 def _state_side(state: State) -> Side:

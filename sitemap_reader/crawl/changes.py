@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import orjson
@@ -30,7 +30,6 @@ from .statefile import telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from ..jsonl import On
     from ..problems import Problem
@@ -54,7 +53,7 @@ class SyncPlan:
     calendar's time, aware.
     """
 
-    trust: Trust = "auto"
+    trust_lastmod: Trust = "auto"
     full: bool = False
     dry_run: bool = False
     on: On = "any"
@@ -83,7 +82,7 @@ class Counted:
 class Following:
     """take() each batch, then finish() if the walk came to its end; in between commit what was given.
 
-    A context manager: what was not committed is undone at its end, and a state that it opened is closed.
+    What was not committed is undone by close(), and a state that it opened is closed.
     """
 
     def __init__(
@@ -130,7 +129,7 @@ class Following:
     def memory(self, *, knows_documents: bool = True) -> Memory:
         """What the walk is to know; hardly anything, if all is to be read anew."""
         with telling(self._state.name):
-            memory = self._documents.memory(self._plan.trust)
+            memory = self._documents.memory(self._plan.trust_lastmod)
         return memory if knows_documents and not self._plan.full else attrs.evolve(memory, documents={})
 
     # --- the way through ---
@@ -266,14 +265,6 @@ class Following:
         if not self._plan.dry_run:
             db.execute("COMMIT")
             db.execute("BEGIN IMMEDIATE")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Undoes what was not committed. May be called twice."""

@@ -50,13 +50,20 @@ _PIECE_CHANGES = 1_000
 
 _STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
 _COLUMNS = ", ".join(_STATED)
-_OTHER = ", ".join(f"other.{name}" for name in _STATED)
-_KEYS = "(SELECT value FROM json_each(:keys))"
+_VALUES = "SELECT value FROM json_each(:keys)"
+_KEYS = f"({_VALUES})"
+
+
+def _columns(table: str) -> str:
+    return ", ".join(f"{table}.{name}" for name in _STATED)
+
+
+_OTHER = _columns("other")
 _TABLES = """
 CREATE TEMP TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY);
 DELETE FROM kept;
 """
-_KEEP = f"INSERT OR IGNORE INTO kept {_KEYS[1:-1]}"
+_KEEP = f"INSERT OR IGNORE INTO kept {_VALUES}"
 # CROSS: from the few to the many, whatever the planner thinks.
 _STORED = f"""
 SELECT other.key, {_OTHER} FROM json_each(:keys) CROSS JOIN entry AS other
@@ -94,8 +101,8 @@ FROM unlisted WHERE site = :site AND NOT expired
 AND NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)
 """
 _UNDECIDED = f"""
-SELECT gone.key, gone.loc, gone.sitemap, gone.document, {", ".join(f"gone.{name}" for name in _STATED)},
-  kept.document, {", ".join(f"kept.{name}" for name in _STATED)}
+SELECT gone.key, gone.loc, gone.sitemap, gone.document, {_columns("gone")},
+  kept.document, {_columns("kept")}
 FROM unlisted AS gone LEFT JOIN entry AS kept INDEXED BY entry_key ON kept.key = gone.key
 WHERE gone.site = :site AND NOT gone.expired ORDER BY gone.key
 """

@@ -29,7 +29,6 @@ PRAGMA synchronous = NORMAL;
 PRAGMA cache_size = -{CACHE_KIB};
 PRAGMA wal_autocheckpoint = 16000;
 """
-MAGIC = b"SQLite format 3\x00"
 _APPLICATION = 0x534D5244  # "SMRD", so that the file can be told from those of others
 
 # Each brings a file from its place in the list to the next. Times are microseconds since 1970, UTC; a lastmod is in
@@ -151,8 +150,13 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         except BaseException:
             db.close()
             raise
-    db.set_progress_handler(lambda: None, _STEPS)  # a signal is seen to in whatever Python runs
+    mind_signals(db)
     return db
+
+
+def mind_signals(db: sqlite3.Connection) -> None:
+    """A signal that comes in a long statement is seen to in whatever Python runs, so it runs something now and then."""
+    db.set_progress_handler(lambda: None, _STEPS)
 
 
 def open_scratch() -> sqlite3.Connection:

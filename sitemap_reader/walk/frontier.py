@@ -20,7 +20,6 @@ from .again import has_drops, second_reading
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
 from .hosts import Hosts
 from .listings import Listings
-from .memory import conditions
 from .pacing import backoff
 from .permission import Permission
 from .plan import Plan
@@ -75,7 +74,7 @@ class Frontier:
         self._register = Register()
         self._proofs = Proofs(plan.scope, self._register)
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._admit)
-        self._recall = Recall(self._listings.enter)
+        self._recall = Recall(plan.memory, self._proofs, self._listings.enter)
         self._held: deque[Visit] = deque()  # documents that have ended, but for what may be proven yet
         self._read_again: dict[Visit, None] = {}  # those of them for which it was
         self._bytes = 0
@@ -184,7 +183,7 @@ class Frontier:
                 host.pace.started(now)
                 self.in_flight += 1
                 visit.tries += 1
-                visit.headers = self._conditions(visit)
+                visit.headers = self._recall.conditions(visit)
                 started.append(visit)
         return started
 
@@ -196,13 +195,6 @@ class Frontier:
         elif document not in self._register:
             self._add_candidate(document, "given", site)
 
-    def _conditions(self, visit: Visit) -> dict[str, str]:
-        """Under which a document is asked for: one of which a part is here already is needed whole."""
-        if visit.is_robots or visit.again or visit.reached:
-            return {}
-        known = self.plan.memory.known(visit.asked, self._proofs.of(visit))
-        return {} if known is None else conditions(known)
-
     def _add_candidate(self, url: str, why: Why, site: Site) -> None:
         visit = Visit(url, url, why)
         visit.aloud = url in self.plan.memory.names  # it held a sitemap once
@@ -212,11 +204,8 @@ class Frontier:
 
     def _admit(self, visit: Visit) -> None:
         """A document that is listed for the first time."""
-        known = self.plan.memory.skipped(visit.asked, visit.stated, self._proofs.of(visit))
-        if known is None:
+        if not self._recall.skips(visit):
             self._queue(visit)
-        else:
-            self._recall.add(visit, known)
 
     def _queue(self, visit: Visit) -> None:
         host = self._hosts.of(visit.url)
@@ -269,7 +258,7 @@ class Frontier:
             return True
         self._release(visit)
         if isinstance(step, Unchanged):
-            self._unchanged(visit, head)
+            self._recall.confirm(visit, head.headers)
         elif isinstance(step, Follow):
             self._move(visit, step.target)
         elif isinstance(step, Settle):
@@ -280,11 +269,6 @@ class Frontier:
         else:
             self._refused(visit, step, now)
         return False
-
-    def _unchanged(self, visit: Visit, head: Head) -> None:
-        visit.etag, visit.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
-        visit.holds = self._proofs.of(visit)
-        self._recall.add(visit, self.plan.memory.documents[visit.asked])
 
     def _refused(self, visit: Visit, refusal: Refuse, now: float) -> None:
         host = self._hosts.of(visit.url)

@@ -7,12 +7,12 @@ was, without asking. Sources: RFC 9110 8.8 and 13.1 (validators, conditional req
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Literal
 
 import attrs
 
 from ..read.dates import period_end
+from .pacing import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,13 +81,8 @@ def conditions(known: Known) -> dict[str, str]:
 
 def is_strong(last_modified: str, read_at: datetime) -> bool:
     """Whether a Last-Modified tells the body of that moment from every later one (RFC 9110 8.8.2.2)."""
-    try:
-        modified = parsedate_to_datetime(last_modified)
-    except (ValueError, TypeError, IndexError, OverflowError):  # the parser's ways of saying "junk"
-        return False
-    if modified.tzinfo is None:
-        modified = modified.replace(tzinfo=UTC)
-    return (read_at - modified).total_seconds() >= _WEAK_SECONDS
+    modified = http_date(last_modified)
+    return modified is not None and (read_at - modified).total_seconds() >= _WEAK_SECONDS
 
 
 def _is_proven(known: Known, now: datetime) -> bool:

@@ -38,13 +38,17 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     value = (value or "").strip()
     if value.isascii() and value.isdigit():
         return min(float(value), _FOREVER_SECONDS)
+    until = http_date(value)
+    return None if until is None else max(0.0, (until - now).total_seconds())
+
+
+def http_date(value: str) -> datetime | None:
+    """The moment that a header names, aware; None for junk."""
     try:
-        until = parsedate_to_datetime(value)
+        moment = parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):  # the parser's ways of saying "junk"
         return None
-    if until.tzinfo is None:  # RFC 9110 5.6.7: HTTP dates are UTC
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, (until - now).total_seconds())
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # RFC 9110 5.6.7: HTTP dates are UTC
 
 
 @attrs.define

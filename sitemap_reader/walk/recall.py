@@ -1,7 +1,7 @@
-"""Documents that are as they were: what they list comes out of memory, and is entered as if it had been read.
+"""What a walk does with its memory: asks under conditions, or not at all; what is unchanged lists what it did.
 
-In: visits, and what is known of them. Out: their children, some a turn, as an index may list a great many; then the
-visits that are through.
+In: visits. Out: the headers to ask with; the children of what is unchanged, some a turn, as an index may list a great
+many; then the visits that are through.
 """
 
 from __future__ import annotations
@@ -10,19 +10,23 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from ..records import Outcome
+from .memory import conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from ..records import SitemapRef
-    from .memory import Known
+    from .memory import Known, Memory
+    from .proofs import Proofs
     from .visit import Visit
 
 
 class Recall:
-    """add() documents, then go_on() until it is_idle. `enter` hears of each child."""
+    """Documents that are unchanged go through go_on() until it is_idle. `enter` hears of each child."""
 
-    def __init__(self, enter: Callable[[Visit, SitemapRef], None]) -> None:
+    def __init__(self, memory: Memory, proofs: Proofs, enter: Callable[[Visit, SitemapRef], None]) -> None:
+        self._memory = memory
+        self._proofs = proofs
         self._enter = enter
         self._waiting: deque[tuple[Visit, Known, int]] = deque()  # and how many of its children are entered
 
@@ -31,8 +35,29 @@ class Recall:
         """Nothing is left to enter."""
         return not self._waiting
 
-    def add(self, visit: Visit, known: Known) -> None:
-        """A document that need not be read."""
+    def conditions(self, visit: Visit) -> dict[str, str]:
+        """Under which a document is asked for: one of which a part is here already is needed whole."""
+        if not self._memory.documents or visit.is_robots or visit.again or visit.reached:
+            return {}
+        known = self._memory.known(visit.asked, self._proofs.of(visit))
+        return {} if known is None else conditions(known)
+
+    def skips(self, visit: Visit) -> bool:
+        """Whether a document that is listed now need not be asked for; it is unchanged then."""
+        if not self._memory.documents:
+            return False
+        known = self._memory.skipped(visit.asked, visit.stated, self._proofs.of(visit))
+        if known is not None:
+            self._add(visit, known)
+        return known is not None
+
+    def confirm(self, visit: Visit, headers: Mapping[str, str]) -> None:
+        """The server says that a document is unchanged."""
+        visit.etag, visit.last_modified = headers.get("etag"), headers.get("last-modified")
+        visit.holds = self._proofs.of(visit)
+        self._add(visit, self._memory.documents[visit.asked])
+
+    def _add(self, visit: Visit, known: Known) -> None:
         visit.etag = visit.etag or known.etag
         visit.last_modified = visit.last_modified or known.last_modified
         self._waiting.append((visit, known, 0))
