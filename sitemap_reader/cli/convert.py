@@ -42,8 +42,7 @@ def run(
         Interrupts() as interrupts,
         open_outputs(output, None, interrupts, format=target, fields=wanted) as outputs,
     ):
-        if outputs.holds(dump):
-            raise UsageError(f"{name} is read and written at once; write to another file")
+        outputs.spare(dump, name)
         conversion = _Conversion(
             name,
             outputs,

@@ -43,8 +43,7 @@ def run(
         interrupts = files.enter_context(Interrupts())
         outputs = files.enter_context(open_outputs(output, None, interrupts))
         for name, body in bodies:
-            if outputs.holds(body):
-                raise UsageError(f"{name} is read and written at once; write to another file")
+            outputs.spare(body, name)
         before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))

@@ -72,8 +72,13 @@ class Outputs:
         if self.report is not None and isinstance(item, Problem | Outcome):
             self.report.write(json_line(item, site=site))
 
-    def holds(self, body: BinaryIO) -> bool:
-        """Whether what `body` reads is written to, by name or as stdout."""
+    def spare(self, body: BinaryIO, name: str) -> None:
+        """UsageError, with its `name`, where what `body` reads is written to."""
+        if self._holds(body):
+            raise UsageError(f"{name} is read and written at once; write to another file")
+
+    def _holds(self, body: BinaryIO) -> bool:
+        """By name or as stdout."""
         with suppress(OSError):  # it is no file
             read = os.fstat(body.fileno())
             # Terminals and sockets are read and written all the time.

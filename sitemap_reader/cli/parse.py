@@ -53,8 +53,7 @@ def run(
         Interrupts() as interrupts,
         open_outputs(output, report, interrupts) as outputs,
     ):
-        if outputs.holds(body):
-            raise UsageError(f"{name} is read and written at once; write to another file")
+        outputs.spare(body, name)
         items = iter_parse(
             _chunks(body, file, outputs),
             url=url,

@@ -123,8 +123,7 @@ class _Survey:
         name, started = called(file), time.monotonic()
         wanted = _selection(name, self.reading, self.now)
         with opened(file) as body:
-            if self.outputs.holds(body):
-                raise UsageError(f"{name} is read and written at once; write to another file")
+            self.outputs.spare(body, name)
             for number, form in numbered_forms(body, name):
                 try:
                     if "type" in form or wanted is None or wanted(form):

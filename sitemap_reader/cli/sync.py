@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ def run(
     names = read_targets(targets)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
+        _spare(state, outputs)
         sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, encoding_of(output))
         codes = each_target(names, console, sync.site)
     if sync.total is None:  # not one target could be tried
@@ -129,6 +131,12 @@ class _Sync:
         self.console.detail(f"lastmod of {document.url}: score {document.honesty}")
 
 
+def _spare(state: str, outputs: Outputs) -> None:
+    """UsageError where what is written would go into the state itself."""
+    with suppress(OSError), open(state, "rb") as file:  # what cannot be opened is told by whoever opens it
+        outputs.spare(file, state)
+
+
 # --- the history ---
 
 HEADER = ("site", "started", "ended", "complete", "sitemaps", "not_modified", "new", "updated", "removed", "held_back")
@@ -139,6 +147,7 @@ def _history(console: Console, targets: Sequence[str], state: str, output: str |
     with State(state) as opened:
         runs = [run for target in targets for run in opened.runs(target)] if targets else opened.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+        _spare(state, outputs)
         outputs.begin()
         forms = [_form(run) for run in runs]
         if format == "jsonl":
