@@ -97,8 +97,11 @@ class AiohttpFetcher:
         self._session = session
         self._owns_session = session is None
         self._loop: asyncio.AbstractEventLoop | None = None  # of our own session
+        self._open = 0  # answers that are not released
+        self._stays_open = True
 
     async def __aenter__(self) -> Self:
+        self._stays_open = True
         return self
 
     async def __aexit__(
@@ -110,7 +113,11 @@ class AiohttpFetcher:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the session, unless it was passed in. A later fetch opens a new one."""
+        """Closes the session, unless it was passed in. A later fetch opens one for as long as it takes."""
+        self._stays_open = False
+        await self._close_session()
+
+    async def _close_session(self) -> None:
         if self._owns_session and self._session is not None:
             session, self._session = self._session, None
             await session.close()
@@ -120,12 +127,18 @@ class AiohttpFetcher:
         """One GET request. The body is read as `response.chunks` is asked for it."""
         asked = _asked(url, self._limits)
         self._check_literal(asked)
-        answer = await self._ask(asked, headers)
+        self._open += 1
         try:
-            chunks = _Chunks(answer, asked)
-            yield Response(answer.status, _plain_headers(answer), chunks, url)
+            answer = await self._ask(asked, headers)
+            try:
+                chunks = _Chunks(answer, asked)
+                yield Response(answer.status, _plain_headers(answer), chunks, url)
+            finally:
+                answer.release()  # closes the connection where the body was not read to its end
         finally:
-            answer.release()  # closes the connection where the body was not read to its end
+            self._open -= 1
+            if not (self._open or self._stays_open):
+                await self._close_session()
 
     async def _ask(self, asked: Asked, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         import aiohttp

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import math
 import socket
@@ -305,13 +306,23 @@ def test_leaving_early_hangs_up():
 
 
 def test_fetcher_may_be_used_again_after_close():
+    """And leaves nothing open then, though nobody closes it: as where a stream that was left asks once more."""
+
     async def run():
-        async with serving(ok(b"abc")) as server:
+        async with serving(ok(b"abc"), "hold") as server:
             each = fetcher()
             for _ in range(2):
                 async with each.fetch(server.url, {}) as response:
-                    assert response.status == 200
-                await each.close()
+                    async with each.fetch(server.url, {}) as other:
+                        assert other.status == 200
+                    assert [chunk async for chunk in response.chunks] == [b"abc"], "the end of one is not that of all"
+                if each._stays_open:
+                    await each.close()
+            with pytest.raises(FetchError):
+                async with each.fetch("http://127.0.0.1:1/", {}):
+                    pass
+        del each
+        gc.collect()
 
     asyncio.run(run())
 
