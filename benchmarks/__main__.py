@@ -8,11 +8,13 @@ nothing, it shows that the programs run. The last line begins with "ok" unless o
 from __future__ import annotations
 
 import argparse
+import compileall
 import signal
 import sys
 import tempfile
 from pathlib import Path
 
+from .commands import PACKAGE
 from .data import FULL, SHORT, Data
 from .jobs import JOBS, Setting
 from .peers import are_made
@@ -43,6 +45,7 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
+    compileall.compile_dir(PACKAGE, quiet=1)  # as pip does with the peers
     with tempfile.TemporaryDirectory() as folder:
         data = Data(Path(folder), SHORT if chosen.short else FULL)
         setting = Setting(data, chosen.rounds, chosen.peers, lambda line: print(line, file=sys.stderr, flush=True))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MOST_SECONDS = 900.0
-ENVIRONMENT = {"PYTHONPATH": str(HERE.parent)}  # of our own commands: the package that lies here is measured
+PACKAGE = HERE.parent / "sitemap_reader"
+ENVIRONMENT = {"PYTHONPATH": str(PACKAGE.parent)}  # of our own commands: the package that lies here is measured
 OURS_COMMAND = [sys.executable, "-m", "sitemap_reader"]
 # Limits are what no reader can do without: names that ../parsing.py knows.
 LIMITS = ("bare expat", "decode + split", "gunzip + bare expat")

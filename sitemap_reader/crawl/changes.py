@@ -121,8 +121,9 @@ class Following:
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, number))
         if before != settings:  # of what was read with others nothing is known
             db.execute("UPDATE document SET complete = 0 WHERE site = ?", (number,))
-        run = db.execute("INSERT INTO run (site, started) VALUES (?, ?) RETURNING id", (number, now)).fetchone()[0]
-        self._run: int = run
+        run = db.execute("INSERT INTO run (site, started) VALUES (?, ?)", (number, now)).lastrowid
+        assert run is not None  # noqa: S101 - for the type checker: behind an INSERT it is there
+        self._run = run
         self._documents = Documents(db, number, run, self._started)
         self._listed = Listed(db, number, secret, plan.on)
 
@@ -203,7 +204,7 @@ class Following:
             history = said.dates.history(history)
         prefix = seen.prefix or ""
         place = attrs.evolve(place, prefix=prefix)
-        if outcome.complete and len({*said.seen}) < place.stored:
+        if outcome.complete and said.stored_urls < place.stored:
             self._listed.leave(place, said, self._started, expires=expires(outcome.format))
         entries = self._listed.count(row.number)
         self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history)

@@ -59,23 +59,34 @@ def _columns(table: str) -> str:
 
 
 _OTHER = _columns("other")
+_OTHERWISE = " OR ".join(
+    f"own.{name} IS NOT json_extract(given.value, '$[{place}]')" for place, name in enumerate(_STATED, 1)
+)
 _TABLES = """
 CREATE TEMP TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY);
 DELETE FROM kept;
 """
 _KEEP = f"INSERT OR IGNORE INTO kept {_VALUES}"
+# What is found comes as one value: row by row, each would wait until whoever reads lets go of Python.
 # CROSS: from the few to the many, whatever the planner thinks.
 _STORED = f"""
-SELECT other.key, {_OTHER} FROM json_each(:keys) CROSS JOIN entry AS other
+SELECT json_group_array(json_array(other.key, {_OTHER})) FROM json_each(:keys) CROSS JOIN entry AS other
 ON other.document = :document AND other.key = value
 """
 _LISTED_ELSEWHERE = f"""
-SELECT other.key, 0, other.document, {_OTHER} FROM json_each(:keys) CROSS JOIN entry AS other INDEXED BY entry_key
+SELECT json_group_array(json_array(other.key, 0, other.document, {_OTHER}))
+FROM json_each(:keys) CROSS JOIN entry AS other INDEXED BY entry_key
 ON other.key = value AND other.document <> :document
 """
 _UNLISTED = f"""
-SELECT other.key, 1 + other.expired, other.document, {_OTHER} FROM json_each(:keys) CROSS JOIN unlisted AS other
+SELECT json_group_array(json_array(other.key, 1 + other.expired, other.document, {_OTHER}))
+FROM json_each(:keys) CROSS JOIN unlisted AS other
 ON other.site = :site AND other.key = value
+"""
+_UNLIKE = f"""
+SELECT json_group_array(json_array(given.key, own.key IS NOT NULL)) FROM json_each(:rows) AS given
+LEFT JOIN entry AS own ON own.document = :document AND own.key = json_extract(given.value, '$[0]')
+WHERE own.key IS NULL OR {_OTHERWISE}
 """
 # Many rows with each statement: between two of them, others may have Python.
 _ROWS_AT_ONCE = 500
@@ -140,11 +151,10 @@ class Listed:
             stated = stated_by_entries(listed, self._keys)
         else:
             stated = stated_by_records(listed, self._keys)
-        stored: dict[int, tuple[Any, ...]] = {}
+        unlike: dict[int, bool] | None = None
         if place.stored:
-            rows = self._db.execute(_STORED, {"document": place.document, "keys": _json(sorted(stated.keys))})
-            stored = {key: tuple(values) for key, *values in rows}
-        said.add(stated, stored, micros(now) // 1_000_000)
+            unlike = dict(self._found(_UNLIKE, {"document": place.document, "rows": _json([*stated.values()])}))
+        said.add(stated, unlike, micros(now) // 1_000_000)
 
     # --- at the end of a document ---
 
@@ -176,10 +186,10 @@ class Listed:
             self._db.execute(_RELIST, told)
 
     def _before(self, told: dict[str, Any], *, has_own: bool) -> Before:
-        rows = self._db.execute(_STORED, told) if has_own else ()
+        rows = self._found(_STORED, told) if has_own else ()
         before = Before({key: Listing(told["document"], *row) for key, *row in rows})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
-            for key, kind, *listing in self._db.execute(query, told):
+            for key, kind, *listing in self._found(query, told):
                 before.elsewhere.setdefault(key, []).append((kind, Listing(*listing)))
         return before
 
@@ -229,11 +239,13 @@ class Listed:
             told = {"document": place.document, "middle": seen.prefix[len(prefix) :]}
             self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", told)
         seen.prefix = prefix
-        rows = [row for stated in some for row in stated.rows(place.document, len(prefix))]
-        rows.sort(key=itemgetter(1))
+        has_nested = any(stated.nested for stated in some)
+        rows = [row for stated in some for row in stated.rows(len(prefix), has_nested=has_nested)]
+        rows.sort(key=itemgetter(0))  # in the order in which they lie
         for start in range(0, len(rows), _ROWS_AT_ONCE):
             part = rows[start : start + _ROWS_AT_ONCE]
-            self._db.execute(_STORE % _marks(len(part)), [*chain.from_iterable(part)])
+            insert = _insert(len(part), has_nested=has_nested)
+            self._db.execute(insert, [place.document, *chain.from_iterable(part)])
 
     def leave(self, place: Place, said: Said | None, now: datetime, *, expires: bool) -> None:
         """What the document lists no more, or with None all of it: decided on at the end.
@@ -242,7 +254,7 @@ class Listed:
         """
         self._db.execute("DELETE FROM kept")
         if said is not None:
-            self._db.execute(_KEEP, {"keys": _json([*said.seen])})
+            self._db.execute(_KEEP, {"keys": _json([*said.same])})
             for stated in said.changed():
                 self._db.execute(_KEEP, {"keys": _json(stated.keys)})
         told = {"document": place.document, "site": self._site, "prefix": place.prefix, "sitemap": place.sitemap}
@@ -252,6 +264,11 @@ class Listed:
     def count(self, document: int) -> int:
         """How many URLs are stored of it."""
         return int(self._db.execute("SELECT count(*) FROM entry WHERE document = ?", (document,)).fetchone()[0])
+
+    def _found(self, query: str, told: dict[str, Any]) -> list[list[Any]]:
+        """The rows that it finds, of which it makes one value."""
+        found: list[list[Any]] = orjson.loads(self._db.execute(query, told).fetchone()[0])
+        return found
 
     # --- at the end of all ---
 
@@ -312,9 +329,11 @@ def _record(form: bytes) -> UrlRecord:
 
 
 @cache
-def _marks(rows: int) -> str:
-    return ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * rows)
+def _insert(rows: int, *, has_nested: bool) -> str:
+    """A statement that stores so many rows of a document, which is its first parameter."""
+    marks = "(?1, ?, ?, ?, ?, ?, ?, ?)" if has_nested else "(?1, ?, ?, ?, ?, ?, NULL, ?)"
+    return _STORE % ", ".join([marks] * rows)
 
 
-def _json(keys: Sequence[int]) -> str:
-    return orjson.dumps(keys).decode()
+def _json(values: Sequence[Any]) -> str:
+    return orjson.dumps(values).decode()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import secrets
-import tomllib
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -50,6 +49,8 @@ def holds_seeds(folder: Path) -> bool:
 
 def read_seeds(folder: Path) -> list[str]:
     """The seeds in the folder's site.toml. UsageError where there are none."""
+    import tomllib  # here: most targets are no folders
+
     path = folder / SEEDS_FILE
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")

@@ -1,15 +1,17 @@
 """Records and the rows of a state: the values of both, and what tells one listing of a URL from another.
 
-A row has a digest for each nested value, and not the value: enough to say that it changed, in eight bytes.
+A row has a digest for each nested value, and not the value: enough to say that it changed. All that is in a row can be
+written as JSON and comes back as it was, so that SQLite takes and gives many at once.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import compress, repeat
 from struct import unpack
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 import orjson
 
@@ -18,9 +20,11 @@ from ..read.plain_records import Columns
 from ..records import ChangeFreq, Precision, UrlRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..read.plain_records import Entries
+
+Value = TypeVar("Value")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -32,8 +36,8 @@ _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerat
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 # The news first, so that a row that has some begins with a zero. New ones are put at the end.
 _NESTED = ("news", "images", "videos", "alternates", "mobile", "extras")
-_NESTED_BYTES = 8
-HAS_NEWS = "coalesce(substr(nested, 1, 1) = x'00', 0)"  # in SQL
+_NESTED_LENGTH = 9
+HAS_NEWS = "coalesce(substr(nested, 1, 1) = '0', 0)"  # in SQL
 
 
 class Listing(NamedTuple):
@@ -43,8 +47,8 @@ class Listing(NamedTuple):
     lastmod: int | None
     precision: int | None
     changefreq: int | None
-    priority: float | None
-    nested: bytes | None
+    priority: str | None
+    nested: str | None
 
     @property
     def stated(self) -> tuple[Any, ...]:
@@ -104,9 +108,14 @@ def lastmod_row(lastmod: datetime | None, precision: str | None) -> tuple[int | 
 def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:
     """The same back."""
     if number is None:
-        return None, None if code is None else PRECISIONS[code]
+        return None, precision_of(code)
     length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
-    return _EPOCH + length, None if code is None else PRECISIONS[code]
+    return _EPOCH + length, precision_of(code)
+
+
+def precision_of(code: int | None) -> Precision | None:
+    """What a number stands for."""
+    return None if code is None else PRECISIONS[code]
 
 
 def is_exact(code: int | None) -> bool:
@@ -128,13 +137,22 @@ def _number(lastmod: datetime | None, precision: str | None) -> int | None:
     return since.days * 86_400 + since.seconds
 
 
+def _priority_text(priority: float | None) -> str | None:
+    return None if priority is None else repr(priority)
+
+
+def _priority_of(text: str | None) -> float | None:
+    """The same back."""
+    return None if text is None else float(text)
+
+
 def record_of(
-    loc: str, stated: tuple[int | None, int | None, int | None, float | None], sitemap: str | None
+    loc: str, stated: tuple[int | None, int | None, int | None, str | None], sitemap: str | None
 ) -> UrlRecord:
     """What a row still knows of a URL: `stated` is lastmod, precision, changefreq and priority."""
     number, precision, changefreq, priority = stated
     lastmod, name = lastmod_of(number, precision)
-    return UrlRecord(loc, lastmod, name, changefreq_of(changefreq), priority, sitemap=sitemap)
+    return UrlRecord(loc, lastmod, name, changefreq_of(changefreq), _priority_of(priority), sitemap=sitemap)
 
 
 # --- rows ---
@@ -170,8 +188,8 @@ class Stated(NamedTuple):
     lastmods: Sequence[int | None]
     precisions: Sequence[int | None]
     changefreqs: Sequence[int | None]
-    priorities: Sequence[float | None]
-    nested: Sequence[bytes | None] | None
+    priorities: Sequence[str | None]
+    nested: Sequence[str | None] | None
     locs: Sequence[str]
     lines: Sequence[int | None]
     forms: Sequence[bytes | None] | None
@@ -193,16 +211,18 @@ class Stated(NamedTuple):
         return Listing(document, *dates, self.changefreqs[index], self.priorities[index], nested)
 
     def values(self) -> Iterator[tuple[Any, ...]]:
-        """What is stated of each: lastmod, precision, changefreq, priority, nested."""
+        """Each key, and what is stated: lastmod, precision, changefreq, priority, nested."""
         nested = self.nested or repeat(None)
-        return zip(self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False)
+        return zip(
+            self.keys, self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False
+        )
 
-    def rows(self, document: int, behind: int) -> Iterator[tuple[Any, ...]]:
-        """Rows of the table, without the first characters of each loc."""
+    def rows(self, behind: int, *, has_nested: bool) -> Iterator[tuple[Any, ...]]:
+        """The same with each loc, without its first characters; `nested` only if it is wanted."""
         locs = [loc[behind:] for loc in self.locs]
-        nested = self.nested or repeat(None)
-        stated = (self.lastmods, self.precisions, self.changefreqs, self.priorities, nested)
-        return zip(repeat(document), self.keys, *stated, locs, strict=False)
+        nested = [self.nested or repeat(None)] if has_nested else []
+        stated = (self.lastmods, self.precisions, self.changefreqs, self.priorities)
+        return zip(self.keys, *stated, *nested, locs, strict=False)
 
 
 def stated_by_entries(entries: Entries, keys: Keys) -> Stated:
@@ -210,10 +230,10 @@ def stated_by_entries(entries: Entries, keys: Keys) -> Stated:
     locs, lastmods, precisions, changefreqs, priorities, lines, _ = entries.columns
     return Stated(
         keys.of(locs),
-        [*map(_number, lastmods, precisions)],
+        _numbers(lastmods, precisions),
         [*map(_PRECISION_CODES.get, precisions)],
         [*map(_CHANGEFREQ_CODES.get, changefreqs)],
-        priorities,
+        _each(_priority_text, priorities),
         None,
         locs,
         lines,
@@ -230,15 +250,31 @@ def stated_by_records(records: Sequence[UrlRecord], keys: Keys) -> Stated:
 
 def columns_of(stated: Stated) -> Columns:
     """The same back, for plain ones."""
-    lastmods: Sequence[datetime | None]
-    if SUBSECOND in stated.precisions:
-        lastmods = [lastmod_of(*each)[0] for each in zip(stated.lastmods, stated.precisions, strict=True)]
-    else:
-        lastmods = [None if each is None else _EPOCH + timedelta(0, each) for each in stated.lastmods]
-    precisions = [None if code is None else PRECISIONS[code] for code in stated.precisions]
-    changefreqs = [None if code is None else CHANGEFREQS[code] for code in stated.changefreqs]
+    lastmods = _moments(stated.lastmods, stated.precisions)
+    precisions = _each(precision_of, stated.precisions)
+    changefreqs = _each(changefreq_of, stated.changefreqs)
     lines = cast("Sequence[int]", stated.lines)
-    return Columns(stated.locs, lastmods, precisions, changefreqs, stated.priorities, lines, None)
+    return Columns(stated.locs, lastmods, precisions, changefreqs, _each(_priority_of, stated.priorities), lines, None)
+
+
+def _numbers(lastmods: Sequence[datetime | None], precisions: Sequence[str | None]) -> list[int | None]:
+    """The first column of lastmod_row()."""
+    if None in lastmods or "subsecond" in precisions:
+        return [*map(_number, lastmods, precisions)]
+    return [*map(int, map(datetime.timestamp, cast("Sequence[datetime]", lastmods)))]  # the same, in less time
+
+
+def _moments(numbers: Sequence[int | None], codes: Sequence[int | None]) -> Sequence[datetime | None]:
+    """The same back."""
+    if None in numbers or SUBSECOND in codes:
+        return [lastmod_of(*each)[0] for each in zip(numbers, codes, strict=True)]
+    return [*map(_EPOCH.__add__, map(timedelta, repeat(0), cast("Sequence[int]", numbers)))]
+
+
+def _each(function: Callable[[Any], Value], values: Sequence[Any]) -> list[Value]:
+    """What it makes of each value, of which there are few that differ."""
+    made = {value: function(value) for value in {*values}}
+    return [*map(made.__getitem__, values)]
 
 
 def _row_of(record: UrlRecord) -> tuple[Any, ...]:
@@ -247,20 +283,19 @@ def _row_of(record: UrlRecord) -> tuple[Any, ...]:
     dates = lastmod_row(record.lastmod, record.lastmod_precision)
     line = orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None
     often = _CHANGEFREQ_CODES.get(record.changefreq)
-    return (*dates, often, record.priority, nested, record.loc, record.line, line)
+    return (*dates, often, _priority_text(record.priority), nested, record.loc, record.line, line)
 
 
-def _nested(form: dict[str, Any]) -> bytes | None:
+def _nested(form: dict[str, Any]) -> str | None:
     """For each nested value that is there its number and a digest of it, one behind the other."""
-    found = [
-        bytes([code]) + blake2b(orjson.dumps(form[name]), digest_size=_NESTED_BYTES - 1).digest()
-        for code, name in enumerate(_NESTED)
-        if name in form
-    ]
-    return b"".join(found) or None
+    return "".join(f"{code}{_digest(form[name])}" for code, name in enumerate(_NESTED) if name in form) or None
 
 
-def _digests(nested: bytes | None) -> dict[str, bytes]:
-    parts = nested or b""
-    starts = range(0, len(parts), _NESTED_BYTES)
-    return {_NESTED[parts[start]]: parts[start + 1 : start + _NESTED_BYTES] for start in starts}
+def _digest(value: Any) -> str:
+    return b64encode(blake2b(orjson.dumps(value), digest_size=6).digest()).decode()
+
+
+def _digests(nested: str | None) -> dict[str, str]:
+    parts = nested or ""
+    starts = range(0, len(parts), _NESTED_LENGTH)
+    return {_NESTED[int(parts[start])]: parts[start + 1 : start + _NESTED_LENGTH] for start in starts}

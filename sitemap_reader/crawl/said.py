@@ -1,7 +1,7 @@
 """What one document lists now, while it is read: what of it is not as it was stored, and what its dates look like.
 
-In: what it states, some URLs at a time, and what is stored of those. Out: the same at the end of the document. A URL
-takes some 120 bytes as long as that lasts, one that is as it was eight.
+In: what it states, some URLs at a time, and how that differs from what is stored. Out: the same at the end of the
+document. A URL takes some 120 bytes as long as that lasts, one that is as it was eight.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import marshal
 from array import array
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from operator import not_
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -75,26 +77,34 @@ class Dates:
 
 
 class Said:
-    """add() what the document lists; then `seen` and `same` keys, and changed(), which is all the rest."""
+    """add() what the document lists; then `same` keys, and changed(), which is all the rest."""
 
     def __init__(self, began: int) -> None:
         self.dates = Dates(began)
-        self.seen = array("q")  # stored before, and listed again
-        self.same = array("q")  # those of them that are as they were
+        self.same = array("q")
+        self._otherwise = array("q")  # of the changed ones those that were stored
         self.changed_urls = 0
         self._changed: list[bytes] = []
 
-    def add(self, stated: Stated, stored: Mapping[int, tuple[Any, ...]], now: int) -> None:
-        """Some entries, and what is stored of those among them that the document listed before."""
+    def add(self, stated: Stated, unlike: Mapping[int, bool] | None, now: int) -> None:
+        """Some entries. `unlike` are the places of those that are not stored as they are, and whether they are stored.
+
+        With None nothing at all is stored.
+        """
         self.dates.add(stated, now)
-        if not stored:
+        if unlike is None:
             self._keep(stated)
             return
-        differs = [stored.get(key) != values for key, values in zip(stated.keys, stated.values(), strict=True)]
-        self.seen.extend(key for key in stated.keys if key in stored)
-        self.same.extend(key for key, differ in zip(stated.keys, differs, strict=True) if not differ)
-        if any(differs):
+        differs = [place in unlike for place in range(len(stated.keys))]
+        self.same.extend(compress(stated.keys, map(not_, differs)))
+        self._otherwise.extend(stated.keys[place] for place, is_stored in unlike.items() if is_stored)
+        if unlike:
             self._keep(stated.only(differs))
+
+    @property
+    def stored_urls(self) -> int:
+        """How many that were stored are listed again."""
+        return len({*self.same, *self._otherwise})
 
     def _keep(self, stated: Stated) -> None:
         self.changed_urls += len(stated.keys)

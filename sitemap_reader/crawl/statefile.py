@@ -98,8 +98,8 @@ CREATE TABLE entry (
   lastmod INTEGER,
   precision INTEGER,
   changefreq INTEGER,
-  priority REAL,
-  nested BLOB,
+  priority TEXT,
+  nested TEXT,
   loc TEXT NOT NULL,              -- behind the document's prefix
   PRIMARY KEY (document, key)
 ) WITHOUT ROWID;
@@ -111,8 +111,8 @@ CREATE TABLE unlisted (           -- left its document, and what that means is n
   lastmod INTEGER,
   precision INTEGER,
   changefreq INTEGER,
-  priority REAL,
-  nested BLOB,
+  priority TEXT,
+  nested TEXT,
   loc TEXT NOT NULL,
   sitemap TEXT NOT NULL,
   expired INTEGER NOT NULL,       -- out of a feed or a news sitemap: never removed, forgotten in time

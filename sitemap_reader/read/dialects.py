@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..problems import Problem, report
 from . import feed, urlset
-from .faults import Stop
+from .faults import Stop, html_page
 from .markup import Markup
 from .plain import Block, pass_all
 from .plain_path import PlainPath
@@ -97,8 +97,3 @@ class MarkupReader:
         for tag in ("url", "loc", "lastmod", "changefreq", "priority"):  # expat may not be shown them
             names[f"{namespace}}}{tag}" if namespace else tag]
         return names
-
-
-def html_page() -> Problem:
-    """F05."""
-    return report("F05", "an HTML page where a sitemap should be")

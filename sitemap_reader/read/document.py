@@ -17,8 +17,8 @@ from ..limits import PROTOCOL_MAX_ENTRIES, Limits
 from ..problems import Problem, Tally, counted, over_limit, report
 from ..records import Outcome
 from .decode import Decoder, Prefix
-from .dialects import MarkupReader, html_page
 from .fallback import FallbackFeed
+from .faults import html_page
 from .normalise import Normaliser, RawEntry
 from .plain import Block
 from .plain_records import PlainCleaner, records_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..records import Item
-    from .dialects import Reader
+    from .dialects import MarkupReader, Reader
     from .fallback import FeedFallback
     from .plain_records import Make
 
@@ -93,6 +93,7 @@ class SitemapParser:
         self._decoder = Decoder(limits, charset, prefix)
         self._head: bytes | None = b""  # what sniffing has not judged yet
         self._reader: Reader | None = None
+        self._markup: MarkupReader | None = None  # the same, if it reads XML
         self._format: Format | None = None
         self._problem_held: Problem | None = None
         self._over = False
@@ -161,7 +162,7 @@ class SitemapParser:
         if self._fallback is None or self._normaliser.entries:
             return False
         damaged = self.format in (Format.RSS, Format.ATOM) and not self._complete
-        cut = isinstance(self._reader, MarkupReader) and self._reader.cut
+        cut = self._markup is not None and self._markup.cut
         return bool(self._problem_held or damaged) and not cut and self._fallback.is_whole
 
     @property
@@ -183,8 +184,8 @@ class SitemapParser:
     @property
     def format(self) -> Format | None:
         """What the document is, as soon as that is known."""
-        if self._format is None and isinstance(self._reader, MarkupReader):
-            self._format = self._reader.format
+        if self._format is None and self._markup is not None:
+            self._format = self._markup.format
         return self._format
 
     @property
@@ -255,7 +256,10 @@ class SitemapParser:
         if verdict.kind == "text":
             self._format, reader = Format.TEXT, TextList(self._limits)
         else:
-            reader = MarkupReader(self._limits, 1 + skipped.count(b"\n"), plain=self._may_be_plain)
+            from .dialects import MarkupReader  # here: where nothing has changed, no XML is read
+
+            line = 1 + skipped.count(b"\n")
+            self._markup = reader = MarkupReader(self._limits, line, plain=self._may_be_plain)
         self._reader = reader
         return items + self._clean(reader.feed(head))
 

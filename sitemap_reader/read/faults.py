@@ -82,3 +82,8 @@ class Fault:
     def next_position(self) -> int:
         """Where to look for the next entry: the token at fault would fail again, unless it is that entry."""
         return self.position + (not (self.misplaced and self.misplaced.is_entry))
+
+
+def html_page() -> Problem:
+    """F05."""
+    return report("F05", "an HTML page where a sitemap should be")

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
+from sitemap_reader.crawl.differing import Changed
+from sitemap_reader.crawl.listed import Listed, Place
 from sitemap_reader.crawl.rows import (
     CHANGEFREQS,
     PRECISIONS,
@@ -26,7 +28,8 @@ from sitemap_reader.crawl.rows import (
     stated_by_records,
 )
 from sitemap_reader.crawl.said import Said
-from sitemap_reader.jsonl import STATED, json_lines, lines_of_columns, new_lines
+from sitemap_reader.crawl.statefile import open_scratch
+from sitemap_reader.jsonl import STATED, Lines, json_lines, lines_of_columns, new_lines
 from sitemap_reader.read.plain_records import Columns, Entries, merged, records_of
 
 KEYS = Keys(b"0123456789abcdef")
@@ -160,15 +163,49 @@ def test_keys_depend_on_a_secret() -> None:
 def test_what_is_as_it_was_takes_eight_bytes() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(3)]
     stated = stated_by_records(records, KEYS)
-    stored = dict(zip(stated.keys, stated.values(), strict=True))
     said = Said(0)
-    said.add(stated, stored, 0)
+    said.add(stated, {}, 0)
     assert (said.changed_urls, [*said.changed()]) == (0, [])
-    assert [*said.seen] == [*said.same] == [*stated.keys]
-    other = stated_by_records([attrs.evolve(records[1], priority=0.6), *records[2:]], KEYS)
-    said = Said(0)
-    said.add(other, stored, 0)
-    assert [*said.seen] == [*other.keys]
-    assert [*said.same] == [other.keys[1]]
-    (changed,) = said.changed()
-    assert changed.locs == ["https://a.example/1"]
+    assert [*said.same] == [*stated.keys]
+    assert said.stored_urls == 3
+
+
+@st.composite
+def twice(draw: st.DrawFn) -> list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]:
+    """Records, what becomes of each, and whether there is none before."""
+    found = []
+    for number in range(draw(st.integers(1, 8))):
+        record = attrs.evolve(draw(plain_records()), loc=f"https://a.example/{number}", **draw(st.sampled_from(SOME)))
+        later = draw(st.just(record) | plain_records())
+        found.append((record, attrs.evolve(later, loc=record.loc), draw(st.booleans())))
+    return found
+
+
+SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.png"),)}, {"mobile": True}]
+
+
+@given(twice())
+def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
+    """All that a row has goes there as parameters, and is compared as JSON."""
+    db = open_scratch()
+    listed = Listed(db, 1, b"0123456789abcdef", "any")
+    before = [record for record, _, is_new in pairs if not is_new]
+    place, seen = Place(1, "https://a.example/map.xml", "", 0), Changed()
+    if before:
+        said = Said(0)
+        listed.say(place, said, before, DAY)
+        assert said.stored_urls == 0
+        told = [*listed.changes(place, said, seen)]
+        assert sum(each.urls for each in told if isinstance(each, Entries | Lines)) == len(before)
+    said, place = Said(0), attrs.evolve(place, prefix=seen.prefix or "", stored=len(before))
+    listed.say(place, said, [new for _, new, _ in pairs], DAY)
+    same = [is_new is False and stated_of(old) == stated_of(new) for old, new, is_new in pairs]
+    assert [*said.same] == [*KEYS.of([new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if is_same])]
+    changed = [new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if not is_same]
+    assert [loc for stated in said.changed() for loc in stated.locs] == changed
+    assert said.stored_urls == len(before)
+    db.close()
+
+
+def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
+    return stated_by_records([record], KEYS).listing(1, 0).stated
