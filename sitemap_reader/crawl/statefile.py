@@ -27,8 +27,9 @@ _STEPS = 100_000
 _SETTINGS = f"""
 PRAGMA synchronous = NORMAL;
 PRAGMA cache_size = -{CACHE_KIB};
-PRAGMA wal_autocheckpoint = 16000;
+PRAGMA wal_autocheckpoint = 8000;
 """
+_PAGE_BYTES = 8192  # with 4,096, the default, a first run takes 3% longer
 _APPLICATION = 0x534D5244  # "SMRD", so that the file can be told from those of others
 
 # Each brings a file from its place in the list to the next. Times are microseconds since 1970, UTC; a lastmod is in
@@ -145,6 +146,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         db = _connect(name, "rwc" if create else "rw")
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
             _migrate(db, name)
             execute_all(db, _SETTINGS)
         except BaseException:
