@@ -177,3 +177,26 @@ def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
         }
         site.run(state)
     assert honesty_of(state, "a.xml").reasons == ("100% of the changes were the lastmod's alone",)
+
+
+def test_a_sitemap_that_was_gone_is_read_when_it_is_back(state: Path, site: World) -> None:
+    """Whatever its index said of it all the while: what it listed was given out as removed."""
+    site.run(state)
+    site.documents["a.xml"].status = 404
+    for removed in (set(), {"a1"}):
+        site.later(DAY)
+        assert site.run(state).of("removed") == removed
+    site.documents["a.xml"].status = 200
+    assert site.run(state, trust_lastmod="always").told == ({"a1"}, set(), set())
+
+
+@pytest.mark.parametrize(("most", "status"), [(2, 304), (1, 200)])
+def test_an_index_of_very_many_children_is_read_anew(
+    state: Path, site: World, monkeypatch: pytest.MonkeyPatch, most: int, status: int
+) -> None:
+    """Those are not remembered, so that a 304 would lose them."""
+    monkeypatch.setattr("sitemap_reader.crawl.documents._MOST_CHILDREN", most)
+    site.run(state)
+    site.documents["b.xml"].entries |= entries("new")
+    assert site.run(state).told == ({"new"}, set(), set())
+    assert site.asked["index.xml"] == status
