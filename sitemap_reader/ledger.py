@@ -129,9 +129,10 @@ class Summary:
         return ", ".join(parts)
 
     def _sitemaps(self) -> str:
-        if self.sitemaps_read == self.sitemaps:
+        read = self.sitemaps_read - self.not_modified
+        if read == self.sitemaps:
             return count_of(self.sitemaps, "sitemap")
-        return f"{self.sitemaps_read:,} of {count_of(self.sitemaps, 'sitemap')}"
+        return f"{read:,} of {count_of(self.sitemaps, 'sitemap')}"
 
 
 def dropped_text(dropped: Mapping[str, int]) -> str:

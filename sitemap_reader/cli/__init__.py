@@ -188,8 +188,8 @@ def sync(**arguments: Any) -> Exit:
     FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
     every URL is new.
 
-    What is written counts as told: whenever this ends, by whatever means, the next run tells the rest, and of one
-    sitemap at most what was told already.
+    What is written counts as told: whenever this ends, by whatever means, the next run tells the rest. At worst, the
+    changes of one sitemap are told twice.
     """
     from .sync import run
 

@@ -26,8 +26,13 @@ _PRECISIONS = get_args(Precision)
 
 
 def change_lines(format: str, forms: Iterable[Form], *, encoding: str, names_sites: bool) -> Iterator[bytes]:
-    """The lines in a format of ROWS_FORMATS; where there is no change, there is no header either."""
+    """The lines in a format of ROWS_FORMATS, behind its header."""
     return _WRITERS[format](forms, encoding, names_sites)
+
+
+def change_header(format: str, *, names_sites: bool) -> bytes:
+    """What stands in front of them: nothing but of TSV."""
+    return tsv_line((*_front(names_sites), *HEADER)) if format == "tsv" else b""
 
 
 def _jsonl(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:
@@ -35,12 +40,14 @@ def _jsonl(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[
 
 
 def _tsv(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:
-    front = ("site",) if names_sites else ()
-    for number, form in enumerate(forms):
-        if not number:
-            yield tsv_line((*front, *HEADER))
+    for form in forms:
         cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
-        yield tsv_line([*(form.get(name) for name in front), *map(_text, cells), ",".join(_changed(form))])
+        front = (form.get(name) for name in _front(names_sites))
+        yield tsv_line([*front, *map(_text, cells), ",".join(_changed(form))])
+
+
+def _front(names_sites: bool) -> tuple[str, ...]:
+    return ("site",) if names_sites else ()
 
 
 def _table(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:

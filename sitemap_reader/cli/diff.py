@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..compare import compare, is_state, open_side, stream_side
 from ..dumps import STDIN, STDIN_NAME
 from ..errors import UsageError
-from .change_rows import change_lines
+from .change_rows import change_header, change_lines
 from .columns import encoding_of
 from .exits import Exit
 from .inputs import called, opened
@@ -37,6 +37,8 @@ def run(
     started = time.monotonic()
     if old == new == STDIN:
         raise UsageError("OLD and NEW cannot both be stdin; give a file for one of them")
+    if old == new != STDIN and is_state(old):  # which only one may have open
+        raise UsageError("OLD and NEW are the same state; give another file for one of them")
     format = rows_format_for(output, format, elsewhere="jsonl")
     with ExitStack() as files:
         bodies = [(called(name), files.enter_context(opened(name))) for name in (old, new)]
@@ -48,6 +50,7 @@ def run(
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.begin()
+            outputs.records.write(change_header(format, names_sites=changes.names_sites))
             told: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
             for line in change_lines(format, changes.forms(), **told):
                 outputs.records.write(line)

@@ -11,11 +11,13 @@ import orjson
 
 from ..blocking import change_lines as lines_of
 from ..crawl.changes import Counted
-from ..crawl.state import State
+from ..crawl.state import State, site_name
+from ..dumps import STDIN
 from ..errors import UsageError
 from ..jsonl import stamp
 from ..ledger import count_of
-from .change_rows import change_lines
+from ..targets import find_target
+from .change_rows import change_header, change_lines
 from .columns import encoding_of
 from .exits import Exit
 from .interrupts import Interrupts
@@ -54,6 +56,8 @@ def run(
         return _history(console, targets, state, output, format)
     if not targets:
         raise UsageError("which site? give a TARGET, or --history for what FILE knows")
+    if state == STDIN:
+        raise UsageError("--state names a file, which is read and written: it cannot be -")
     names = read_targets(targets)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
@@ -79,7 +83,7 @@ class _Sync:
     encoding: str
     total: Summary | None = None
     counts: Counted = attrs.field(factory=Counted)
-    has_header: bool = False
+    has_begun: bool = False
 
     def site(self, target: str) -> Exit:
         """One target. Each piece is written before the next is asked for, as it counts as delivered then."""
@@ -90,7 +94,7 @@ class _Sync:
             self.interrupts.held(),
             lines_of(target, state=self.state, site=site, **told, **self.reading) as stream,
         ):
-            self.outputs.begin()
+            self._begin()
             try:
                 for some in stream:
                     self._write(some.data)
@@ -108,15 +112,18 @@ class _Sync:
         told = ", ".join(part for part in parts if part)
         return f"partial: {told}" if told else None
 
+    def _begin(self) -> None:
+        self.outputs.begin()
+        if not self.has_begun:
+            self.outputs.records.write(change_header(self.format, names_sites=self.names_sites))
+        self.has_begun = True
+
     def _write(self, lines: bytes) -> None:
         if self.format == "jsonl":
             self.outputs.records.write_lines(lines)
             return
         forms = map(orjson.loads, lines.splitlines())
-        rows = [*change_lines(self.format, forms, encoding=self.encoding, names_sites=self.names_sites)]
-        if self.format == "tsv" and self.has_header:
-            rows = rows[1:]
-        self.has_header = self.has_header or bool(rows)
+        rows = change_lines(self.format, forms, encoding=self.encoding, names_sites=self.names_sites)
         self.outputs.records.write_lines(b"".join(rows))
 
     def _wait(self) -> None:
@@ -145,7 +152,8 @@ _NUMBERS = HEADER[4:]
 
 def _history(console: Console, targets: Sequence[str], state: str, output: str | None, format: str) -> Exit:
     with State(state) as opened:
-        runs = [run for target in targets for run in opened.runs(target)] if targets else opened.runs()
+        names = [site_name(find_target(target).seeds) for target in targets]
+        runs = [run for name in names for run in opened.runs(name)] if names else opened.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         _spare(state, outputs)
         outputs.begin()

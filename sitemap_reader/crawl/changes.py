@@ -6,17 +6,17 @@ document at a time: whoever writes each piece out before that loses nothing, how
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
-import orjson
 
 from ..errors import UsageError
 from ..jsonl import Lines
-from ..problems import report
+from ..problems import Problem, report
 from ..read.plain_records import Entries, merged
 from ..read.sniff import SITEMAP_FORMATS, Format
 from ..records import Outcome, SitemapRef, UrlRecord
@@ -25,6 +25,7 @@ from .documents import Documents, expires
 from .listed import Listed, Place
 from .rows import micros
 from .said import Said
+from .shelf import Shelf
 from .state import State
 from .statefile import telling
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..jsonl import On
-    from ..problems import Problem
     from ..records import Item
     from ..walk.memory import Memory, Trust
     from .differing import ChangePiece
@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 MASS_URLS = 1_000
 # How long what left a feed or a news sitemap is remembered, so that it is not new if it comes back.
 _EXPIRED_FOR = timedelta(days=90)
+
+
+# What all runs but this one told as new, since one was complete, or behind the first.
+_TOLD_SINCE = """
+SELECT coalesce(sum(new), 0) FROM run WHERE site = :site AND id < :run AND id > coalesce(
+  (SELECT max(id) FROM run WHERE site = :site AND complete), (SELECT min(id) FROM run WHERE site = :site))
+"""
 
 
 @attrs.frozen
@@ -97,7 +104,9 @@ class Following:
         self._started = plan.clock()
         self._sitemaps = self._not_modified = 0
         self._all_fine = True
+        self._has_begun = False
         self._readings: dict[str, tuple[Row, Said]] = {}
+        self._shelf = Shelf()
         try:
             with telling(self._state.name):
                 self._begin(settings)
@@ -107,23 +116,28 @@ class Following:
 
     def _begin(self, wanted: Mapping[str, Any]) -> None:
         db, site, plan, now = self._state.db, self._site, self._plan, micros(self._started)
+        if db.in_transaction:
+            raise UsageError(f"another stream is using {self._state.name}: close that first, or use another State")
+        settings = json.dumps(wanted, sort_keys=True)  # which takes what is no Unicode, as patterns may hold
         db.execute("BEGIN IMMEDIATE")
-        settings = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS).decode()
+        self._has_begun = True
         told = (site, settings, os.urandom(16), now, now)
-        db.execute(
+        added = db.execute(
             "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING",
             told,
         )
+        self._is_known = not added.rowcount  # of a name that was mistyped nothing is kept
         number, before, secret = db.execute("SELECT id, settings, secret FROM site WHERE name = ?", (site,)).fetchone()
         if before != settings and not plan.full:
-            raise UsageError(_told_of_settings(site, orjson.loads(before), wanted))
+            raise UsageError(_told_of_settings(site, json.loads(before), wanted))
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, number))
-        if before != settings:  # of what was read with others nothing is known
+        self._has_other_settings: bool = before != settings
+        if self._has_other_settings:  # of what was read with others nothing is known
             db.execute("UPDATE document SET complete = 0 WHERE site = ?", (number,))
         run = db.execute("INSERT INTO run (site, started) VALUES (?, ?)", (number, now)).lastrowid
         assert run is not None  # noqa: S101 - for the type checker: behind an INSERT it is there
-        self._run = run
+        self._run, self._number = run, number
         self._documents = Documents(db, number, run, self._started)
         self._listed = Listed(db, number, secret, plan.on)
 
@@ -140,7 +154,8 @@ class Following:
     ) -> Iterator[ChangePiece]:
         """What a batch brings to light."""
         with telling(self._state.name):
-            for (kind, sitemap), group in groupby(batch, _whose):
+            items = (item for item in batch if not isinstance(item, Problem))
+            for (kind, sitemap), group in groupby(items, _whose):
                 if kind is Entries:
                     self._say(sitemap, merged(cast("list[Entries]", [*group])))
                 elif kind is UrlRecord:
@@ -182,12 +197,14 @@ class Following:
         self._sitemaps += 1
         if outcome.not_modified or (not self._plan.full and self._documents.is_same(row, outcome)):
             self._not_modified += outcome.not_modified
+            self._is_known = True
             self._documents.keep(row, outcome)
         elif outcome.format not in SITEMAP_FORMATS or not (outcome.complete or outcome.entries):
             if self._documents.fail(row, outcome):
                 self._empty(row)
         else:
             yield from self._replace(row, said, outcome)
+        said.let_go()
         self._documents.forget(url)
         self._commit()
         if on_document is not None:
@@ -195,6 +212,7 @@ class Following:
 
     def _replace(self, row: Row, said: Said, outcome: Outcome) -> Iterator[ChangePiece]:
         """What it lists now in place of what it listed before; of a part, beside that."""
+        self._is_known = True
         place, seen = _place(row), Changed()
         yield from self._listed.changes(place, said, seen)
         history = seen.history(row.history, said.dates.entries)
@@ -225,7 +243,7 @@ class Following:
         if self._documents.any_missing({row.number for row in vanished}):
             return False
         for row in vanished:
-            if row.stored.entries or row.stored.format == Format.INDEX:
+            if not self._has_other_settings and (row.stored.entries or row.stored.format == Format.INDEX):
                 lost = f"listed no more; URLs that it had: {row.stored.entries:,}"
                 note(report("X02", lost, sitemap=row.stored.url))
             self._empty(row)
@@ -236,7 +254,7 @@ class Following:
         going = self._listed.going()
         if self._plan.accept_removals or going <= MASS_URLS:
             return False
-        before = self._listed.listed() + going - self.counts.new
+        before = self._listed.listed() + going - self._unsettled()
         if going * 2 <= before:
             return False
         self.counts.held_back = going
@@ -244,6 +262,12 @@ class Following:
         hint = "--accept-removals (accept_removals=True) gives them out as removed"
         note(report("X01", f"{lost}; {hint}", sitemap=self._site))
         return True
+
+    def _unsettled(self) -> int:
+        """How many new URLs were told since removals were decided on: they do not make up for those that go."""
+        told = {"site": self._number, "run": self._run}
+        earlier = self._state.db.execute(_TOLD_SINCE, told).fetchone()[0]
+        return int(earlier) + self.counts.new
 
     # --- the file ---
 
@@ -254,7 +278,7 @@ class Following:
     def _reading(self, url: str) -> tuple[Row, Said]:
         """A document that is being read, or has just been."""
         if url not in self._readings:
-            self._readings[url] = self._documents.get(url), Said(micros(self._started) // 1_000_000)
+            self._readings[url] = self._documents.get(url), Said(micros(self._started) // 1_000_000, self._shelf)
         return self._readings[url]
 
     def _commit(self, **more: Any) -> None:
@@ -263,21 +287,25 @@ class Following:
         names = ", ".join(f"{name} = ?" for name in counts)
         db = self._state.db
         db.execute(f"UPDATE run SET {names} WHERE id = ?", (*counts.values(), self._run))
-        if not self._plan.dry_run:
+        if self._is_known and not self._plan.dry_run:
             db.execute("COMMIT")
             db.execute("BEGIN IMMEDIATE")
 
     def close(self) -> None:
         """Undoes what was not committed. May be called twice."""
+        self._shelf.close()
         with telling(self._state.name):
             if self._owns:
                 self._state.close()
-            elif self._state.db.in_transaction:
+            elif self._has_begun:
+                self._has_begun = False
                 self._state.db.execute("ROLLBACK")
 
 
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
     """The state file; a dry run makes none."""
+    if not isinstance(state, str | os.PathLike):
+        raise UsageError(f"state is the name of a file, or a State, not {state!r}")
     return State(state, create=True, scratch=dry_run and not os.path.exists(state))
 
 
@@ -293,8 +321,11 @@ def _told_of_settings(site: str, before: Mapping[str, Any], now: Mapping[str, An
     differ = [name for name in now if now[name] != before.get(name)]
     was = ", ".join(f"{name} {_shown(before.get(name))}" for name in differ)
     told = ", ".join(f"{name} {_shown(now[name])}" for name in differ)
-    return f"{site} was read with {was} before, and is to be with {told} now; --full reads it anew with that"
+    now_and_then = f"{site} was read with {was} before, and is to be with {told} now"
+    return f"{now_and_then}; --full (full=True) reads it anew with that"
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return " ".join(value) if isinstance(value, list) and value else str(value or "none")

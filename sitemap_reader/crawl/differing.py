@@ -90,6 +90,7 @@ class Changed:
 
 
 def at_once(changed: Iterator[Stated]) -> Iterator[list[Stated]]:
+    """As many as are looked at and stored at once."""
     some: list[Stated] = []
     urls = 0
     for stated in changed:

@@ -84,9 +84,9 @@ CREATE TEMP TABLE IF NOT EXISTS named (
 DELETE FROM named;
 """
 _NAMES_SEEN = """
-SELECT count(*), count(lastmod), coalesce(max(same), 0) FROM named
-LEFT JOIN (SELECT count(*) AS same FROM named WHERE sitemap = :url AND lastmod IS NOT NULL GROUP BY lastmod)
-WHERE sitemap = :url
+SELECT coalesce(sum(same), 0), coalesce(sum(same) FILTER (WHERE lastmod IS NOT NULL), 0),
+  coalesce(max(same) FILTER (WHERE lastmod IS NOT NULL), 0)
+FROM (SELECT lastmod, count(*) AS same FROM named WHERE sitemap = :url GROUP BY lastmod)
 """
 
 
@@ -147,16 +147,17 @@ class Documents:
         return whole and row.authorities is not None and row.authorities == _authorities(outcome)
 
     def keep(self, row: Row, outcome: Outcome) -> None:
-        """It is as it was: not modified, or the same bytes."""
+        """It is as it was: not modified, or the same bytes; not `complete` if not all that it lists was gone after."""
+        fine = int(outcome.complete)
         validators = _validators(outcome, self._started)
         if outcome.status is None:  # not even asked for: all stays as it is
-            self._set(row, fine=1, gone_since=None, run=self._run, last_seen=micros(self._started))
+            self._set(row, fine=fine, gone_since=None, run=self._run, last_seen=micros(self._started))
             return
         self._observe(row, outcome, has_changed=False)
         # Of a 304 with other validators than those of the body nobody knows which version it means.
         if outcome.not_modified:
             validators = {"etag": row.stored.etag, "last_modified": row.stored.last_modified}
-        self._finish(row, outcome, fine=1, gone_since=None, **validators, **self._stated(outcome))
+        self._finish(row, outcome, fine=fine, gone_since=None, **validators, **self._stated(outcome))
 
     def replace(self, row: Row, outcome: Outcome, *, prefix: str, entries: int, history: History) -> None:
         """It was read, and what it lists is stored. Of a reading that is not whole no validator is kept."""

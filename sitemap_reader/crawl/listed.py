@@ -88,8 +88,8 @@ SELECT json_group_array(json_array(given.key, own.key IS NOT NULL)) FROM json_ea
 LEFT JOIN entry AS own ON own.document = :document AND own.key = json_extract(given.value, '$[0]')
 WHERE own.key IS NULL OR {_OTHERWISE}
 """
-# Many rows with each statement: between two of them, others may have Python.
-_ROWS_AT_ONCE = 500
+# Many rows with each statement: between two of them, others may have Python. A power of two, as are all parts.
+_ROWS_AT_ONCE = 512
 _STORE = f"""
 INSERT INTO entry (document, key, {_COLUMNS}, loc) VALUES %s
 ON CONFLICT (document, key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _STATED)}
@@ -242,10 +242,12 @@ class Listed:
         has_nested = any(stated.nested for stated in some)
         rows = [row for stated in some for row in stated.rows(len(prefix), has_nested=has_nested)]
         rows.sort(key=itemgetter(0))  # in the order in which they lie
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            part = rows[start : start + _ROWS_AT_ONCE]
-            insert = _insert(len(part), has_nested=has_nested)
-            self._db.execute(insert, [place.document, *chain.from_iterable(part)])
+        start = 0
+        while left := len(rows) - start:
+            size = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # few sizes: SQLite keeps what it makes of each
+            part = chain.from_iterable(rows[start : start + size])
+            self._db.execute(_insert(size, has_nested=has_nested), [place.document, *part])
+            start += size
 
     def leave(self, place: Place, said: Said | None, now: datetime, *, expires: bool) -> None:
         """What the document lists no more, or with None all of it: decided on at the end.

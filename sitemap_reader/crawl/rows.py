@@ -50,11 +50,6 @@ class Listing(NamedTuple):
     priority: str | None
     nested: str | None
 
-    @property
-    def stated(self) -> tuple[Any, ...]:
-        """All of it but where it stands."""
-        return self[1:]
-
     def differences(self, other: Listing) -> tuple[str, ...]:
         """The fields that the other states otherwise, in the order of a record."""
         names = []

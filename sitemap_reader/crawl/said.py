@@ -1,7 +1,7 @@
 """What one document lists now, while it is read: what of it is not as it was stored, and what its dates look like.
 
 In: what it states, some URLs at a time, and how that differs from what is stored. Out: the same at the end of the
-document. A URL takes some 120 bytes as long as that lasts, one that is as it was eight.
+document. A URL takes some 120 bytes as long as that lasts, one that is as it was eight, and some 70 more at the end.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..walk.honesty import History
+    from .shelf import Put, Shelf
 
 # A clock may be wrong by as much, and an answer be so late.
 _MARGIN_SECONDS = 60
@@ -79,12 +80,13 @@ class Dates:
 class Said:
     """add() what the document lists; then `same` keys, and changed(), which is all the rest."""
 
-    def __init__(self, began: int) -> None:
+    def __init__(self, began: int, shelf: Shelf) -> None:
         self.dates = Dates(began)
+        self._shelf = shelf
         self.same = array("q")
-        self._otherwise = array("q")  # of the changed ones those that were stored
+        self._otherwise: set[int] = set()  # of the changed ones those that were stored
         self.changed_urls = 0
-        self._changed: list[bytes] = []
+        self._changed: list[Put] = []
 
     def add(self, stated: Stated, unlike: Mapping[int, bool] | None, now: int) -> None:
         """Some entries. `unlike` are the places of those that are not stored as they are, and whether they are stored.
@@ -95,21 +97,28 @@ class Said:
         if unlike is None:
             self._keep(stated)
             return
-        differs = [place in unlike for place in range(len(stated.keys))]
+        self._otherwise.update(stated.keys[place] for place, is_stored in unlike.items() if is_stored)
+        # What is listed as it was behind a listing that says otherwise has to be weighed against that.
+        differs = [place in unlike or key in self._otherwise for place, key in enumerate(stated.keys)]
         self.same.extend(compress(stated.keys, map(not_, differs)))
-        self._otherwise.extend(stated.keys[place] for place, is_stored in unlike.items() if is_stored)
-        if unlike:
+        if any(differs):
             self._keep(stated.only(differs))
 
     @property
     def stored_urls(self) -> int:
         """How many that were stored are listed again."""
-        return len({*self.same, *self._otherwise})
+        return len(self._otherwise.union(self.same))
 
     def _keep(self, stated: Stated) -> None:
         self.changed_urls += len(stated.keys)
-        self._changed.append(marshal.dumps([*stated]))
+        self._changed.append(self._shelf.put(marshal.dumps([*stated])))
 
     def changed(self) -> Iterator[Stated]:
         """What was not stored, or otherwise, in the order of the document."""
-        return (Stated(*marshal.loads(each)) for each in self._changed)  # noqa: S302 - our own
+        return (Stated(*marshal.loads(self._shelf.get(each))) for each in self._changed)  # noqa: S302 - our own
+
+    def let_go(self) -> None:
+        """Nobody wants more of it."""
+        for each in self._changed:
+            self._shelf.drop(each)
+        self._changed = []

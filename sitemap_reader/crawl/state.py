@@ -63,8 +63,9 @@ class StoredRun:
 class State:
     """A state file, opened for as long as the block lasts, or up to close().
 
-    StateError where there is none (unless it may `create` one), where it is no state, damaged, of a newer version, in
-    use by another process, or cannot be written. With `scratch` it is one that nobody else sees, and gone at the end.
+    StateError where there is none (unless it may `create` one), where it is no state, damaged, of a newer version, or
+    in use by another process. One that may not be written can be looked at, though no run can use it. With `scratch` it
+    is one that nobody else sees, and gone at the end.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False, scratch: bool = False) -> None:

@@ -125,7 +125,10 @@ CREATE TABLE unlisted (           -- left its document, and what that means is n
 
 # By SQLite's result code: what is said, and whether the file could be used if it could be written.
 _TOLD: dict[int, tuple[str, bool]] = {
-    sqlite3.SQLITE_BUSY: ("is in use by another run; wait until that is done, or give another file", True),
+    sqlite3.SQLITE_BUSY: (
+        "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file",
+        True,
+    ),
     sqlite3.SQLITE_READONLY: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_PERM: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened; check its folder, and who may write there", True),
@@ -137,11 +140,16 @@ _TOLD: dict[int, tuple[str, bool]] = {
 
 
 def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connection:
-    """A state file, new if there is none and `create` permits; nobody else may open it until it is closed."""
+    """A state file, new if there is none and `create` permits; nobody else may open it until it is closed.
+
+    One that may not be written can be looked at all the same, unless it is to be created.
+    """
     name = os.fspath(path)
     if not name:
         raise StateError("the name of the state file is empty")
     _check(name, create=create)
+    if not create and not _may_write(name):
+        return _open_to_look(name)
     with telling(name):
         db = _connect(name, "rwc" if create else "rw")
         try:
@@ -152,6 +160,26 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         except BaseException:
             db.close()
             raise
+    mind_signals(db)
+    return db
+
+
+def _may_write(name: str) -> bool:
+    """Whether that is permitted here, also beside it, where SQLite writes first."""
+    return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.abspath(name)), os.W_OK)
+
+
+def _open_to_look(name: str) -> sqlite3.Connection:
+    """As it lies there, without a lock, or a file beside it that its owner could not write."""
+    if os.path.exists(f"{name}-wal"):
+        told = f"{name} is in use, or was left by a run that was killed ({name}-wal); only who may write it can open it"
+        raise StateError(told, is_unwritable=True)
+    with telling(name):
+        db = _connect(name, "ro", is_fixed=True)
+        if _version(db) < len(_MIGRATIONS):
+            db.close()
+            told = f"{name} was written by an older version, and only who may write it can open it"
+            raise StateError(told, is_unwritable=True)
     mind_signals(db)
     return db
 
@@ -174,8 +202,10 @@ def telling(name: str) -> Iterator[None]:
     """What SQLite raises, as a StateError; an interrupt as what it is."""
     try:
         yield
-    except sqlite3.ProgrammingError:  # a mistake of ours
-        raise
+    except sqlite3.ProgrammingError as exc:
+        if "closed database" not in str(exc):  # a mistake of ours
+            raise
+        raise StateError(f"{name} is closed; open it again: State({name!r})") from None
     except sqlite3.Error as exc:
         code = exc.sqlite_errorcode & 0xFF
         if code == sqlite3.SQLITE_INTERRUPT:
@@ -205,17 +235,23 @@ def _check(name: str, *, create: bool) -> None:
         raise StateError(f"{name} is a folder; name a file in it")
     if not found.st_size and create:  # as mktemp makes it
         return
-    with telling(name), closing(_connect(name, "ro")) as db:
+    with telling(name), closing(_connect(name, "ro", is_fixed=True)) as db:
         application: int = db.execute("PRAGMA application_id").fetchone()[0]
-        version: int = db.execute("PRAGMA user_version").fetchone()[0]
+        version = _version(db)
     if application != _APPLICATION:
         raise StateError(f"{name} is an SQLite database of another program; give a name that is free")
     _refuse_newer(name, version)
 
 
-def _connect(name: str, mode: str) -> sqlite3.Connection:
-    uri = f"{Path(name).absolute().as_uri()}?mode={mode}"
+def _connect(name: str, mode: str, *, is_fixed: bool = False) -> sqlite3.Connection:
+    """Of one that `is_fixed` SQLite takes it that nobody writes: it needs no lock, and no file beside it."""
+    uri = f"{Path(name).absolute().as_uri()}?mode={mode}&immutable={int(is_fixed)}"
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+
+
+def _version(db: sqlite3.Connection) -> int:
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def _refuse_newer(name: str, version: int) -> None:
@@ -225,7 +261,7 @@ def _refuse_newer(name: str, version: int) -> None:
 
 def _migrate(db: sqlite3.Connection, name: str) -> None:
     """To the present schema, in one transaction. Only then to WAL: its first bytes always say whose the file is."""
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    version = _version(db)
     _refuse_newer(name, version)
     db.execute("BEGIN IMMEDIATE")
     if version < len(_MIGRATIONS):

@@ -1,23 +1,20 @@
 """A site's sitemaps as a state machine, without a socket or a clock.
 
 In: seeds, then the answer to each Visit. Out: next_requests(), the Visits that may be made now, and take(), the
-Problems and Outcomes of the walk itself. It knows when to try again, where to go on, and what is to be read once
-more. What an index lists comes back into it as new Visits; nowhere else does anything feed back.
+Problems and Outcomes of the walk itself. It knows when to try again and where to go on. What an index lists comes back
+into it as new Visits; nowhere else does anything feed back.
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
 from typing import TYPE_CHECKING
 
 from ..limits import advice
-from ..read.scope import Scope
 from ..read.sniff import Format
-from ..read.urls import directory
 from ..records import Outcome, SitemapRef, Why
-from .again import has_drops, second_reading
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
+from .held import Held
 from .hosts import Hosts
 from .listings import Listings
 from .pacing import backoff
@@ -75,8 +72,7 @@ class Frontier:
         self._proofs = Proofs(plan.scope, self._register)
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._admit)
         self._recall = Recall(plan.memory, self._proofs, self._listings.enter)
-        self._held: deque[Visit] = deque()  # documents that have ended, but for what may be proven yet
-        self._read_again: dict[Visit, None] = {}  # those of them for which it was
+        self._held = Held(plan, self._proofs, self._listings, self._telling, self._queue)
         self._bytes = 0
         # Documents last: a robots.txt that is asked for on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -97,7 +93,7 @@ class Frontier:
     @property
     def done(self) -> bool:
         """No answer is awaited, nothing waits, and nothing is held back."""
-        return self._is_idle and not self._held
+        return self._is_idle and self._held.is_empty
 
     @property
     def awaits_answers(self) -> bool:
@@ -109,14 +105,14 @@ class Frontier:
         for visit, outcome in self._recall.go_on(_RECALLED_A_TURN):
             self._finished(visit, Finished(outcome))
         started = self._start(now)
-        if self._is_idle and self._held:
-            self._end_held()
+        if self._is_idle and not self._held.is_empty:
+            self._held.settle(_HELD_A_TURN)
             started = self._start(now)
         return started
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
-        if not (self._proofs.is_settled and self._recall.is_idle) or (self._is_idle and self._held):
+        if not (self._proofs.is_settled and self._recall.is_idle) or (self._is_idle and not self._held.is_empty):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
@@ -145,9 +141,7 @@ class Frontier:
 
     def abandon(self) -> list[Problem | Outcome]:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
-        for visit in (*self._held, *self._read_again):
-            self._telling.tell(visit)
-        self._held, self._read_again = deque(), {}
+        self._held.abandon()
         return self.take()
 
     def tries_again(self, visit: Visit, failed: Failed) -> bool:
@@ -351,8 +345,7 @@ class Frontier:
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
         self._bytes += outcome.bytes_decoded
         if visit.again:
-            del self._read_again[visit]
-            self._telling.tell_both(visit, visit.again, outcome)
+            self._held.end_again(visit, outcome)
             return
         self._end(visit, outcome)
         due = [*visit.aliases]
@@ -363,34 +356,10 @@ class Frontier:
 
     def _end(self, visit: Visit, outcome: Outcome) -> None:
         self._telling.settle(visit, outcome)
-        if self.plan.descend and (visit.unproven or has_drops(outcome)):
-            self._held.append(visit)
-        else:
-            self._telling.tell(visit)
+        self._held.end(visit, outcome)
         self.documents_done += not visit.is_robots
         for site in visit.sites:
             self._go_on(visit, site, outcome)
-
-    def _end_held(self) -> None:
-        """All has been read, so no more proof will come: the last word on what was dropped, some of it a turn.
-
-        A document is read again once at most, however often it gained authorities: by now it has gained them all.
-        """
-        steps = _HELD_A_TURN
-        while self._held and steps > 0:
-            visit = self._held[0]
-            steps -= 1 + self._listings.give_up_unproven(visit, steps)
-            if visit.unproven:
-                return
-            self._held.popleft()
-            former = Scope(self.plan.scope, (*visit.holds, directory(visit.url)))
-            visit.again = second_reading(visit.outcome, former, self._proofs.of(visit))
-            if visit.again:
-                visit.reached, visit.tries, visit.not_before, visit.network_seconds = None, 0, 0.0, 0.0
-                self._read_again[visit] = None
-                self._queue(visit)
-            else:
-                self._telling.tell(visit)
 
     def _go_on(self, visit: Visit, site: Site, outcome: Outcome) -> None:
         """Discovery hears of the end of a candidate, and may have a guess."""

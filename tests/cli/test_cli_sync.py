@@ -95,6 +95,8 @@ def test_tables_for_people_and_programs(site: Path, state: Path) -> None:
         ["removed", "https://a.example/x"],
     ]
     assert len(told(sync(site, state))) == 3
+    for format, lines in (("tsv", 1), ("table", 0), ("jsonl", 0)):
+        assert len(sync(site, state, "--format", format).stdout.splitlines()) == lines  # a table has its header
 
 
 def test_several_targets_share_a_file_and_are_named(site: Path, state: Path, tmp_path: Path) -> None:
@@ -177,6 +179,7 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
         (["--state", "text.db", "a.example"], Exit.USAGE, "text.db is no state file; give one that `sync` has made"),
         (["--state", "other.db", "a.example"], Exit.USAGE, "other.db is an SQLite database of another program"),
         (["--state", ".", "a.example"], Exit.USAGE, ". is a folder; name a file in it"),
+        (["--state", "-", "a.example"], Exit.USAGE, "--state names a file, which is read and written: it cannot be -"),
         (["--state", "s.db", "a.example", "--since", "7d"], Exit.USAGE, "No such option '--since'"),
         (["--state", "s.db", "a.example", "--limit", "7"], Exit.USAGE, "No such option '--limit'"),
         (["--state", "s.db", "a.example", "--format", "csv"], Exit.USAGE, "'csv' is not one of 'table', 'tsv',"),
@@ -224,7 +227,7 @@ def test_other_filters_need_full(site: Path, state: Path) -> None:
     assert result.exit_code == Exit.USAGE
     assert result.stderr == (
         "error: https://a.example/ was read with include none before, and is to be with include /x now; "
-        "--full reads it anew with that\n"
+        "--full (full=True) reads it anew with that\n"
     )
     assert told(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
 
@@ -241,3 +244,16 @@ def test_a_closed_pipe_commits_nothing_that_was_not_taken(site: Path, state: Pat
     assert full.returncode == Exit.UNWRITABLE
     assert "cannot write /dev/full: No space left on device" in full.stderr
     assert len(told(sync(site, state))) == 2
+
+
+def test_the_history_of_a_recording_is_found_by_its_folder(site: Path, state: Path) -> None:
+    sync(site, state)
+    (line,) = sync(site, state, "--history").stdout.splitlines()
+    assert json.loads(line)["site"] == "https://a.example/"
+
+
+def test_a_state_is_not_compared_with_itself(site: Path, state: Path) -> None:
+    sync(site, state)
+    result = run("diff", state, state)
+    assert result.exit_code == Exit.USAGE
+    assert result.stderr == "error: OLD and NEW are the same state; give another file for one of them\n"

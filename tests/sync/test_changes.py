@@ -9,6 +9,7 @@ import pytest
 from worlds import DAY, HOUR, NOTHING, Document, World, entries, loc
 
 import sitemap_reader as sr
+from sitemap_reader.crawl.shelf import Shelf
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -387,6 +388,16 @@ def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
     assert site.run(state).told == (set(), set(), {"p"})
 
 
+@pytest.mark.parametrize("limits", [sr.Limits(tries=1, max_documents=2), sr.Limits(tries=1, max_index_depth=0)])
+def test_children_of_an_unchanged_index_that_a_limit_leaves_out_are_not_gone(state: Path, limits: sr.Limits) -> None:
+    site = two()
+    site.run(state)
+    run = site.run(state, limits=limits)
+    assert site.asked["index.xml"] == 304
+    assert (run.told, run.stream.complete) == (NOTHING, False)
+    assert site.run(state).told == NOTHING
+
+
 # --- the brake -------------------------------------------------------------------------------------------------
 
 
@@ -423,6 +434,38 @@ def test_new_urls_do_not_make_up_for_those_that_go(state: Path) -> None:
     site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
     run = site.run(state)
     assert (run.stream.counts.new, run.stream.counts.held_back) == (3000, 1500)
+    for _ in range(2):
+        assert site.run(state).stream.counts.held_back == 1500  # nor do they later
+    assert len(site.run(state, accept_removals=True).of("removed")) == 1500
+
+
+def test_new_urls_of_a_partial_run_do_not_make_up_for_those_that_go_either(state: Path) -> None:
+    site = world(a=many(1500), b=Document(entries("b1")))
+    site.run(state)
+    site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
+    site.documents["b.xml"].status = 500
+    assert site.run(state).stream.counts.new == 3000
+    site.documents["b.xml"].status = 200
+    run = site.run(state)
+    assert (run.stream.counts.held_back, run.codes) == (1500, {"X01": 1})
+
+
+# --- what may be proven at the end -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory_bytes", [0, 10**6])
+def test_what_waits_for_a_last_proof_may_be_on_disk(
+    state: Path, monkeypatch: pytest.MonkeyPatch, memory_bytes: int
+) -> None:
+    """A document that lists a URL of another host ends when all has been read."""
+    monkeypatch.setattr("sitemap_reader.crawl.changes.Shelf", lambda: Shelf(memory_bytes))
+    foreign = {"https://other.example/": (None, None)}
+    names = {"a": [f"a{n}" for n in range(50)], "b": [f"b{n}" for n in range(50)]}
+    site = world(**{name: Document(entries(*pages) | foreign) for name, pages in names.items()})
+    assert site.run(state).told == ({*names["a"], *names["b"]}, set(), set())
+    site.documents["a.xml"].entries.pop(loc("a7"))
+    site.documents["b.xml"].entries |= entries("b8", priority="0.5")
+    assert site.run(state).told == (set(), {"b8"}, {"a7"})
 
 
 # --- delivered and committed -----------------------------------------------------------------------------------
@@ -467,6 +510,8 @@ def test_other_settings_need_a_full_run(state: Path) -> None:
     assert site.run(state, include="a1", full=True).told == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
     assert set(site.asked.values()) == {200}
     assert site.run(state, include="a1").told == NOTHING
+    run = site.run(state, include="a1", no_follow="b", full=True)
+    assert (run.told, run.codes) == (NOTHING, {})  # b.xml is left out, and did not vanish
 
 
 def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(state: Path) -> None:
@@ -500,3 +545,46 @@ def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
             loc(name) for name in ("a1", "a2", "a3", "b1", "b2", "b3")
         }
         assert [run.new for run in opened.runs()] == [0, 3, 6]
+
+
+def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
+    """A second one leaves the first as it is."""
+    site = two()
+    with sr.State(state, create=True) as opened:
+        with site.changes(opened) as first:
+            one = next(iter(first))
+            with pytest.raises(sr.UsageError, match=r"another stream is using .*: close that first"):
+                site.changes(opened)
+            assert len([one, *first]) == 6
+        assert site.run(opened).told == NOTHING
+
+
+def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
+    site = two()
+    with sr.State(state, create=True) as opened:
+        with pytest.raises(sr.NothingReadable):
+            list(sr.changes("https://shop.example/nonsense.xml", state=opened, fetcher=site))
+        assert (opened.sites(), opened.runs()) == ([], [])
+        site.run(opened)
+        site.index.status = 500
+        with pytest.raises(sr.NothingReadable):
+            site.run(opened)
+        assert [run.complete for run in opened.runs()] == [False, True]  # of one that is known they are kept
+
+
+def test_a_state_that_is_none_is_told(state: Path) -> None:
+    with pytest.raises(sr.UsageError, match="state is the name of a file, or a State, not None"):
+        sr.changes("shop.example", state=None)  # type: ignore[arg-type]
+    opened = sr.State(state, create=True)
+    opened.close()
+    for use in (opened.sites, opened.documents, lambda: sr.changes("shop.example", state=opened)):
+        with pytest.raises(sr.StateError, match=r"state\.db is closed; open it again"):
+            use()
+
+
+def test_patterns_may_be_no_unicode(state: Path) -> None:
+    """As a shell passes them on."""
+    site = two()
+    assert site.run(state, exclude="\udcff").told[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
+    with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
+        site.run(state)

@@ -123,6 +123,33 @@ def test_a_read_only_file_is_told(state: Path, site: World) -> None:
     assert caught.value.is_unwritable
 
 
+def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is left beside it, which its owner might not be able to write."""
+    before = state.read_bytes()
+    monkeypatch.setattr(statefile.os, "access", lambda *_: False)
+    with sr.State(state) as opened, sr.State(state) as other:
+        assert len([*opened.entries()]) == len([*other.entries()]) == 2
+        with pytest.raises(sr.StateError, match="cannot be written; check who may write it") as caught:
+            site.changes(opened)
+        assert caught.value.is_unwritable
+    assert state.read_bytes() == before
+    assert [*state.parent.iterdir()] == [state]
+    state.with_name("state.db-wal").write_bytes(b"")
+    with pytest.raises(sr.StateError, match=r"is in use, or was left by a run that was killed \(.*-wal\)") as caught:
+        sr.State(state)
+    assert caught.value.is_unwritable
+    state.with_name("state.db-wal").unlink()
+    monkeypatch.setattr(statefile, "_MIGRATIONS", (*statefile._MIGRATIONS, "CREATE TABLE more (a);\n"))
+    with pytest.raises(sr.StateError, match="was written by an older version"):
+        sr.State(state)
+
+
+def test_a_look_leaves_no_file_behind(state: Path) -> None:
+    with sr.State(state) as opened:
+        assert opened.runs()
+    assert [*state.parent.iterdir()] == [state]
+
+
 def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -> None:
     """Root may write everywhere, so this cannot be played for everyone."""
     db = sqlite3.connect(":memory:")
@@ -146,7 +173,7 @@ def test_another_process_that_has_it_open_is_told_of(state: Path, site: World) -
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"open\n"
-        with pytest.raises(sr.StateError, match="is in use by another run; wait until that is done") as caught:
+        with pytest.raises(sr.StateError, match="is in use by another run, or by a stream that was not") as caught:
             site.run(state)
         assert caught.value.is_unwritable
         holder.kill()

@@ -200,3 +200,13 @@ def test_an_index_of_very_many_children_is_read_anew(
     site.documents["b.xml"].entries |= entries("new")
     assert site.run(state).told == ({"new"}, set(), set())
     assert site.asked["index.xml"] == status
+
+
+@pytest.mark.parametrize(("alike", "percent", "score"), [(14, 47, 0.533), (20, 67, 0.333)])
+def test_what_an_index_states_is_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
+    """Each date as often as it stands there."""
+    dates = ["2025-12-01"] * alike + [f"2025-11-{number:02}" for number in range(1, 31 - alike)]
+    documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
+    site = World(documents, listed=[*documents])
+    site.run(state)
+    assert honesty_of(state, "index.xml") == sr.Honesty(score, (f"{percent}% have the same lastmod",))

@@ -123,8 +123,8 @@ class World:
     def changes(self, state: Path | sr.State, **options: Any) -> sr.ChangeStream:
         """A run, now."""
         self.asked, self.times_asked = {}, 0
-        limits = sr.Limits(tries=1)
-        return sr.changes(SITE, state=state, fetcher=self, limits=limits, clock=lambda: self.now, **options)
+        options = {"limits": sr.Limits(tries=1), **options}
+        return sr.changes(SITE, state=state, fetcher=self, clock=lambda: self.now, **options)
 
     def run(self, state: Path | sr.State, **options: Any) -> Run:
         """A whole run."""

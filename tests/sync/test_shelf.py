@@ -1,0 +1,35 @@
+"""What waits for the end of its document comes back as it was, out of memory and from disk."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.crawl.shelf import Shelf
+
+
+@given(st.lists(st.tuples(st.binary(max_size=40), st.booleans())), st.integers(0, 200))
+def test_what_is_put_comes_back_until_it_is_dropped(pieces: list[tuple[bytes, bool]], memory_bytes: int) -> None:
+    shelf = Shelf(memory_bytes)
+    put = []
+    for data, drops_one in pieces:
+        put.append((data, shelf.put(data)))
+        if drops_one:
+            shelf.drop(put.pop(0)[1])
+        assert [shelf.get(each) for _, each in put] == [data for data, _ in put]
+    in_memory = [each for _, each in put if isinstance(each, bytes)]
+    assert sum(map(len, in_memory)) <= memory_bytes
+    shelf.close()
+    shelf.close()
+
+
+def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
+    shelf = Shelf(10)
+    first, second = shelf.put(b"x" * 10), shelf.put(b"y" * 10)
+    assert (isinstance(first, bytes), isinstance(second, bytes)) == (True, False)
+    shelf.drop(first)
+    assert isinstance(shelf.put(b"z" * 10), bytes)
+    shelf.drop(second)
+    assert shelf._file is not None
+    assert shelf._file.seek(0, 2) == 0
+    shelf.close()
