@@ -171,6 +171,8 @@ class Following:
         with telling(self._state.name):
             is_sure = self._settle_documents(note)
             if is_sure and self._listed.has_unlisted and not self._is_held_back(note):
+                self._listed.announce()
+                self._commit()
                 yield from self._counted(self._listed.removals())
                 self._listed.settle(self._started - _EXPIRED_FOR)
             self._commit(ended=micros(self._plan.clock()), complete=is_sure and not self.counts.held_back)

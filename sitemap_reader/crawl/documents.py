@@ -232,9 +232,12 @@ class Documents:
     # --- the end of all ---
 
     def vanished(self) -> Iterator[Row]:
-        """Documents that nobody lists any more, for good: a complete index, or for a day now."""
+        """Documents that nobody lists any more, for good: a complete index, or for a day now.
+
+        And those that never came to an end, as that run was left: nothing is known of them.
+        """
         for row in self._rows("AND run <> ?", self._run):
-            if self._was_left_out(row) or self._is_missing_for_long(row):
+            if row.stored.looked_at is None or self._was_left_out(row) or self._is_missing_for_long(row):
                 yield row
 
     def empty(self, row: Row) -> None:

@@ -81,7 +81,7 @@ ON other.key = value AND other.document <> :document
 _UNLISTED = f"""
 SELECT json_group_array(json_array(other.key, 1 + other.expired, other.document, {_OTHER}))
 FROM json_each(:keys) CROSS JOIN unlisted AS other
-ON other.site = :site AND other.key = value
+ON other.site = :site AND other.key = value AND NOT other.told
 """
 _UNLIKE = f"""
 SELECT json_group_array(json_array(given.key, own.key IS NOT NULL)) FROM json_each(:rows) AS given
@@ -96,7 +96,7 @@ ON CONFLICT (document, key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}"
 """
 # What is listed again is no more what it was when it left; what expired is nothing beside what is listed.
 _RELIST = f"""
-DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired)
+DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired OR told)
 AND key IN {_KEYS}
 """
 _LEFT = "FROM entry WHERE entry.document = :document AND entry.key NOT IN (SELECT key FROM kept)"
@@ -107,10 +107,11 @@ SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {
 AND NOT ((:expires OR {HAS_NEWS}) AND EXISTS (
   SELECT 1 FROM entry AS other INDEXED BY entry_key WHERE other.key = entry.key AND other.document <> entry.document))
 """
-_GOING = """
-FROM unlisted WHERE site = :site AND NOT expired
+_IS_GOING = """
+site = :site AND NOT expired
 AND NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)
 """
+_ANNOUNCE = f"UPDATE unlisted SET told = 1 WHERE {_IS_GOING}"
 _UNDECIDED = f"""
 SELECT gone.key, gone.loc, gone.sitemap, gone.document, {_columns("gone")},
   kept.document, {_columns("kept")}
@@ -182,7 +183,7 @@ class Listed:
         self._store(place, some, seen)
         if len(keys) >= MOST_AT_ONCE:
             seen.stored.update(keys)
-        if before.elsewhere and self.has_unlisted:
+        if self.has_unlisted:
             self._db.execute(_RELIST, told)
 
     def _before(self, told: dict[str, Any], *, has_own: bool) -> Before:
@@ -281,12 +282,17 @@ class Listed:
 
     def going(self) -> int:
         """How many URLs nobody lists any more."""
-        return int(self._db.execute(f"SELECT count(DISTINCT key) {_GOING}", {"site": self._site}).fetchone()[0])
+        found = f"SELECT count(DISTINCT key) FROM unlisted WHERE {_IS_GOING}"
+        return int(self._db.execute(found, {"site": self._site}).fetchone()[0])
 
     def listed(self) -> int:
         """How many URLs are listed."""
         found = "SELECT count(DISTINCT key) FROM entry WHERE document IN (SELECT id FROM document WHERE site = ?)"
         return int(self._db.execute(found, (self._site,)).fetchone()[0])
+
+    def announce(self) -> None:
+        """What is going is told as removed next: from here on it is new if it is listed again, however that ends."""
+        self._db.execute(_ANNOUNCE, {"site": self._site})
 
     def removals(self) -> Iterator[list[Change]]:
         """What is removed, and what is updated as the listing that counted is gone."""

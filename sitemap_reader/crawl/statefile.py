@@ -118,6 +118,7 @@ CREATE TABLE unlisted (           -- left its document, and what that means is n
   sitemap TEXT NOT NULL,
   expired INTEGER NOT NULL,       -- out of a feed or a news sitemap: never removed, forgotten in time
   left_at INTEGER NOT NULL,
+  told INTEGER NOT NULL DEFAULT 0,-- as removed, perhaps: that run did not come to its end
   PRIMARY KEY (site, key, document)
 ) WITHOUT ROWID;
 """,

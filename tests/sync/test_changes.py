@@ -588,3 +588,42 @@ def test_patterns_may_be_no_unicode(state: Path) -> None:
     assert site.run(state, exclude="\udcff").told[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
     with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
         site.run(state)
+
+
+def test_a_removal_that_was_perhaps_told_is_taken_back(state: Path) -> None:
+    """A run is left behind its first removal, and then the site has its pages again."""
+    site = two()
+    site.run(state)
+    listed, site.listed = site.listed, ["b.xml"]
+    with site.changes(state) as stream:
+        gone = next(iter(stream))
+    assert gone.change == "removed"
+    site.listed = listed
+    run = site.run(state)
+    assert run.told == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).told == NOTHING
+
+
+def test_removals_that_were_perhaps_told_are_told_once_more(state: Path) -> None:
+    site = two()
+    site.run(state)
+    site.listed = ["b.xml"]
+    for _ in range(2):
+        with site.changes(state) as stream:
+            assert next(iter(stream)).change == "removed"
+    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).told == NOTHING
+
+
+def test_a_document_that_never_came_to_its_end_holds_up_nobody(state: Path) -> None:
+    """The run was left while it was being told, behind another one that was noted."""
+    site = two()
+    with site.changes(state) as stream:
+        assert len([change for change, _ in zip(stream, range(4), strict=False)]) == 4
+    site.listed = ["b.xml"]
+    site.documents["b.xml"].entries = entries("b9")
+    run = site.run(state)
+    assert run.stream.complete
+    assert run.of("removed") | run.of("new") >= {"b9"}
+    with sr.State(state) as opened:
+        assert [document.url for document in opened.documents()] == [loc("index.xml"), loc("b.xml")]

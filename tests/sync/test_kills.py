@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 KILLS = int(os.environ.get("SYNC_KILLS", "20"))
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DOCUMENTS, PER_DOCUMENT = 6, 400
+# A kill has one document told again: perhaps not by the next run, if that is killed before it comes to it.
+MOST_REPEATED = PER_DOCUMENT + 200
 PROGRAM = [sys.executable, "-m", "sitemap_reader", "sync", "--allow-private", "-q", "--retries", "0"]
 
 
@@ -123,7 +125,6 @@ def test_killed_at_any_moment_every_change_is_told(site: Site, tmp_path: Path) -
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 died = True
-        kills += died
         assert is_whole(state)
         lines = output.read_bytes()
         if not lines.endswith(b"\n"):
@@ -132,7 +133,8 @@ def test_killed_at_any_moment_every_change_is_told(site: Site, tmp_path: Path) -
         output.unlink()
         told += count
         repeated += in_vain
-        assert in_vain <= PER_DOCUMENT + 200
+        assert repeated <= kills * MOST_REPEATED
+        kills += died
         if not died:
             assert process.returncode == 0
             assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
@@ -176,6 +178,7 @@ def test_killed_at_each_write_and_each_commit(site: Site, tmp_path: Path, place:
     chance = random.Random(7)  # noqa: S311 - the same each time
     state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
     arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(state), "-j", "1"]
+    kills = repeated = 0
     for number in range(1, 40):
         environment = {**os.environ, "KILL_AT": f"{place} {number} {when}"}
         with output.open("ab") as stdout:
@@ -185,7 +188,9 @@ def test_killed_at_each_write_and_each_commit(site: Site, tmp_path: Path, place:
         assert is_whole(state)
         has, _, in_vain = follow(output, has)
         output.unlink()
-        assert in_vain <= PER_DOCUMENT + 200
+        repeated += in_vain
+        assert repeated <= kills * MOST_REPEATED
+        kills += process.returncode != 0
         if process.returncode == 0:
             assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
             if site.next:

@@ -150,6 +150,7 @@ class Machine(RuleBasedStateMachine):
                 self.mirror.unsure.add(change.record.loc)
                 self.mirror.take(change)
         self.mirror.is_torn = True
+        self.was_in_feed |= set(self.world.documents[FEED].entries)
 
     def check(self, stream: sr.ChangeStream, changes: list[Change]) -> None:
         for outcome in stream.outcomes:
@@ -170,7 +171,7 @@ class Machine(RuleBasedStateMachine):
         for page, listings in listed.items():
             if listings:
                 assert page in self.mirror.has
-            elif page in unsure:
+            elif page in unsure - self.was_in_feed:
                 self.mirror.has.pop(page, None)
             if page in self.was_in_feed:
                 continue  # what expires may stay, and how it is dated is not told
