@@ -134,6 +134,7 @@ class SitemapReader:
         self._record = Path(record) if record is not None else None
 
     async def __aenter__(self) -> Self:
+        await self._network.__aenter__()
         return self
 
     async def __aexit__(

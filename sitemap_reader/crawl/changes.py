@@ -44,7 +44,6 @@ MASS_URLS = 1_000
 # How long what left a feed or a news sitemap is remembered, so that it is not new if it comes back.
 _EXPIRED_FOR = timedelta(days=90)
 
-
 # What all runs but this one told as new, since one was complete, or behind the first.
 _TOLD_SINCE = """
 SELECT coalesce(sum(new), 0) FROM run WHERE site = :site AND id < :run AND id > coalesce(
@@ -299,9 +298,9 @@ class Following:
         with telling(self._state.name):
             if self._owns:
                 self._state.close()
-            elif self._has_begun:
-                self._has_begun = False
+            elif self._has_begun and self._state.db.in_transaction:
                 self._state.db.execute("ROLLBACK")
+            self._has_begun = False
 
 
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
@@ -323,8 +322,9 @@ def _told_of_settings(site: str, before: Mapping[str, Any], now: Mapping[str, An
     differ = [name for name in now if now[name] != before.get(name)]
     was = ", ".join(f"{name} {_shown(before.get(name))}" for name in differ)
     told = ", ".join(f"{name} {_shown(now[name])}" for name in differ)
-    now_and_then = f"{site} was read with {was} before, and is to be with {told} now"
-    return f"{now_and_then}; --full (full=True) reads it anew with that"
+    return (
+        f"{site} was read with {was} before, and is to be with {told} now; --full (full=True) reads it anew with that"
+    )
 
 
 def _shown(value: Any) -> str:

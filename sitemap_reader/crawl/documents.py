@@ -147,7 +147,7 @@ class Documents:
         return whole and row.authorities is not None and row.authorities == _authorities(outcome)
 
     def keep(self, row: Row, outcome: Outcome) -> None:
-        """It is as it was: not modified, or the same bytes; not `complete` if not all that it lists was gone after."""
+        """It is as it was: not modified, or the same bytes; not fine where a limit left out some of what it lists."""
         fine = int(outcome.complete)
         validators = _validators(outcome, self._started)
         if outcome.status is None:  # not even asked for: all stays as it is

@@ -78,7 +78,7 @@ class Dates:
 
 
 class Said:
-    """add() what the document lists; then `same` keys, and changed(), which is all the rest."""
+    """add() what the document lists; then `same`, the keys of what is as it was, and changed(), which is the rest."""
 
     def __init__(self, began: int, shelf: Shelf) -> None:
         self.dates = Dates(began)

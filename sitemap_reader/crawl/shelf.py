@@ -9,6 +9,8 @@ from __future__ import annotations
 from tempfile import TemporaryFile
 from typing import IO, TypeAlias
 
+from ..errors import StateError
+
 # Where the bytes are in the file, and how many; or they themselves.
 Put: TypeAlias = bytes | tuple[int, int]
 
@@ -24,16 +26,26 @@ class Shelf:
         self._in_file = 0  # that were put and not dropped
 
     def put(self, data: bytes) -> Put:
-        """What get() finds them by."""
+        """What get() finds them by. StateError where the disk takes no more."""
         if len(data) <= self._room:
             self._room -= len(data)
             return data
-        if self._file is None:
-            self._file = TemporaryFile()  # noqa: SIM115 - for as long as this
+        try:
+            start = self._write(data)
+        except OSError as exc:
+            told = f"what is read cannot be put aside: {exc.strerror}; free some space, or name a folder in TMPDIR"
+            raise StateError(told, is_unwritable=True) from exc
         self._in_file += 1
-        start = self._file.seek(0, 2)
-        self._file.write(data)
         return start, len(data)
+
+    def _write(self, data: bytes) -> int:
+        if self._file is None:
+            self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - for as long as this
+        start = self._file.seek(0, 2)
+        left = memoryview(data)
+        while left:
+            left = left[self._file.write(left) :]
+        return start
 
     def get(self, put: Put) -> bytes:
         """The bytes."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sitemap_reader as sr
 from sitemap_reader.crawl.shelf import Shelf
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @given(st.lists(st.tuples(st.binary(max_size=40), st.booleans())), st.integers(0, 200))
@@ -33,3 +40,10 @@ def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
     assert shelf._file is not None
     assert shelf._file.seek(0, 2) == 0
     shelf.close()
+
+
+def test_a_disk_that_takes_no_more_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with pytest.raises(sr.StateError, match=r"cannot be put aside: No such file .*; free some space") as caught:
+        Shelf(0).put(b"x")
+    assert caught.value.is_unwritable
