@@ -152,7 +152,8 @@ _NUMBERS = HEADER[4:]
 
 def _history(console: Console, targets: Sequence[str], state: str, output: str | None, format: str) -> Exit:
     with State(state) as opened:
-        names = [site_name(find_target(target).seeds) for target in targets]
+        known = {site.name for site in opened.sites()}
+        names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in opened.runs(name)] if names else opened.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         _spare(state, outputs)

@@ -44,12 +44,6 @@ MASS_URLS = 1_000
 # How long what left a feed or a news sitemap is remembered, so that it is not new if it comes back.
 _EXPIRED_FOR = timedelta(days=90)
 
-# What all runs but this one told as new, since one was complete, or behind the first.
-_TOLD_SINCE = """
-SELECT coalesce(sum(new), 0) FROM run WHERE site = :site AND id < :run AND id > coalesce(
-  (SELECT max(id) FROM run WHERE site = :site AND complete), (SELECT min(id) FROM run WHERE site = :site))
-"""
-
 
 @attrs.frozen
 class SyncPlan:
@@ -136,7 +130,7 @@ class Following:
             db.execute("UPDATE document SET complete = 0 WHERE site = ?", (number,))
         run = db.execute("INSERT INTO run (site, started) VALUES (?, ?)", (number, now)).lastrowid
         assert run is not None  # noqa: S101 - for the type checker: behind an INSERT it is there
-        self._run, self._number = run, number
+        self._run = run
         self._documents = Documents(db, number, run, self._started)
         self._listed = Listed(db, number, secret, plan.on)
 
@@ -174,7 +168,9 @@ class Following:
                 self._commit()
                 yield from self._counted(self._listed.removals())
                 self._listed.settle(self._started - _EXPIRED_FOR)
-            self._commit(ended=micros(self._plan.clock()), complete=is_sure and not self.counts.held_back)
+            is_complete = is_sure and not self.counts.held_back
+            listings = self._documents.listings()
+            self._commit(ended=micros(self._plan.clock()), complete=is_complete, listings=listings)
 
     def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
         for piece in pieces:
@@ -252,23 +248,20 @@ class Following:
         return True
 
     def _is_held_back(self, note: Callable[[Problem], None]) -> bool:
-        going = self._listed.going()
+        """What is new, in this run or in those that were not complete, does not make up for what goes."""
+        going, listings = self._listed.going()
         if self._plan.accept_removals or going <= MASS_URLS:
             return False
-        before = self._listed.listed() + going - self._unsettled()
-        if going * 2 <= before:
+        before = self._documents.listings_before()
+        if before is None:
+            before = self._documents.listings() + listings - self.counts.new
+        if listings * 2 <= before:
             return False
         self.counts.held_back = going
-        lost = f"{going:,} of {before:,} URLs are listed no more: held back"
+        lost = f"{going:,} URLs are listed no more, over half of all: held back"
         hint = "--accept-removals (accept_removals=True) gives them out as removed"
         note(report("X01", f"{lost}; {hint}", sitemap=self._site))
         return True
-
-    def _unsettled(self) -> int:
-        """How many new URLs were told since removals were decided on: they do not make up for those that go."""
-        told = {"site": self._number, "run": self._run}
-        earlier = self._state.db.execute(_TOLD_SINCE, told).fetchone()[0]
-        return int(earlier) + self.counts.new
 
     # --- the file ---
 

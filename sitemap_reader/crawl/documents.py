@@ -256,6 +256,17 @@ class Documents:
             (micros(self._started), self._site, self._run),
         )
 
+    def listings(self) -> int:
+        """How many URLs all of them list, each as often as it is listed."""
+        found = self._db.execute("SELECT coalesce(sum(entries), 0) FROM document WHERE site = ?", (self._site,))
+        return int(found.fetchone()[0])
+
+    def listings_before(self) -> int | None:
+        """The same at the end of the last run that was complete."""
+        found = "SELECT listings FROM run WHERE site = ? AND complete ORDER BY id DESC LIMIT 1"
+        row = self._db.execute(found, (self._site,)).fetchone()
+        return row and int(row[0])
+
     def any_failed(self) -> bool:
         """Whether one that is listed was not read whole, and is not unchanged either."""
         return bool(self._rows("AND run = ? AND NOT fine", self._run))

@@ -111,7 +111,9 @@ _IS_GOING = """
 site = :site AND NOT expired
 AND NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)
 """
-_ANNOUNCE = f"UPDATE unlisted SET told = 1 WHERE {_IS_GOING}"
+_ANNOUNCE = f"""
+UPDATE unlisted SET told = 1 WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE {_IS_GOING})
+"""
 _UNDECIDED = f"""
 SELECT gone.key, gone.loc, gone.sitemap, gone.document, {_columns("gone")},
   kept.document, {_columns("kept")}
@@ -280,15 +282,11 @@ class Listed:
         """Whether anything is undecided, or expired."""
         return bool(self._db.execute("SELECT 1 FROM unlisted WHERE site = ? LIMIT 1", (self._site,)).fetchone())
 
-    def going(self) -> int:
-        """How many URLs nobody lists any more."""
-        found = f"SELECT count(DISTINCT key) FROM unlisted WHERE {_IS_GOING}"
-        return int(self._db.execute(found, {"site": self._site}).fetchone()[0])
-
-    def listed(self) -> int:
-        """How many URLs are listed."""
-        found = "SELECT count(DISTINCT key) FROM entry WHERE document IN (SELECT id FROM document WHERE site = ?)"
-        return int(self._db.execute(found, (self._site,)).fetchone()[0])
+    def going(self) -> tuple[int, int]:
+        """How many URLs nobody lists any more, and how many listings they had."""
+        found = f"SELECT count(DISTINCT key), count(*) FROM unlisted WHERE {_IS_GOING}"
+        urls, listings = self._db.execute(found, {"site": self._site}).fetchone()
+        return urls, listings
 
     def announce(self) -> None:
         """What is going is told as removed next: from here on it is new if it is listed again, however that ends."""

@@ -6,10 +6,14 @@ what they list may be most of a site.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import IO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from ..errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Where the bytes are in the file, and how many; or they themselves.
 Put: TypeAlias = bytes | tuple[int, int]
@@ -30,11 +34,8 @@ class Shelf:
         if len(data) <= self._room:
             self._room -= len(data)
             return data
-        try:
+        with _telling():
             start = self._write(data)
-        except OSError as exc:
-            told = f"what is read cannot be put aside: {exc.strerror}; free some space, or name a folder in TMPDIR"
-            raise StateError(told, is_unwritable=True) from exc
         self._in_file += 1
         return start, len(data)
 
@@ -53,8 +54,9 @@ class Shelf:
             return put
         assert self._file is not None  # noqa: S101 - for the type checker: there they were put
         start, length = put
-        self._file.seek(start)
-        return self._file.read(length)
+        with _telling():
+            self._file.seek(start)
+            return self._file.read(length)
 
     def drop(self, put: Put) -> None:
         """They are wanted no more."""
@@ -70,3 +72,12 @@ class Shelf:
         """Removes the file. May be called twice."""
         if self._file is not None:
             self._file.close()
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        told = f"what is read cannot be put aside: {exc.strerror}; free some space, or name a folder in TMPDIR"
+        raise StateError(told, is_unwritable=True) from exc

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,8 @@ CREATE TABLE run (
   new INTEGER NOT NULL DEFAULT 0,
   updated INTEGER NOT NULL DEFAULT 0,
   removed INTEGER NOT NULL DEFAULT 0,
-  held_back INTEGER NOT NULL DEFAULT 0
+  held_back INTEGER NOT NULL DEFAULT 0,
+  listings INTEGER NOT NULL DEFAULT 0 -- of all documents at its end, each URL as often as it is listed
 );
 CREATE TABLE document (
   id INTEGER PRIMARY KEY,
@@ -148,8 +149,12 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     name = os.fspath(path)
     if not name:
         raise StateError("the name of the state file is empty")
+    only_looks = not create and os.path.exists(name) and not _may_write(name)
+    if only_looks and _has_wal(name):
+        told = f"{name} is in use, or was left by a run that was killed ({name}-wal); only who may write it can open it"
+        raise StateError(told, is_unwritable=True)
     _check(name, create=create)
-    if not create and not _may_write(name):
+    if only_looks:
         return _open_to_look(name)
     with telling(name):
         db = _connect(name, "rwc" if create else "rw")
@@ -167,20 +172,22 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
 
 def _may_write(name: str) -> bool:
     """Whether that is permitted here, also beside it, where SQLite writes first."""
-    return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.abspath(name)), os.W_OK)
+    return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.realpath(name)), os.W_OK)
+
+
+def _has_wal(name: str) -> bool:
+    """Whether a run is at it, or left without its end: then the file alone may not be whole."""
+    return os.path.exists(f"{os.path.realpath(name)}-wal")
 
 
 def _open_to_look(name: str) -> sqlite3.Connection:
     """As it lies there, without a lock, or a file beside it that its owner could not write."""
-    if os.path.exists(f"{name}-wal"):
-        told = f"{name} is in use, or was left by a run that was killed ({name}-wal); only who may write it can open it"
-        raise StateError(told, is_unwritable=True)
-    with telling(name):
-        db = _connect(name, "ro", is_fixed=True)
+    with telling(name), ExitStack() as files:
+        db = files.enter_context(closing(_connect(name, "ro", is_fixed=True)))
         if _version(db) < len(_MIGRATIONS):
-            db.close()
             told = f"{name} was written by an older version, and only who may write it can open it"
             raise StateError(told, is_unwritable=True)
+        files.pop_all()
     mind_signals(db)
     return db
 
@@ -236,7 +243,7 @@ def _check(name: str, *, create: bool) -> None:
         raise StateError(f"{name} is a folder; name a file in it")
     if not found.st_size and create:  # as mktemp makes it
         return
-    with telling(name), closing(_connect(name, "ro", is_fixed=True)) as db:
+    with telling(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
         application: int = db.execute("PRAGMA application_id").fetchone()[0]
         version = _version(db)
     if application != _APPLICATION:

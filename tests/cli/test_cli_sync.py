@@ -138,7 +138,7 @@ def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> No
     held = sync(folder, state)
     assert (held.stdout, held.exit_code) == ("", Exit.PARTIAL)
     lines = held.stderr.splitlines()
-    assert lines[0].startswith("warning X01 https://a.example/: 1,499 of 1,500 URLs are listed no more: held back;")
+    assert lines[0].startswith("warning X01 https://a.example/: 1,499 URLs are listed no more, over half of all: held")
     assert lines[1].startswith("0 new, 0 updated, 0 removed, 1,499 held back; 1 URL from 1 sitemap; 1 problem; ")
     assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
     given = sync(folder, state, "--accept-removals", "-q")
@@ -250,6 +250,11 @@ def test_the_history_of_a_recording_is_found_by_its_folder(site: Path, state: Pa
     sync(site, state)
     (line,) = sync(site, state, "--history").stdout.splitlines()
     assert json.loads(line)["site"] == "https://a.example/"
+    (site / "site.toml").write_text('seeds = ["https://a.example/", "https://a.example/sitemap.xml"]\n')
+    sync(site, state)
+    name = "https://a.example/ https://a.example/sitemap.xml"
+    for target in (site, name):
+        assert json.loads(sync(str(target), state, "--history").stdout)["site"] == name
 
 
 def test_a_state_is_not_compared_with_itself(site: Path, state: Path) -> None:

@@ -450,6 +450,28 @@ def test_new_urls_of_a_partial_run_do_not_make_up_for_those_that_go_either(state
     assert (run.stream.counts.held_back, run.codes) == (1500, {"X01": 1})
 
 
+def test_what_came_in_partial_runs_counts_where_no_run_was_complete(state: Path) -> None:
+    site = world(a=many(6000), b=Document(entries("b1")))
+    site.documents["b.xml"].status = 500
+    site.run(state)
+    site.documents["b.xml"].status = 200
+    site.documents["a.xml"] = many(4900)
+    assert len(site.run(state).of("removed")) == 1100
+
+
+def test_what_came_and_went_meanwhile_holds_nothing_back(state: Path) -> None:
+    """A feed that brings new URLs all the time, while a sitemap fails for several runs."""
+    site = world(a=many(4000), b=Document(entries("b1")), f=Document(is_feed=True))
+    site.run(state)
+    site.documents["b.xml"].status = 500
+    for number in range(4):
+        site.documents["f.xml"].entries = entries(*(f"f{number}-{item}" for item in range(1000)))
+        site.run(state)
+    site.documents["b.xml"].status = 200
+    site.documents["a.xml"] = many(2999)
+    assert len(site.run(state).of("removed")) == 1001
+
+
 # --- what may be proven at the end -------------------------------------------------------------------------------
 
 
@@ -602,6 +624,18 @@ def test_a_removal_that_was_perhaps_told_is_taken_back(state: Path) -> None:
     run = site.run(state)
     assert run.told == ({"a1", "a2", "a3"}, set(), set())
     assert site.run(state).told == NOTHING
+
+
+@pytest.mark.parametrize("listed", [["a.xml", "f.xml"], ["f.xml", "a.xml"]])
+def test_what_also_expired_is_new_when_its_removal_was_perhaps_told(state: Path, listed: list[str]) -> None:
+    site = world(a=Document(entries("k", "a1")), f=Document(entries("k", "f1"), is_feed=True))
+    site.listed = listed
+    site.run(state)
+    site.documents["a.xml"].entries, site.documents["f.xml"].entries = entries("a1"), entries("f1")
+    with site.changes(state) as stream:
+        left = [change.change for change, _ in zip(stream, range(1), strict=False)]
+    site.documents["a.xml"].entries = entries("k", "a1")
+    assert site.run(state).told == ({"k"} if left else set(), set(), set())
 
 
 def test_removals_that_were_perhaps_told_are_told_once_more(state: Path) -> None:

@@ -144,6 +144,34 @@ def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monk
         sr.State(state)
 
 
+def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state: Path, site: World) -> None:
+    """The first page is copied before the file has its new length."""
+    with sr.State(state) as opened:
+        opened.db.execute("BEGIN")
+        rows = ((number, "x" * 2000) for number in range(500))
+        opened.db.executemany("INSERT INTO entry (document, key, loc) VALUES (99, ?, ?)", rows)
+        opened.db.execute("COMMIT")
+        body, log = bytearray(state.read_bytes()), state.with_name("state.db-wal").read_bytes()
+    size = int.from_bytes(log[8:12], "big")
+    frames = [log[start : start + 24 + size] for start in range(32, len(log), 24 + size)]
+    body[:size] = [frame[24:] for frame in frames if int.from_bytes(frame[:4], "big") == 1][-1]
+    state.write_bytes(body)
+    state.with_name("state.db-wal").write_bytes(log)
+    with sr.State(state) as opened:
+        assert opened.db.execute("SELECT count(*) FROM entry WHERE document = 99").fetchone() == (500,)
+        assert opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_link_is_looked_at_where_it_leads(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "state.db"
+    link.symlink_to(state)
+    state.with_name("state.db-wal").write_bytes(b"")
+    monkeypatch.setattr(statefile.os, "access", lambda *_: False)
+    with pytest.raises(sr.StateError, match="is in use, or was left by a run that was killed"):
+        sr.State(link)
+
+
 def test_a_look_leaves_no_file_behind(state: Path) -> None:
     with sr.State(state) as opened:
         assert opened.runs()
