@@ -40,10 +40,10 @@ def _jsonl(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[
 
 
 def _tsv(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:
+    front = _front(names_sites)
     for form in forms:
         cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
-        front = (form.get(name) for name in _front(names_sites))
-        yield tsv_line([*front, *map(_text, cells), ",".join(_changed(form))])
+        yield tsv_line([*map(form.get, front), *map(_text, cells), ",".join(_changed(form))])
 
 
 def _front(names_sites: bool) -> tuple[str, ...]:

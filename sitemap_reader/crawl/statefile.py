@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,15 +154,11 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         told = f"{name} is in use, or was left by a run that was killed ({name}-wal); only who may write it can open it"
         raise StateError(told, is_unwritable=True)
     _check(name, create=create)
-    if only_looks:
-        return _open_to_look(name)
+    prepare = _look if only_looks else _take
     with telling(name):
-        db = _connect(name, "rwc" if create else "rw")
+        db = _connect(name, "ro" if only_looks else "rwc" if create else "rw", is_fixed=only_looks)
         try:
-            db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
-            _migrate(db, name)
-            execute_all(db, _SETTINGS)
+            prepare(db, name)
         except BaseException:
             db.close()
             raise
@@ -180,16 +176,19 @@ def _has_wal(name: str) -> bool:
     return os.path.exists(f"{os.path.realpath(name)}-wal")
 
 
-def _open_to_look(name: str) -> sqlite3.Connection:
+def _take(db: sqlite3.Connection, name: str) -> None:
+    """For oneself alone, and as the present schema has it."""
+    db.execute("PRAGMA locking_mode = EXCLUSIVE")
+    db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
+    _migrate(db, name)
+    execute_all(db, _SETTINGS)
+
+
+def _look(db: sqlite3.Connection, name: str) -> None:
     """As it lies there, without a lock, or a file beside it that its owner could not write."""
-    with telling(name), ExitStack() as files:
-        db = files.enter_context(closing(_connect(name, "ro", is_fixed=True)))
-        if _version(db) < len(_MIGRATIONS):
-            told = f"{name} was written by an older version, and only who may write it can open it"
-            raise StateError(told, is_unwritable=True)
-        files.pop_all()
-    mind_signals(db)
-    return db
+    if _version(db) < len(_MIGRATIONS):
+        told = f"{name} was written by an older version, and only who may write it can open it"
+        raise StateError(told, is_unwritable=True)
 
 
 def mind_signals(db: sqlite3.Connection) -> None:
