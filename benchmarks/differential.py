@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "corpus"
 # Sites are walks, robots.txt and limits are not what the peers read.
-OTHER_GROUPS = ("sites", "robots", "limits", "scope")
+OTHER_GROUPS = ("sites", "audit", "robots", "limits", "scope")
 
 
 @attrs.define

@@ -12,6 +12,10 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .blocking import changes, discover, urls
+    from .checks.audit import audit
+    from .checks.explaining import Explanation, explain
+    from .checks.findings import Finding
+    from .checks.report import Report
     from .compare import Changes, Counts, diff
     from .crawl.changes import Counted
     from .crawl.documents import StoredDocument
@@ -62,6 +66,10 @@ if TYPE_CHECKING:
 # Module -> the public names that live there.
 _HOMES = {
     "blocking": ("changes", "discover", "urls"),
+    "checks.audit": ("audit",),
+    "checks.explaining": ("Explanation", "explain"),
+    "checks.findings": ("Finding",),
+    "checks.report": ("Report",),
     "compare": ("Changes", "Counts", "diff"),
     "crawl.changes": ("Counted",),
     "crawl.documents": ("StoredDocument",),
@@ -125,12 +133,14 @@ __all__ = [
     "Counts",
     "Document",
     "Dump",
+    "Explanation",
     "Extra",
     "FallbackFailed",
     "FallbackResult",
     "FeedFallback",
     "FetchError",
     "Fetcher",
+    "Finding",
     "History",
     "Honesty",
     "Image",
@@ -146,6 +156,7 @@ __all__ = [
     "Progress",
     "ReadError",
     "ReplayFetcher",
+    "Report",
     "Response",
     "Seen",
     "SitemapParser",
@@ -163,9 +174,11 @@ __all__ = [
     "UsageError",
     "Video",
     "__version__",
+    "audit",
     "changes",
     "diff",
     "discover",
+    "explain",
     "feedparser_fallback",
     "from_json",
     "guarded_connector",

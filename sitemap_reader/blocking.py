@@ -15,7 +15,7 @@ from .crawl.sieve import AsLines
 from .crawl.workers import workers_for
 from .errors import UsageError
 from .reader import ReaderOptions, SitemapReader, at_least_one
-from .streams import LineStream, UrlStream
+from .streams import BatchStream, LineStream, UrlStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,6 +94,24 @@ def lines(
     asked = Asked(*filters, on_item=on_item, on_progress=on_progress, most=most)
     walk = reader.walk(target, asked, as_lines=AsLines(site), workers=workers_for(jobs))
     return LineStream(walk, reader.close, on_wait)
+
+
+def batches(
+    target: str | Path,
+    *,
+    jobs: int | None = None,
+    on_outcome: Callable[[Outcome], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    show_progress: bool = False,
+    on_wait: Callable[[], None] | None = None,
+    **options: Unpack[ReaderOptions],
+) -> BatchStream:
+    """All that urls() reads and tells, many URLs of a sitemap at a time; `jobs` as in lines()."""
+    if jobs is not None:
+        at_least_one(jobs=jobs)
+    reader = _own_reader(options)
+    asked = Asked(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
+    return BatchStream(reader.walk(target, asked, as_entries=True, workers=workers_for(jobs)), reader.close, on_wait)
 
 
 class ChangesOptions(ReaderOptions, total=False):

@@ -40,6 +40,8 @@ BATCH_ROWS = 1024
 SHOWN_CHARS = 60
 # What the names of dumps end in.
 DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
+# What ends so is a file, also where there is none; unless there may be a host before it, as in a URL without scheme.
+_FILES = (".gz", ".csv", ".tsv", ".xml", ".txt", ".json")
 # What messages call the standard input, and how it is named as an argument.
 STDIN_NAME, STDIN = "stdin", "-"
 
@@ -108,6 +110,18 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
+
+
+def is_dump_name(name: str) -> bool:
+    """Whether it is meant as a file, and not as a site; a pipe, as of the shell's <(...), is one too."""
+    if "://" in name:
+        return False
+    if name == STDIN or name.endswith(DUMP_SUFFIXES) or (name.endswith(_FILES) and "/" not in name):
+        return not os.path.isdir(name)
+    try:
+        return os.path.exists(name) and not os.path.isdir(name)
+    except ValueError:  # it holds a NUL
+        return False
 
 
 def numbered_forms(

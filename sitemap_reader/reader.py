@@ -260,12 +260,13 @@ class SitemapReader:
         asked: Asked,
         *,
         as_lines: AsLines | None = None,
+        as_entries: bool = False,
         workers: Workers | None = None,
     ) -> Walk:
         """What a stream is made of."""
         plan = asked.plan(datetime.now(UTC))
         found = find_target(target)
-        run = self._run(found, as_lines=as_lines, workers=workers, **plan)
+        run = self._run(found, as_lines=as_lines, as_entries=as_entries, workers=workers, **plan)
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
 
     def change_walk(
@@ -321,7 +322,8 @@ class SitemapReader:
         plan = attrs.evolve(self._plan, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
-            fetcher = Recorder(fetcher, self._record, [seed.target for seed in target.seeds])
+            seeds = [seed.target for seed in target.seeds]
+            fetcher = Recorder(fetcher, self._record, seeds, clock=lambda: target.recorded or datetime.now(UTC))
         return Run(
             Frontier(target.seeds, plan),
             fetcher,

@@ -18,6 +18,7 @@ import attrs
 
 from .bridge import Bridge
 from .callbacks import Carried, first_failure
+from .crawl.sieve import Many
 from .errors import PartialRead
 from .jsonl import Lines
 from .ledger import Given
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .ledger import Ledger, Problems, Progress, Summary
     from .progressbar import ProgressBar
     from .records import Outcome
+    from .walk.robots import Rules
 
 
 # How often the bar of an async stream is looked after.
@@ -84,6 +86,19 @@ class Walk:
         for lines in self.take(batch, Lines):
             yield self.ledger.counted(lines)
         self.tell_progress()
+
+    def whole(self, batch: Batch) -> Iterator[Batch]:
+        """All of it, with its URLs counted."""
+        self.enter(batch)
+        yield batch
+        self.tell_progress()
+
+    def enter(self, batch: Batch) -> None:
+        """Counts the URLs of a batch whose records are nobody's here; all else is entered, and told."""
+        self.take(batch, UrlRecord)
+        self.ledger.progress.urls += sum(
+            item.urls if isinstance(item, Many) else isinstance(item, UrlRecord) for item in batch
+        )
 
     def tell_progress(self) -> None:
         """On the bar, and to the caller."""
@@ -312,6 +327,19 @@ class LineStream(ThreadStream[Lines]):
     def is_full(self) -> bool:
         """Whether no more lines are wanted: then it may be left."""
         return self._walk.ledger.is_full
+
+
+class BatchStream(ThreadStream["Batch"]):
+    """All that a run gives, as it comes: records, or Entries of many; references, problems and outcomes."""
+
+    def __init__(
+        self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(walk, close, on_wait, walk.whole)
+
+    def rules(self, url: str) -> Rules | None:
+        """What the robots.txt of the URL's host permits; None where that was not read."""
+        return self._walk.run.frontier.rules(url)
 
 
 def _read(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .crawl.aside import Aside
-from .crawl.sieve import Many
 from .jsonl import NEW, Lines, joined, json_line, lines_of_columns, new_lines
 from .ledger import Given
 from .read.plain_records import Entries, records_of
@@ -47,9 +46,7 @@ class ChangeWalk(Walk):
 
     def pieces(self, batch: Batch) -> Iterator[ChangePiece]:
         """What a batch brings to light; then whoever wants to hears how far it is."""
-        self.take(batch, UrlRecord)
-        urls = sum(item.urls if isinstance(item, Many) else isinstance(item, UrlRecord) for item in batch)
-        self.ledger.progress.urls += urls
+        self.enter(batch)
         yield from self.following.take(batch, self.on_document)
         self.tell_progress()
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from .crawl.replay import ReplayFetcher, holds_seeds, read_seeds
+from .crawl.replay import ReplayFetcher, holds_seeds, read_recording
 from .dumps import DUMP_SUFFIXES
 from .errors import UsageError
 from .walk.discovery import Seed, parse_target
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from .crawl.fetch import Fetcher
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -27,11 +29,12 @@ _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
 
 @attrs.frozen
 class Target:
-    """`seeds` to walk from; `replay` stands in for the network where a folder was named."""
+    """`seeds` to walk from; `replay` stands in for the network where a folder was named, `recorded` at that time."""
 
     name: str
     seeds: tuple[Seed, ...]
     replay: Fetcher | None = None
+    recorded: datetime | None = None
 
 
 def find_target(target: str | Path) -> Target:
@@ -45,7 +48,9 @@ def find_target(target: str | Path) -> Target:
     is_folder, is_file = _on_disk(path)
     may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not holds_seeds(path)
     if is_folder and name.strip() and not may_be_host:
-        return Target(name, tuple(parse_target(seed) for seed in read_seeds(path)), ReplayFetcher(path))
+        recording = read_recording(path)
+        seeds = tuple(parse_target(seed) for seed in recording.seeds)
+        return Target(name, seeds, ReplayFetcher(path), recording.recorded)
     if is_file:
         raise UsageError(_told_of_file(name))
     if name.endswith(DUMP_SUFFIXES):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 COMPANIONS = (".jsonl", ".toml")
+# Folders of whole sites, not of documents.
+SITES = ("sites", "audit")
 
 
 @attrs.define(slots=False)
@@ -63,8 +65,8 @@ def lines(items: Iterable[Item]) -> bytes:
 
 
 def files() -> list[Path]:
-    """Every file of a group's folder; sites/ holds replayed walks, which are another matter."""
-    return sorted(path for path in CORPUS.glob("*/*") if path.is_file() and path.parent.name != "sites")
+    """Every file of a group's folder; replayed sites are another matter."""
+    return sorted(path for path in CORPUS.glob("*/*") if path.is_file() and path.parent.name not in SITES)
 
 
 def cases() -> list[Case]:

@@ -465,7 +465,7 @@ def test_what_is_closed_says_so() -> None:
     with diff([], [url("a")]) as changes:
         pass
     assert changes.counts.new == 1
-    with pytest.raises(sr.UsageError, match=r"^the comparison cannot be read: Cannot operate on a closed database"):
+    with pytest.raises(sr.UsageError, match=r"^the temporary database cannot be read: Cannot operate on a closed "):
         list(changes)
 
 

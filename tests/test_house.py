@@ -14,17 +14,18 @@ import sitemap_reader
 PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
 FLOORS = [
-    {"version", "errors", "problems", "limits", "records"},
+    {"version", "errors", "problems", "limits", "records", "escapes"},
     {"jsonl", "restore", "shapes", "seen", "blocks"},
     {"fields", "dumps"},
     {"read"},
     {"walk"},
     {"crawl"},
-    {"sinks", "parquet", "ledger", "targets", "testing", "statistics", "compare"},
+    {"sinks", "parquet", "ledger", "targets", "testing", "statistics", "compare", "nesting"},
     {"progressbar", "callbacks", "bridge"},
     {"asked", "streams", "syncing"},
     {"reader"},
     {"blocking"},
+    {"checks"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -201,7 +201,8 @@ def test_the_strategies_fill_every_field() -> None:
     assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
 
 
-EXPECTATIONS = sorted(CORPUS.glob("**/*.jsonl"))
+# Those of audit/ are findings, which are no lines of a dump.
+EXPECTATIONS = sorted(path for path in CORPUS.glob("*/*.jsonl") if path.parent.name != "audit")
 
 
 def test_every_line_of_the_corpus_is_written_as_it_was_read() -> None:

@@ -1,7 +1,7 @@
-"""docs/problems.md, CATALOGUE and the corpus, held together: what a page says of a code is what a file shows.
+"""CATALOGUE, rules.toml, docs/problems.md and the corpus, held together: what is said of a code is what a file shows.
 
-Every code is shown by a case of the corpus (the parser reports it) or by a replayed site (the walk does); those that
-cannot be are in NOT_IN_THE_CORPUS, with the test that shows them.
+Every code is shown by a case of the corpus (the parser reports it), by a replayed site (the walk does) or by a site of
+corpus/audit/ (the audit does); those that cannot be are in NOT_IN_THE_CORPUS, with the test that shows them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import asyncio
 import re
 import sys
 import tempfile
+import tomllib
 import zlib
 from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
@@ -22,38 +25,41 @@ from corpus_cases import CORPUS, Case, cases
 
 import sitemap_reader as sr
 from sitemap_reader import CATALOGUE, Problem
+from sitemap_reader.checks.explaining import Example, Explanation, explain
 from sitemap_reader.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tests" / "sync"))
+sys.path += [str(ROOT / "tests" / "checks"), str(ROOT / "tests" / "sync")]
 
+import audit_cases  # noqa: E402
 from worlds import Document, World, entries  # noqa: E402
 
-PAGE = ROOT / "docs" / "problems.md"
-TEXT = PAGE.read_text("utf-8")
+TEXT = (ROOT / "docs" / "problems.md").read_text("utf-8")
 SITES = sorted(path.name for path in (CORPUS / "sites").iterdir() if path.is_dir())
+AUDITS = {case.name: case for case in audit_cases.cases() if case.name in CATALOGUE}
 
-GROUPS = {
-    "Fetch": "F",
-    "Structure": "S",
-    "URLs": "U",
-    "Dates and hints": "DH",
-    "hreflang and video": "LV",
-    "Changes": "X",
-}
-REPORTERS = frozenset({"parser", "walk", "fetch", "state"})
+EXPLANATIONS = [explain(code) for code in CATALOGUE]
+EXAMPLES = [(told.code, example) for told in EXPLANATIONS for example in told.examples]
+REPORTERS = frozenset({"parser", "walk", "fetch", "state", "audit"})
+WIDTH = 80
+
+every_code = pytest.mark.parametrize("told", EXPLANATIONS, ids=lambda told: told.code)
+every_example = pytest.mark.parametrize(
+    ("code", "example"), EXAMPLES, ids=[f"{code}-{Path(example.file).name}" for code, example in EXAMPLES]
+)
 
 
 @attrs.frozen
 class Elsewhere:
-    """A test that shows a code in place of a file, the reason, and what gives the line of the page."""
+    """A test that shows a code in place of a file, the reason, who reports it there, and what gives its line."""
 
     file: str
     test: str
     why: str
+    reporter: str
     problems: Callable[[], Sequence[Problem]]
 
 
@@ -87,73 +93,31 @@ NOT_IN_THE_CORPUS = {
         "tests/read/test_document.py",
         "test_more_bytes_than_the_protocol_allows_are_read_and_reported",
         "a document of more than 50 MiB",
+        "parser",
         lambda: _parsed(1000, PROTOCOL_MAX_BYTES + 1),
     ),
     "S03": Elsewhere(
         "tests/read/test_document.py",
         "test_more_entries_than_the_protocol_allows_are_read_and_reported",
         "more than 50,000 entries, and as many lines of expectation",
+        "parser",
         lambda: _parsed(PROTOCOL_MAX_ENTRIES + 1),
     ),
     "X01": Elsewhere(
         "tests/sync/test_changes.py",
         "test_removals_of_most_urls_are_held_back",
         "two runs, and a site that changes in between",
+        "state",
         lambda: _followed(_shrink, "a2002"),
     ),
     "X02": Elsewhere(
         "tests/sync/test_changes.py",
         "test_what_a_complete_index_no_longer_lists_is_gone_at_once",
         "two runs, and a site that changes in between",
+        "state",
         lambda: _followed(lambda site: site.listed.remove("a.xml"), "a3", "b3"),
     ),
 }
-_OF_STATES = frozenset({"X01", "X02"})
-
-
-@attrs.frozen
-class Section:
-    """What the page says of one code."""
-
-    code: str
-    severity: str
-    title: str
-    reporters: frozenset[str]
-    body: str
-
-
-@attrs.frozen
-class Example:
-    """A piece of a file, and the line that the file gives. Of an empty file the piece is empty."""
-
-    code: str
-    snippet: str
-    path: Path
-    line: str
-
-
-_SECTION = re.compile(r"^### (.+)\n\n\*\*(\w+)\*\* · (.+) · reported by (.+)\n\n((?:(?!^##).*\n)+)", re.MULTILINE)
-_EXAMPLE = re.compile(
-    r"""
-    (?: ^```\w*\n (?P<snippet>(?:(?!```).*\n)+) ```\n\n )?  # none of an empty file
-    ^\[ (?P<name>[^\]]+) \] \( (?P<link>[^)]+) \) .*:\n
-    `(?P<line>[^`]+)`$
-    """,
-    re.VERBOSE | re.MULTILINE,
-)
-
-SECTIONS = [
-    Section(code, severity, title, frozenset(reporters.split(", ")), body)
-    for code, severity, title, reporters, body in _SECTION.findall(TEXT)
-]
-EXAMPLES = [
-    Example(section.code, found["snippet"] or "", (PAGE.parent / found["link"]).resolve(), found["line"])
-    for section in SECTIONS
-    for found in _EXAMPLE.finditer(section.body)
-]
-
-every_section = pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.code)
-every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: f"{each.code}-{each.path.name}")
 
 
 # --- what files give ---
@@ -172,6 +136,11 @@ def site_problems(name: str) -> tuple[Problem, ...]:
 
 
 @cache
+def audit_problems(name: str) -> tuple[Problem, ...]:
+    return tuple(problem for finding in AUDITS[name].report().findings for problem in finding.samples)
+
+
+@cache
 def codes_of_cases() -> frozenset[str]:
     return frozenset(problem.code for case in cases() for problem in case_problems(case.path))
 
@@ -181,14 +150,21 @@ def codes_of_sites() -> frozenset[str]:
     return frozenset(problem.code for name in SITES for problem in site_problems(name))
 
 
-def problems_of(example: Example) -> tuple[Problem, ...]:
-    """All that comes of the file: of a case or the options beside it, of a site by its walk."""
-    if example.code in NOT_IN_THE_CORPUS:
-        return tuple(NOT_IN_THE_CORPUS[example.code].problems())
-    group, name, *_ = example.path.relative_to(CORPUS).parts
-    if group == "sites":
-        return site_problems(name)
-    return case_problems(example.path.with_suffix("") if example.path.suffix == ".toml" else example.path)
+@cache
+def codes_of_audits() -> frozenset[str]:
+    """Of each site the code that it is named after: an audit passes on those of the parser and the walk, too."""
+    return frozenset(name for name in AUDITS if name in {problem.code for problem in audit_problems(name)})
+
+
+def problems_of(code: str, file: str) -> Sequence[Problem]:
+    """All that comes of the file: of a case or the options beside it, of a site by its walk or its audit."""
+    if file.startswith("tests/"):
+        assert NOT_IN_THE_CORPUS[code].file == file
+        return NOT_IN_THE_CORPUS[code].problems()
+    _, group, name, *_ = file.split("/")
+    if group in (of_folders := {"sites": site_problems, "audit": audit_problems}):
+        return of_folders[group](name)
+    return case_problems(ROOT / file.removesuffix(".toml"))
 
 
 def text_of(path: Path) -> str:
@@ -203,36 +179,87 @@ def without_indents(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines())
 
 
-# --- the page and the catalogue ---
+def pattern_of(snippet: str) -> re.Pattern[str]:
+    """Whole lines, but for the tags around them; "…" is anything, and on a line of its own any number of lines."""
+    lines = ["(?:.*\n)*.*" if line == "…" else re.escape(line).replace("…", ".*") for line in snippet.splitlines()]
+    return re.compile("\n".join(rf"^(?:.*>)?{line}(?:<.*)?$" for line in lines), re.MULTILINE)
 
 
-def test_every_code_has_a_section_in_the_order_of_the_catalogue() -> None:
-    assert [section.code for section in SECTIONS] == list(CATALOGUE)
+# --- what is said of a code ---
+
+
+def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
+    rules = (ROOT / "sitemap_reader" / "checks" / "rules.toml").read_text("utf-8")
+    assert list(tomllib.loads(rules)) == list(CATALOGUE)
+
+
+@every_code
+def test_severity_and_title_are_those_of_the_catalogue(told: Explanation) -> None:
+    assert (told.severity, told.title) == (CATALOGUE[told.code].severity, CATALOGUE[told.code].title)
+
+
+@every_code
+def test_nothing_is_left_out(told: Explanation) -> None:
+    assert re.fullmatch(r"\S(?:(?![.!?] ).)*\.", told.rule), "one sentence"
+    assert re.fullmatch(r"\S.*\.", told.why)
+    assert re.fullmatch(r"[A-Z].*\.", told.fix)
+    assert re.fullmatch(r"https://\S+|convention: .*[^.]", told.source)
+    assert told.examples
+
+
+@every_code
+def test_code_in_a_text_is_marked_at_both_ends(told: Explanation) -> None:
+    for text in (told.rule, told.why, told.fix):
+        assert text.count("`") % 2 == 0
+        assert not re.search(r"<\w", re.sub("`[^`]*`", "", text)), "a page would take it for a tag"
+
+
+@pytest.mark.parametrize("code", ["D03", "d03", " D03 "])
+def test_a_code_is_found_in_any_case(code: str) -> None:
+    assert explain(code).code == "D03"
+
+
+@pytest.mark.parametrize(("code", "kin"), [("D99", "D01, D02"), ("loc", "L01, L02"), ("", "F01, S01"), ("é", "F01")])
+def test_what_is_no_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
+    with pytest.raises(sr.UsageError, match=f'^"{code}" is no code; .* {kin}'):
+        explain(code)
+
+
+@every_code
+def test_the_text_for_a_terminal_is_plain_and_narrow(told: Explanation) -> None:
+    text = str(told)
+    assert text.startswith(f"{told.severity} {told.code}: {told.title}\n\n")
+    assert text.endswith(told.source) or told.source.startswith("convention: ")
+    assert not re.search(r"`|\*\*|\n\n\n|[ \n]\Z", text)
+    assert [line for line in text.splitlines() if len(line) > WIDTH] in ([], [told.source])
+
+
+@every_code
+def test_the_text_for_a_terminal_has_all_but_further_examples(told: Explanation) -> None:
+    words = str(told).split()
+    for part in (told.rule, told.why, told.fix, told.source, *(each.line for each in told.examples[:1])):
+        assert " ".join(part.replace("`", "").split()) in " ".join(words)
+
+
+# --- the page ---
+
+
+def writer() -> Any:
+    """scripts/write_problem_docs, as a module."""
+    loader = SourceFileLoader("write_problem_docs", str(ROOT / "scripts" / "write_problem_docs"))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_script_would_write() -> None:
+    assert writer().rewritten(TEXT) == TEXT, "run scripts/write_problem_docs"
+
+
+def test_every_code_has_a_section_and_a_line_of_the_table() -> None:
     assert re.findall(r"^### (.+)$", TEXT, re.MULTILINE) == list(CATALOGUE)
-
-
-def test_sections_stand_in_their_groups() -> None:
-    _, *groups = re.split(r"^## ", TEXT, flags=re.MULTILINE)
-    found = {group.partition("\n")[0]: re.findall(r"^### (.+)$", group, re.MULTILINE) for group in groups}
-    assert list(found) == list(GROUPS)
-    for title, letters in GROUPS.items():
-        assert found[title] == [code for code in CATALOGUE if code[0] in letters]
-
-
-@every_section
-def test_severity_and_title_are_those_of_the_catalogue(section: Section) -> None:
-    rule = CATALOGUE[section.code]
-    assert (section.severity, section.title) == (rule.severity, rule.title)
-
-
-@every_section
-def test_a_section_says_how_to_mend_it_and_has_an_example(section: Section) -> None:
-    assert re.search(r"^\*\*Mend:\*\* \S", section.body, re.MULTILINE)
-    examples = [example for example in EXAMPLES if example.code == section.code]
-    assert len(examples) == section.body.count("](") > 0
-
-
-def test_table_lists_the_catalogue_with_anchors() -> None:
     rows = re.findall(r"^\| \[(\w+)\]\(#(\w+)\) \| (\w+) \| (.+) \|$", TEXT, re.MULTILINE)
     assert rows == [(code, code.lower(), rule.severity, rule.title) for code, rule in CATALOGUE.items()]
 
@@ -241,42 +268,47 @@ def test_no_unknown_code_is_mentioned() -> None:
     assert set(re.findall(r"\b[A-Z][0-9]{2}\b", TEXT)) == set(CATALOGUE)
 
 
-@every_section
-def test_reporters_are_those_that_report_it(section: Section) -> None:
-    assert section.reporters
-    assert section.reporters <= REPORTERS
-    by_state = section.code in _OF_STATES
-    assert ("state" in section.reporters) == by_state
-    by_parser = section.code in codes_of_cases() or (section.code in NOT_IN_THE_CORPUS and not by_state)
-    assert ("parser" in section.reporters) == by_parser
+def test_the_page_has_each_example_with_a_link_to_its_file() -> None:
+    assert re.findall(r"^\[.+\]\(\.\./(.+)\)", TEXT, re.MULTILINE) == [example.file for _, example in EXAMPLES]
+    assert all(re.search(rf"^`{re.escape(example.line)}`$", TEXT, re.MULTILINE) for _, example in EXAMPLES)
 
 
-# --- the page and the corpus ---
+# --- the examples and the corpus ---
 
 
 @every_example
-def test_the_snippet_is_in_the_file(example: Example) -> None:
-    if example.code in NOT_IN_THE_CORPUS:
-        assert example.path == ROOT / NOT_IN_THE_CORPUS[example.code].file
-        return
-    text = text_of(example.path)
+def test_the_snippet_is_in_the_file(code: str, example: Example) -> None:
+    text = text_of(ROOT / example.file)
     if not example.snippet:
-        assert text == ""
+        assert text == "" or example.file.startswith("tests/")
         return
-    shown = re.escape(without_indents(example.snippet)).replace("…", ".*")
-    assert re.search(rf"^{shown}$", without_indents(text), re.MULTILINE)
+    assert pattern_of(without_indents(example.snippet)).search(without_indents(text))
 
 
 @every_example
-def test_the_line_is_what_the_file_gives(example: Example) -> None:
-    assert example.line in [str(problem) for problem in problems_of(example) if problem.code == example.code]
+def test_the_line_is_what_the_file_gives(code: str, example: Example) -> None:
+    folder = f"{CORPUS / 'audit' / code}/"  # a crawl file has no URL: it goes by its path
+    lines = [str(problem).replace(folder, "") for problem in problems_of(code, example.file) if problem.code == code]
+    assert example.line in lines
+
+
+@every_code
+def test_reporters_are_those_that_report_it(told: Explanation) -> None:
+    seen = {"parser": codes_of_cases(), "audit": codes_of_audits()}
+    elsewhere = NOT_IN_THE_CORPUS.get(told.code)
+    by = {name for name, codes in seen.items() if told.code in codes} | ({elsewhere.reporter} if elsewhere else set())
+    assert told.reporters
+    assert set(told.reporters) <= REPORTERS
+    assert set(told.reporters) - {"walk", "fetch"} == by
+    assert by or told.code in codes_of_sites()
 
 
 def test_every_code_is_shown_by_a_case_or_a_site_or_a_test() -> None:
-    shown = codes_of_cases() | codes_of_sites()
+    by_reading = codes_of_cases() | codes_of_sites()
+    shown = by_reading | codes_of_audits()
     assert shown <= set(CATALOGUE)
     assert shown | set(NOT_IN_THE_CORPUS) == set(CATALOGUE)
-    assert not shown & set(NOT_IN_THE_CORPUS)
+    assert not by_reading & set(NOT_IN_THE_CORPUS)
 
 
 @pytest.mark.parametrize("code", NOT_IN_THE_CORPUS)
@@ -286,7 +318,7 @@ def test_a_code_that_no_file_shows_has_a_test_that_names_it(code: str) -> None:
     tests = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     test = tests[elsewhere.test]
     assert code in {node.value for node in ast.walk(test) if isinstance(node, ast.Constant)}
-    assert f"`{elsewhere.test}`" in next(section.body for section in SECTIONS if section.code == code)
+    assert any(f"`{elsewhere.test}`" in example.note for example in explain(code).examples)
 
 
 def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:

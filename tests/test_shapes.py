@@ -404,7 +404,11 @@ KEYWORDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("path", sorted(CORPUS.rglob("*.jsonl")), ids=lambda path: str(path.relative_to(CORPUS)))
+# Those of audit/ are findings, which are no lines of a dump.
+EXPECTATIONS = sorted(path for path in CORPUS.glob("*/*.jsonl") if path.parent.name != "audit")
+
+
+@pytest.mark.parametrize("path", EXPECTATIONS, ids=lambda path: str(path.relative_to(CORPUS)))
 def test_every_line_of_the_corpus_fits_the_json_schema(path: Path) -> None:
     for line in path.read_text("utf-8").splitlines():
         assert misfits(json.loads(line), JSON_SCHEMA) == []

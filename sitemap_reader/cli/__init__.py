@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..version import __version__
-from . import options
+from . import fetching, options
 from .command import Command, CommandGroup
 
 if TYPE_CHECKING:
     from .exits import Exit
 
-_EXIT_CODES = """Exit codes: 0 complete; 1 diff --exit-code found differences; 2 usage; 3 partial; 4 no URL; 5 no URL \
-because of errors; 6 output or state not writable; 130 interrupted."""
+_EXIT_CODES = """Exit codes: 0 complete; 1 audit or diff --exit-code found something; 2 usage; 3 partial; 4 no URL; \
+5 no URL because of errors; 6 output or state not writable; 130 interrupted."""
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -53,8 +53,8 @@ def main() -> None:
 @options.pages
 @options.sitemaps
 @options.scope("protocol")
-@options.jobs
-@options.network
+@fetching.jobs
+@fetching.network
 def dump(**arguments: Any) -> Exit:
     """Write every URL of the TARGETs, as it is read.
 
@@ -94,7 +94,7 @@ def dump(**arguments: Any) -> Exit:
     default_is="none",
     help="A URL prefix that the document may list besides its own folder; may be repeated.",
 )
-@options.document_limits
+@fetching.document_limits
 def parse(**arguments: Any) -> Exit:
     """Read one document, a file or stdin, without any network.
 
@@ -103,7 +103,7 @@ def parse(**arguments: Any) -> Exit:
     """
     from .parse import run
 
-    return run(limits=options.limits(arguments), **arguments)
+    return run(limits=fetching.limits(arguments), **arguments)
 
 
 @main.command(
@@ -112,7 +112,7 @@ def parse(**arguments: Any) -> Exit:
 )
 @options.targets
 @options.table_output
-@options.network
+@fetching.network
 def discover(**arguments: Any) -> Exit:
     """List the sitemaps of the TARGETs, and why each is known.
 
@@ -130,7 +130,7 @@ def discover(**arguments: Any) -> Exit:
 @options.targets
 @options.table_output
 @options.scope("protocol")
-@options.network
+@fetching.network
 def tree(**arguments: Any) -> Exit:
     """Show which sitemap lists which, with counts and dates.
 
@@ -151,7 +151,7 @@ def tree(**arguments: Any) -> Exit:
 @options.pages
 @options.sitemaps
 @options.scope("protocol")
-@options.network
+@fetching.network
 def stats(**arguments: Any) -> Exit:
     """Show a site on one screen: counts, dates, sections.
 
@@ -180,8 +180,8 @@ def stats(**arguments: Any) -> Exit:
 @options.sitemaps
 @options.scope("protocol")
 @options.extras
-@options.jobs
-@options.network
+@fetching.jobs
+@fetching.network
 def sync(**arguments: Any) -> Exit:
     """Tell what is new, updated and removed since the last time.
 
@@ -192,6 +192,33 @@ def sync(**arguments: Any) -> Exit:
     changes of one sitemap are told twice.
     """
     from .sync import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader audit example.com\n"
+    "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
+    "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
+    "sitemap-reader audit --explain D03",
+)
+@click.argument("target", metavar="TARGET|FILE", type=options.FILE, required=False)
+@options.output_file
+@options.findings
+@options.quiet
+@options.verbose
+@options.rules
+@options.against
+@options.scope("protocol")
+@fetching.jobs
+@fetching.network
+def audit(**arguments: Any) -> Exit:
+    """Tell what is wrong with a site's sitemaps, where, and how to mend it.
+
+    FILE is a dump, JSONL or Parquet; - is one on stdin. One that was written with --report - tells most.
+    """
+    from .audit import run
 
     return run(**arguments.pop("reading"), **arguments)
 

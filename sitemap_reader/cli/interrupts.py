@@ -46,6 +46,11 @@ class Interrupts:
         if not self._holding:
             self.check()
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether one is put off."""
+        return self._pending
+
     def check(self) -> None:
         """Raises what was put off."""
         if self._pending:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..errors import UsageError
+from ..escapes import printable
 from ..ledger import Problems, count_of
 from ..problems import CATALOGUE, Problem
 from ..progressbar import ProgressBar
@@ -48,17 +49,6 @@ HINTS = {
     "U02": "check that it is a sitemap: those list http and https URLs",
     "U15": "check that it is a sitemap: what it lists are no URLs",
 }
-
-
-def printable(text: str) -> str:
-    r"""The text with control characters and the like as escapes, on one line.
-
-    >>> printable("a\x1b[31m\nb")
-    'a\\x1b[31m\\nb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 class Console:
@@ -137,9 +127,12 @@ class Console:
         elif isinstance(item, Outcome):
             self._finished(item)
 
+    def hear_document(self, outcome: Outcome) -> None:
+        """A line for a document, with `verbose`."""
+        self.detail(document_line(outcome, self._document))
+
     def _finished(self, outcome: Outcome) -> None:
-        if self._verbose:
-            self.line(document_line(outcome, self._document))
+        self.hear_document(outcome)
         if outcome.entries and sum(outcome.dropped.values()) == outcome.entries:
             self._all_dropped(outcome)
 

@@ -1,16 +1,14 @@
 """The options that commands share, in groups; each decorator adds one group.
 
-In: what was typed. Out: keywords: network() hands on one dict of SitemapReader's keywords.
+In: what was typed. Out: keywords. Those of whatever fetches are in fetching.py.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..limits import MIB, OPTIONS, Limits
 from . import typed
 from .command import GroupedOption
 
@@ -22,14 +20,14 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 # As read/scope.py, sinks.py and reader.py have them, which would load much that help has no use for; a test compares.
 SCOPES = ("protocol", "host", "domain", "any")
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
-PROBES = ("auto", "always", "never")
 TRUSTS = ("auto", "always", "never")
 # Of what is a table to people.
 ROWS_FORMATS = ("table", "tsv", "jsonl")
 
-FILE = typed.Name()
+# Of a report.
+REPORT_FORMATS = ("text", "json", "html")
 
-_DEFAULTS = Limits()
+FILE = typed.Name()
 
 
 def option(heading: str, *names: str, default_is: str | None = None, **kwargs: Any) -> Callable[[Function], Function]:
@@ -49,7 +47,7 @@ def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def _flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
+def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
     return option(heading, *names, is_flag=True, default_is="off", help=help)
 
 
@@ -70,8 +68,8 @@ report = option(
     default_is="none",
     help="Write every problem and outcome to FILE as JSONL; - merges them into stdout.",
 )
-_QUIET = _flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
-_VERBOSE = _flag("Output", "-v", "--verbose", help="Show infos too, and a line for each finished document.")
+_QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
+_VERBOSE = flag("Output", "-v", "--verbose", help="Show infos too, and a line for each finished document.")
 
 def table_format(default: str) -> Callable[[Any], Any]:
     """--format of what is a table to people; `default` says in words how it is written without."""
@@ -99,7 +97,7 @@ def record_format(default: str) -> Callable[[Any], Any]:
     )
 
 
-unique = _flag("Output", "--unique", help="Write each URL once, however many sitemaps list it.")
+unique = flag("Output", "--unique", help="Write each URL once, however many sitemaps list it.")
 
 
 def scope(default: str) -> Callable[[Any], Any]:
@@ -115,7 +113,8 @@ def scope(default: str) -> Callable[[Any], Any]:
 
 loudness = stacked(_QUIET, _VERBOSE)
 table_output = stacked(output_file, table_format("table on a terminal, else tsv"), loudness)
-quiet = _flag("Output", "-q", "--quiet", help="Show errors only: no summary.")
+quiet = flag("Output", "-q", "--quiet", help="Show errors only: no summary.")
+verbose = flag("Output", "-v", "--verbose", help="Show a line for each document that was read.")
 
 changed_on = option(
     "Filter",
@@ -142,18 +141,103 @@ following = stacked(
         help="Do not even ask for a sitemap whose index states the same lastmod as before: auto where the index has "
         "proved honest, once a day all the same.",
     ),
-    _flag("State", "--dry-run", help="Tell what has changed, and leave FILE as it is."),
-    _flag("State", "--full", help="Read everything anew; needed where --scope and other filters are not as before."),
-    _flag("State", "--accept-removals", help="Tell of removals even if they are most of the URLs."),
-    _flag("State", "--history", help="Only show the runs that FILE knows of, of the TARGETs or of all."),
+    flag("State", "--dry-run", help="Tell what has changed, and leave FILE as it is."),
+    flag("State", "--full", help="Read everything anew; needed where --scope and other filters are not as before."),
+    flag("State", "--accept-removals", help="Tell of removals even if they are most of the URLs."),
+    flag("State", "--history", help="Only show the runs that FILE knows of, of the TARGETs or of all."),
 )
-exit_code = _flag("Output", "--exit-code", help="Exit with 1 where there is a difference.")
+findings = stacked(
+    option(
+        "Output",
+        "--format",
+        type=click.Choice(REPORT_FORMATS),
+        default_is="by the suffix of -o, else text",
+        help="How to write the report; html is one page that needs nothing else.",
+    ),
+    option(
+        "Output",
+        "--samples",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=5,
+        help="Show so many places of each finding.",
+    ),
+    option(
+        "Output",
+        "--fail-on",
+        type=click.Choice(["error", "warning", "never"]),
+        default="error",
+        help="Exit with 1 where something as bad as this is found.",
+    ),
+)
+rules = stacked(
+    option(
+        "Rules",
+        "--select",
+        metavar="CODES",
+        multiple=True,
+        default_is="all",
+        help="Only these: D03,U07; L is all of hreflang. May be repeated.",
+    ),
+    option("Rules", "--ignore", metavar="CODES", multiple=True, default_is="none", help="All but these."),
+    option(
+        "Rules",
+        "--as-of",
+        metavar="WHEN",
+        callback=typed.moment,
+        default_is="now; of a recording, when it was made",
+        help="The time that ages go by, such as 2026-11-01 or 7d.",
+    ),
+    option(
+        "Rules",
+        "--explain",
+        metavar="CODE",
+        default_is="none",
+        help="Only tell what the code means: the rule, why it matters, how to mend it.",
+    ),
+)
+against = stacked(
+    option(
+        "Against",
+        "--crawl",
+        metavar="FILE",
+        type=FILE,
+        default_is="none",
+        help="What a crawler found, as CSV or JSONL: url, status, canonical, noindex, hash, or what Screaming Frog "
+        "calls so.",
+    ),
+    option(
+        "Against",
+        "--baseline",
+        metavar="DUMP",
+        type=FILE,
+        default_is="none",
+        help="An earlier dump: what has vanished since.",
+    ),
+    option(
+        "Against",
+        "--state",
+        metavar="FILE",
+        type=FILE,
+        default_is="none",
+        help="The same by what sync remembers.",
+    ),
+    option(
+        "Against",
+        "--baseline-crawl",
+        metavar="FILE",
+        type=FILE,
+        default_is="none",
+        help="With --crawl: an earlier one, to find pages whose lastmod changed and content (hash) did not.",
+    ),
+)
+exit_code = flag("Output", "--exit-code", help="Exit with 1 where there is a difference.")
 
 limit = option(
     "Output", "--limit", metavar="N", type=click.IntRange(min=1), default_is="no limit", help="Stop after N URLs."
 )
 
-extras = _flag(
+extras = flag(
     "Output", "--extras", help="Keep elements of other namespaces too: each line that has some gets its extras."
 )
 
@@ -205,174 +289,6 @@ sitemaps = stacked(
     _patterns("--follow", "Of the sitemaps that an index lists, only those in whose URL this is found"),
     _patterns("--no-follow", "No sitemap in whose URL this is found, even if robots.txt names it"),
 )
-
-_DOCUMENT_LIMITS = (
-    option(
-        "Safety",
-        "--max-decoded-bytes",
-        metavar="SIZE",
-        callback=typed.size,
-        default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
-        help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
-    ),
-    option(
-        "Safety",
-        "--max-urls",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=_DEFAULTS.max_entries,
-        help="Read no more URLs, or sitemaps of an index, of one document.",
-    ),
-)
-# keyword -> field of Limits
-_LIMITS = {option.removeprefix("--").replace("-", "_"): field for field, option in OPTIONS.items()}
-
-_NETWORK = (
-    option(
-        "Network",
-        "--concurrency",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=16,
-        help="Requests in flight in all.",
-    ),
-    option(
-        "Network",
-        "--per-host",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=4,
-        help="Requests in flight to one host.",
-    ),
-    option(
-        "Network",
-        "--timeout",
-        metavar="SECONDS",
-        type=float,
-        callback=typed.length,
-        default=_DEFAULTS.read_seconds,
-        default_is=f"{_DEFAULTS.read_seconds:g}",
-        help="Give a request up after so long without a byte; connecting has "
-        f"{_DEFAULTS.connect_seconds:.0f} s at most.",
-    ),
-    option(
-        "Network",
-        "--retries",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=_DEFAULTS.tries - 1,
-        help="How often to try again after 5xx, resets and timeouts.",
-    ),
-    option(
-        "Network",
-        "--max-wait",
-        metavar="SECONDS",
-        type=float,
-        callback=typed.length,
-        default=_DEFAULTS.max_wait_seconds,
-        default_is=f"{_DEFAULTS.max_wait_seconds:g}",
-        help="The longest Retry-After that is waited for; a host that asks for more is given up.",
-    ),
-    option(
-        "Network",
-        "-H",
-        "--header",
-        "headers",
-        metavar="'NAME: VALUE'",
-        callback=typed.headers,
-        multiple=True,
-        default_is="none",
-        help="Send a header with every request; may be repeated.",
-    ),
-    option(
-        "Network",
-        "-A",
-        "--user-agent",
-        metavar="TEXT",
-        callback=typed.sendable,
-        default_is="sitemap-reader/VERSION",
-        help="Who to say we are; also whom robots.txt is read for.",
-    ),
-    option(
-        "Network",
-        "--proxy",
-        metavar="URL",
-        default_is="none",
-        help="Send every request by this HTTP proxy; names are then resolved by it.",
-    ),
-    _flag("Network", "--no-robots", help="Fetch also what robots.txt forbids, without its Crawl-delay."),
-    option(
-        "Network",
-        "--probe",
-        type=click.Choice(PROBES),
-        default="auto",
-        help="Try well-known paths such as /sitemap.xml: auto where robots.txt names no sitemap.",
-    ),
-    option(
-        "Network",
-        "--record",
-        metavar="DIR",
-        type=FILE,
-        default_is="none",
-        help="Write every answer to DIR, which can then be read as a TARGET.",
-    ),
-    option(
-        "Safety",
-        "--max-depth",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=_DEFAULTS.max_index_depth,
-        help="How many indexes deep to look for sitemaps.",
-    ),
-    *_DOCUMENT_LIMITS,
-    _flag("Safety", "--allow-private", help="Permit private, loopback and link-local addresses."),
-)
-
-document_limits = stacked(*_DOCUMENT_LIMITS)
-
-
-def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
-    """Takes the limits out of `kwargs`; `others` are fields of Limits that come from elsewhere."""
-    fields = {field: kwargs.pop(name) for name, field in _LIMITS.items() if name in kwargs}
-    return Limits(**fields, **others)
-
-
-jobs = option(
-    "Network",
-    "-j",
-    "--jobs",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default_is="cores; 1 for small sites",
-    help="Processes that read sitemaps, beside the one that fetches and writes.",
-)
-
-
-def network(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of whatever fetches; the function gets them as `reading`, keywords of SitemapReader."""
-
-    @functools.wraps(function)
-    def with_reading(**kwargs: Any) -> Any:
-        return function(reading=_reading(kwargs), **kwargs)
-
-    return stacked(*_NETWORK)(with_reading)  # type: ignore[no-any-return]
-
-
-def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Takes the network options out of `kwargs`."""
-    timeout = kwargs.pop("timeout")
-    caps = limits(
-        kwargs,
-        read_seconds=timeout,
-        connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
-        tries=kwargs.pop("retries") + 1,
-    )
-    reading = {name: kwargs.pop(name) for name in ("concurrency", "per_host", "headers", "proxy", "probe", "record")}
-    reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
-    reading["allow_private"] = kwargs.pop("allow_private")
-    user_agent = kwargs.pop("user_agent")
-    return reading if user_agent is None else {**reading, "user_agent": user_agent}
-
 
 def _targets(*, required: bool) -> Callable[[Any], Any]:
     return click.argument("targets", metavar="TARGET...", type=FILE, nargs=-1, required=required)

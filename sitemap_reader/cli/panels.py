@@ -6,9 +6,9 @@ from itertools import groupby
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from ..escapes import printable
 from ..problems import CATALOGUE
 from .columns import padded, width
-from .messages import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

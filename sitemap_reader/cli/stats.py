@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..dumps import DUMP_SUFFIXES, STDIN, numbered_forms
+from ..dumps import is_dump_name, numbered_forms
 from ..errors import UsageError
 from ..jsonl import json_form
 from ..ledger import count_of
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from .output import Outputs
 
 HEADER = ("group", "name", "count", "share")
-# What ends so is a file, also where there is none; the latter unless there is a host before it.
-_FILES = (".gz", ".csv", ".tsv", ".xml", ".txt", ".json")
 
 
 def run(
@@ -59,7 +56,7 @@ def run(
     now = _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now))
-        codes = each_target([target], console, survey.file if _is_file(target) else survey.site)
+        codes = each_target([target], console, survey.file if is_dump_name(target) else survey.site)
         if set(codes) != {Exit.USAGE}:
             outputs.begin()
             for line in _WRITERS[format](survey.statistics.facts(), encoding_of(output)):
@@ -69,18 +66,6 @@ def run(
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _is_file(name: str) -> bool:
-    """Whether it is a dump; a pipe, as of the shell's <(...), is one too."""
-    if "://" in name:
-        return False
-    if name == STDIN or name.endswith(DUMP_SUFFIXES) or (name.endswith(_FILES) and "/" not in name):
-        return not os.path.isdir(name)
-    try:
-        return os.path.exists(name) and not os.path.isdir(name)
-    except ValueError:  # it holds a NUL
-        return False
 
 
 @attrs.define

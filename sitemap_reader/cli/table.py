@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..escapes import printable
 from .columns import encoding_of, padded, shown, width
-from .messages import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,12 +8,12 @@ import attrs
 import orjson
 
 from ..blocking import urls
+from ..nesting import Nesting, Row
 from ..statistics import as_stated
 from .columns import encoding_of
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
-from .nesting import Nesting, Row
 from .output import open_outputs, rows_format_for
 from .sites import each_target, judge, read_targets
 from .table import rows_as
@@ -83,7 +83,7 @@ class _Trees:
             self.nestings.append((target, nesting))
             try:
                 for record in stream:
-                    nesting.note(record)
+                    nesting.note(record.sitemap, record.lastmod, record.lastmod_precision)
                     check()
             finally:
                 summary = stream.summary
@@ -149,7 +149,8 @@ def _can_draw(encoding: str) -> bool:
 
 def _json_line(row: Row, site: str | None) -> bytes:
     form = {"type": "node", **attrs.asdict(row)}
-    del form["branch"]
+    for name in ("branch", "bytes_decoded", "seconds", "problems"):
+        del form[name]
     if site is not None:
         form["site"] = site
     return orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE)

@@ -89,6 +89,16 @@ def when(context: click.Context, param: click.Parameter, text: str | None) -> st
     return text
 
 
+def moment(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """One point in time; it stays the text that it is."""
+    from ..walk.window import make_moment
+
+    with _blamed(context, param):
+        if text is not None:
+            make_moment(str(param.name), text, datetime.now(UTC))
+    return text
+
+
 @contextmanager
 def _blamed(context: click.Context, param: click.Parameter) -> Iterator[None]:
     """What the reader would refuse is refused now, by the name of the option."""

@@ -5,10 +5,7 @@ The database is a file that has no name, so that it is gone with the Changes, or
 
 from __future__ import annotations
 
-import errno
-import sqlite3
 import weakref
-from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Self
@@ -16,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import attrs
 import orjson
 
-from ..crawl.statefile import CACHE_KIB, mind_signals
+from ..crawl.scratch import on_disk, temporary_database
 from ..errors import UsageError
 from ..jsonl import COMPARED, REMOVED
 from ..records import Change
@@ -24,6 +21,7 @@ from ..restore import from_json
 from .sides import digester, key_of, value_of
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
@@ -104,7 +102,7 @@ class Changes:
 
     def _forms(self) -> Iterator[tuple[int, int | None, Form]]:
         """The places of both listings, and the form."""
-        with _on_disk():
+        with on_disk():
             for old_place, new_place, old_line, new_line in self._db.execute(_DIFFERENCES):
                 old = None if old_line is None else orjson.loads(old_line)
                 new = None if new_line is None else orjson.loads(new_line)
@@ -129,13 +127,9 @@ def _change_form(old: Form | None, new: Form | None, compared: tuple[str, ...]) 
 
 # --- the comparison --------------------------------------------------------------------------------------------
 
-_SCHEMA = f"""
-PRAGMA journal_mode = OFF;
-PRAGMA synchronous = OFF;
-PRAGMA cache_size = -{CACHE_KIB};
+_SCHEMA = """
 CREATE TABLE listing (place INTEGER PRIMARY KEY, key BLOB, newest TEXT, stated BLOB, line BLOB);
 CREATE TABLE difference (rank INTEGER PRIMARY KEY, old INTEGER, new INTEGER);
-BEGIN;
 """
 _LIST = "INSERT INTO listing VALUES (?, ?, ?, ?, ?)"
 _RELIST = "UPDATE listing SET key = ?, stated = ? WHERE place = ?"
@@ -151,10 +145,9 @@ ORDER BY difference.rank
 
 def compare(old: Side, new: Side, on: On) -> Changes:
     """Reads both sides, and finds what differs."""
-    # No name: SQLite makes a file that nobody sees, once there is more than the cache holds.
-    db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    db = temporary_database(_SCHEMA)
     try:
-        with _on_disk():
+        with on_disk():
             return _compare(db, old, new, on)
     except BaseException:
         db.close()
@@ -162,8 +155,6 @@ def compare(old: Side, new: Side, on: On) -> Changes:
 
 
 def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
-    mind_signals(db)
-    db.executescript(_SCHEMA)
     wanted = COMPARED[on]
     for side in (old, new):
         db.executemany(_LIST, side.rows(wanted))
@@ -238,18 +229,3 @@ def _notes(old: Side, new: Side, compared: tuple[str, ...], wanted: tuple[str, .
         if side.incomplete:
             some = f"{side.incomplete:,} {'document was' if side.incomplete == 1 else 'documents were'} read in part"
             yield f"{side.name}: {some}; what is missing counts as {becomes}"
-
-
-@contextmanager
-def _on_disk() -> Iterator[None]:
-    """What SQLite raises, as what it is: an interrupt, a misuse of ours, or no room."""
-    try:
-        yield
-    except sqlite3.ProgrammingError as exc:
-        raise UsageError(f"the comparison cannot be read: {exc}") from exc
-    except sqlite3.Error as exc:
-        code = exc.sqlite_errorcode
-        if code == sqlite3.SQLITE_INTERRUPT:
-            raise KeyboardInterrupt from None
-        number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO
-        raise OSError(number, f"{exc}; TMPDIR can name another", "the temporary folder") from exc

@@ -1,7 +1,7 @@
 """A folder in place of the network, and the recorder that writes one.
 
 A URL goes in, the Response that was recorded for it comes out. Layout: `<scheme>/<host[:port]>/<path?query, quoted>`,
-a `.headers` file beside a body where there is more to say than "200", and `site.toml` with the seeds at the top.
+a `.headers` file beside a body where there is more to say than "200", and `site.toml`, with the seeds, at the top.
 Never reads or writes outside the folder, whatever the URL says.
 """
 
@@ -11,19 +11,21 @@ import json
 import re
 import secrets
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
 
 from ..errors import FetchError, UsageError
+from ..jsonl import stamp
 from ..problems import CATALOGUE
 from .fetch import CHUNK_BYTES, Response, usable_url
 from .places import detour, headers_path
 from .places import replay_path as replay_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from .fetch import Fetcher
 
@@ -47,8 +49,16 @@ def holds_seeds(folder: Path) -> bool:
     return (folder / SEEDS_FILE).is_file()
 
 
-def read_seeds(folder: Path) -> list[str]:
-    """The seeds in the folder's site.toml. UsageError where there are none."""
+@attrs.frozen
+class Recording:
+    """What a folder's site.toml says: where to start, and when it was recorded, if that is known."""
+
+    seeds: tuple[str, ...]
+    recorded: datetime | None = None
+
+
+def read_recording(folder: Path) -> Recording:
+    """What the folder's site.toml says. UsageError where there are no seeds."""
     import tomllib  # here: most targets are no folders
 
     path = folder / SEEDS_FILE
@@ -65,7 +75,10 @@ def read_seeds(folder: Path) -> list[str]:
     seeds = table.get("seeds")
     if not isinstance(seeds, list) or not seeds or not all(isinstance(each, str) for each in seeds):
         raise UsageError(f'{path}: no seeds; write seeds = ["https://shop.example/"]')
-    return seeds
+    recorded = table.get("recorded")
+    if recorded is not None and not (isinstance(recorded, datetime) and recorded.tzinfo):
+        raise UsageError(f"{path}: recorded is no time with a zone; write recorded = 2026-10-31T12:00:00Z")
+    return Recording(tuple(seeds), recorded)
 
 
 @attrs.frozen
@@ -176,15 +189,23 @@ def _error(text: str | None) -> FetchError | None:
 class Recorder:
     """A Fetcher that passes on what another one fetches, and writes it to a folder that ReplayFetcher reads.
 
-    `seeds` go to site.toml; without any, the root of the first URL that is asked for. Of several answers for
-    one URL the last stays. Raises OSError where the folder cannot be written.
+    `seeds` go to site.toml, with the time; without any, the root of the first URL that is asked for. Of several answers
+    for one URL the last stays. Raises OSError where the folder cannot be written.
     """
 
-    def __init__(self, fetcher: Fetcher, folder: Path, seeds: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        folder: Path,
+        seeds: Sequence[str] = (),
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._fetcher = fetcher
         self._folder = folder
         self._seeds = tuple(seeds)
         self._has_written_seeds = False
+        self._clock = clock
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
@@ -220,10 +241,11 @@ class Recorder:
         seeds = self._seeds or (f"{parts['scheme']}://{parts['host']}/",)
         self._folder.mkdir(parents=True, exist_ok=True)
         if (self._folder / SEEDS_FILE).exists():  # several targets, one recording
-            seeds = tuple(dict.fromkeys((*read_seeds(self._folder), *seeds)))
+            seeds = tuple(dict.fromkeys((*read_recording(self._folder).seeds, *seeds)))
         # A JSON string is a TOML basic string, unless surrogates are escaped in it.
         lines = "".join(f"  {json.dumps(each, ensure_ascii=False)},\n" for each in seeds)
-        (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\n", "utf-8")
+        recorded = stamp(self._clock().replace(microsecond=0))
+        (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\nrecorded = {recorded}\n", "utf-8")
         self._has_written_seeds = True
 
 

@@ -18,7 +18,7 @@ from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES
 from .damage import DAMAGES, Damaged, damaged
 from .entries import NAMESPACES, index_xml, open_document, write_urlset
-from .shop import ROBOTS, draw, shares
+from .shop import REFERENCE, ROBOTS, draw, shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -93,7 +93,8 @@ def make_site(
     (root / "sitemap_index.xml").write_bytes(index_xml(children))
     (root / "robots.txt").write_bytes(ROBOTS.format(host=host, base=base).encode())
     if layout == "replay":
-        (folder / "site.toml").write_bytes(f'seeds = ["{base}/"]\n'.encode())
+        recorded = f"{REFERENCE.isoformat()}Z"
+        (folder / "site.toml").write_bytes(f'seeds = ["{base}/"]\nrecorded = {recorded}\n'.encode())
     return attrs.evolve(site, documents=len(children))
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..problems import Problem
     from .discovery import Seed
     from .hosts import Host
+    from .robots import Rules
 
 __all__ = ["Frontier", "Plan"]
 
@@ -89,6 +90,10 @@ class Frontier:
     def pruned(self) -> Counter[str]:
         """Children that are not asked for at the caller's wish: reason -> count."""
         return self._listings.pruned
+
+    def rules(self, url: str) -> Rules | None:
+        """What the robots.txt of a URL's host says; None where it was not read, or is not obeyed."""
+        return self._permission.rules(url)
 
     @property
     def done(self) -> bool:

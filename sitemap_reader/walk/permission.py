@@ -96,6 +96,13 @@ class Permission:
 
     # --- what came of it ---
 
+    def rules(self, url: str) -> Rules | None:
+        """What the robots.txt of a URL's host says; None where it was not read, or is not obeyed."""
+        if url not in self._hosts or not self._plan.obey_robots:
+            return None
+        rules = self._hosts.of(url).rules
+        return None if rules is None or rules.why else rules
+
     def refusal(self, host: Host, visit: Visit) -> str | None:
         """Why a document may not be asked for, if it may not."""
         if visit.is_robots or host.rules is None or (why := host.rules.refusal(visit.url)) is None:

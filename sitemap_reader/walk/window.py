@@ -69,6 +69,11 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
     return Window(start, end, undated)
 
 
+def make_moment(name: str, value: Moment, now: datetime) -> datetime:
+    """One moment; of a day, and of any period that text names, its end."""
+    return _period(name, value, now)[1]
+
+
 def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
     """[start, end) of what the value names; moments are as long as nothing."""
     if isinstance(value, datetime):

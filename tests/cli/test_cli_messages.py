@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_runs import process, replay, run, urlset
 
-from sitemap_reader.cli.messages import HINTS, Console, printable
+from sitemap_reader.cli.messages import HINTS, Console
 from sitemap_reader.errors import NothingReadable
+from sitemap_reader.escapes import printable
 from sitemap_reader.problems import CATALOGUE, Problem
 from sitemap_reader.records import Outcome
 

@@ -8,8 +8,8 @@ from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
 from golden_tables import GOLDEN, Case, cases
 
 from sitemap_reader.cli.columns import padded, width
-from sitemap_reader.cli.nesting import Nesting
 from sitemap_reader.cli.table import MAX_ALIGNED, aligned, tsv
+from sitemap_reader.nesting import Nesting
 from sitemap_reader.records import Outcome, SitemapRef
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
@@ -10,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sitemap_reader.crawl.fetch import Response
-from sitemap_reader.crawl.replay import Recorder, ReplayFetcher, read_seeds, replay_path
+from sitemap_reader.crawl.replay import Recorder, Recording, ReplayFetcher, read_recording, replay_path
 from sitemap_reader.errors import FetchError, UsageError
 
 URL = "https://shop.example/sitemap.xml"
@@ -63,9 +64,9 @@ async def read(fetcher, url, most=None):
         return None, {}, b"", exc
 
 
-def record(folder, answers, *, seeds=(), most=None):
+def record(folder, answers, *, seeds=(), most=None, **options):
     async def run():
-        recorder = Recorder(FakeFetcher(answers), folder, seeds)
+        recorder = Recorder(FakeFetcher(answers), folder, seeds, **options)
         return {url: await read(recorder, url, most) for url in answers}
 
     return asyncio.run(run())
@@ -327,12 +328,12 @@ def test_folder_that_cannot_be_written_is_an_os_error(tmp_path):
 def test_seeds_go_there_and_back(tmp_path):
     seeds = ["https://shop.example/", 'https://e.com/"é\\\U0001f600']
     record(tmp_path / "new" / "folder", {URL: ANSWERS[0]}, seeds=seeds)
-    assert read_seeds(tmp_path / "new" / "folder") == seeds
+    assert read_recording(tmp_path / "new" / "folder").seeds == tuple(seeds)
 
 
 def test_seed_is_the_first_site_where_none_is_given(tmp_path):
     record(tmp_path, {URL: ANSWERS[0], "https://other.example/a": ANSWERS[0]})
-    assert read_seeds(tmp_path) == ["https://shop.example/"]
+    assert read_recording(tmp_path).seeds == ("https://shop.example/",)
 
 
 BAD_SEEDS = [
@@ -351,9 +352,22 @@ def test_folder_without_seeds_is_no_replay(tmp_path, text, message):
     if text is not None:
         (tmp_path / "site.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match=message):
-        read_seeds(tmp_path)
+        read_recording(tmp_path)
+
+
+def test_a_recording_knows_its_time(tmp_path):
+    moment = datetime(2026, 10, 31, 12, 0, 5, 250_000, tzinfo=UTC)
+    record(tmp_path, {URL: ANSWERS[0]}, clock=lambda: moment)
+    assert read_recording(tmp_path) == Recording(("https://shop.example/",), moment.replace(microsecond=0))
+
+
+@pytest.mark.parametrize("recorded", ["2026-10-31T12:00:00", "2026-10-31", '"yesterday"', "1"])
+def test_a_time_without_a_zone_is_none(tmp_path, recorded):
+    (tmp_path / "site.toml").write_text(f'seeds = ["https://e.com/"]\nrecorded = {recorded}\n')
+    with pytest.raises(UsageError, match="recorded is no time with a zone; write recorded = 2026-10-31T12:00:00Z"):
+        read_recording(tmp_path)
 
 
 def test_missing_folder_is_named(tmp_path):
     with pytest.raises(UsageError, match="nowhere: no such folder"):
-        read_seeds(tmp_path / "nowhere")
+        read_recording(tmp_path / "nowhere")

@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from ..jsonl import stamp
-from ..records import Outcome, SitemapRef, UrlRecord
+from .jsonl import stamp
+from .records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from ..records import Item
+    from .records import Item, Precision
 
 
 @attrs.define
@@ -34,7 +34,11 @@ class Node:
 
 @attrs.frozen
 class Row:
-    """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread."""
+    """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread.
+
+    `bytes_decoded` is its size unpacked, `seconds` how long it took to fetch and to read; `problems` counts those of
+    the document and of its entries.
+    """
 
     depth: int
     branch: str
@@ -47,10 +51,13 @@ class Row:
     newest: str | None
     newest_precision: str | None
     complete: str
+    bytes_decoded: int | None
+    seconds: float | None
+    problems: int | None
 
 
 class Nesting:
-    """hear() every item, note() every record, then rows()."""
+    """hear() every item, note() every date, then rows()."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
@@ -62,13 +69,13 @@ class Nesting:
         elif isinstance(item, Outcome) and item.url is not None:
             self._node(item.url).outcome = item
 
-    def note(self, record: UrlRecord) -> None:
-        """Takes in a record's date."""
-        if record.lastmod is None or record.sitemap is None:
+    def note(self, sitemap: str | None, lastmod: datetime | None, precision: Precision | None) -> None:
+        """Takes in the date of an entry."""
+        if lastmod is None or sitemap is None:
             return
-        node = self._node(record.sitemap)
-        if node.newest is None or record.lastmod > node.newest:
-            node.newest, node.newest_precision = record.lastmod, record.lastmod_precision
+        node = self._node(sitemap)
+        if node.newest is None or lastmod > node.newest:
+            node.newest, node.newest_precision = lastmod, precision
 
     def rows(self) -> Iterator[Row]:
         """Roots first; a document that nobody listed is one. By host, its robots.txt first; hosts with nothing last.
@@ -141,4 +148,7 @@ def _row(node: Node, depth: int, branch: str) -> Row:
         newest=stamp(node.newest),
         newest_precision=node.newest_precision,
         complete="unread" if outcome is None else "yes" if outcome.complete else "no",
+        bytes_decoded=outcome.bytes_decoded if outcome else None,
+        seconds=outcome.seconds if outcome else None,
+        problems=sum(outcome.problems.values()) if outcome else None,
     )

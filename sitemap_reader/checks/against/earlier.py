@@ -1,0 +1,247 @@
+"""A site's sitemaps against an earlier state of them: URLs and sitemaps that are listed no more.
+
+In: a dump, or a state that `sync` keeps, which is read once more where URLs are missing. Out: X01 and X02.
+Keeps some 100 bytes of a URL, never its text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+
+import attrs
+
+from ...compare import is_state
+from ...dumps import numbered_forms, open_file
+from ...errors import UsageError
+from ...ledger import count_of
+from ...read.sniff import SITEMAP_FORMATS, Format
+from ...walk.discovery import parse_target
+from ..check import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from ...dumps import Form
+    from ...records import Outcome, Precision, SitemapRef
+    from ..check import Listed
+    from ..findings import Findings
+
+# So many URLs, and over half: fewer come and go.
+FEW_URLS = 20
+_FEEDS = frozenset({Format.RSS, Format.ATOM})
+
+
+class Place(NamedTuple):
+    """A URL as a baseline lists it, on this line of the baseline, if it has lines."""
+
+    loc: str
+    sitemap: str | None
+    line: int | None
+    lastmod: datetime | None
+    precision: Precision | None
+
+
+class Baseline(Protocol):
+    """An earlier state. Once listings() has come to its end, the two sets are known."""
+
+    name: str
+    # Documents that were read; those with URLs may be left out.
+    sitemaps: set[str]
+    # Feeds and news: they hold what is recent, and what leaves them may be where it was.
+    fleeting: set[str]
+
+    def listings(self) -> Generator[Place, None, None]:
+        """Every URL, each time from the beginning."""
+
+
+def open_baseline(path: str | os.PathLike[str], site: str | None = None) -> Baseline:
+    """A dump, or a state; of several sites, the one that the target `site` is: a state needs it then.
+
+    UsageError where there is no such file; what else is wrong is told when it is read.
+    """
+    name = os.fspath(path)
+    return StateBaseline(name, site) if is_state(name) else DumpBaseline(name, site)
+
+
+@attrs.define
+class DumpBaseline:
+    """A dump: its URLs as often as they are listed. Without lines of outcomes no more is known of documents."""
+
+    name: str
+    site: str | None = None
+    sitemaps: set[str] = attrs.field(factory=set)
+    fleeting: set[str] = attrs.field(factory=set)
+
+    def listings(self) -> Generator[Place, None, None]:
+        """In the order of the file. UsageError where a line is none, or where no line is of the site."""
+        others: dict[str, None] = {}
+        is_ours = False
+        with open_file(self.name) as stream:
+            for number, form in numbered_forms(stream, self.name):
+                kind = form.get("type")
+                site = form.get("site")
+                if not self._is_ours(site):
+                    others[str(site)] = None
+                    continue
+                is_ours = True
+                if kind is None:
+                    yield self._place(form, number)
+                elif kind == "outcome":
+                    self._hear(form)
+                elif kind == "change":
+                    raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: give a dump")
+        if others and not is_ours:
+            raise UsageError(f"{self.site} is not in {self.name}, which has {', '.join(others)}")
+
+    def _is_ours(self, site: object) -> bool:
+        """Whether a line is of the site; those of one site alone do not name it."""
+        if site is None or self.site is None or site == self.site:
+            return True
+        return isinstance(site, str) and _start(site) is not None and _start(site) == _start(self.site)
+
+    def _place(self, form: Form, number: int) -> Place:
+        sitemap = form.get("sitemap")
+        if form.get("news") and sitemap:
+            self.fleeting.add(sitemap)
+        text = form.get("lastmod")
+        try:
+            lastmod = None if text is None else datetime.fromisoformat(text)
+        except (TypeError, ValueError):
+            raise UsageError(f"{self.name}:{number}: lastmod {text!r:.60} is no date as a dump has it") from None
+        if lastmod is not None and lastmod.tzinfo is None:  # other tools write it so
+            lastmod = lastmod.replace(tzinfo=UTC)
+        return Place(form["loc"], sitemap, number, lastmod, form.get("lastmod_precision"))
+
+    def _hear(self, outcome: Form) -> None:
+        url, kind = outcome.get("url"), outcome.get("format")
+        if isinstance(url, str) and kind in SITEMAP_FORMATS:
+            self.sitemaps.add(url)
+            if kind in _FEEDS:
+                self.fleeting.add(url)
+
+
+@lru_cache(maxsize=16)  # a dump names its few sites in every line
+def _start(target: str) -> tuple[object, ...] | None:
+    """Where a target leads, however it is spelled; None for what is none."""
+    try:
+        seed = parse_target(target)
+    except UsageError:
+        return None
+    return seed.origins[:1], seed.document, seed.robots_only  # the others stand in for the first
+
+
+@attrs.define
+class StateBaseline:
+    """A site of a state: its URLs once each, in no order, without lines. It says nothing of news."""
+
+    name: str
+    site: str | None = None
+    sitemaps: set[str] = attrs.field(factory=set)
+    fleeting: set[str] = attrs.field(factory=set)
+
+    def listings(self) -> Generator[Place, None, None]:
+        """The state is open, and nobody else can use it, up to the end. StateError, or UsageError for the site."""
+        from ...crawl.state import State
+
+        with State(self.name) as state:
+            for document in state.documents(self.site):
+                if document.format in SITEMAP_FORMATS and document.gone_since is None:
+                    self.sitemaps.add(document.url)
+                if document.format in _FEEDS:
+                    self.fleeting.add(document.url)
+            for record in state.entries(self.site):
+                yield Place(record.loc, record.sitemap, None, record.lastmod, record.lastmod_precision)
+
+
+class Earlier(Check):
+    """X01 and X02. `notes`, once all is read: sentences on what could not be looked at."""
+
+    codes: ClassVar[tuple[str, ...]] = ("X01", "X02")
+
+    def __init__(self, baseline: Baseline) -> None:
+        self.notes: list[str] = []
+        self._baseline = baseline
+        self._missing: dict[int, int] = {}  # URL -> the number of the document that lists it first
+        self._total = 0
+        self._counts: Counter[str] = Counter()
+        self._now: set[str] = set()
+        self._hears_documents = False
+        self._is_whole = True
+
+    @classmethod
+    def read(cls, baseline: Baseline) -> Self:
+        """Against this one, which is read; UsageError or StateError where it cannot be."""
+        check = cls(baseline)
+        check._take()
+        return check
+
+    def _take(self) -> None:
+        numbers: dict[str | None, int] = {}
+        counts: Counter[str | None] = Counter()
+        for place in self._baseline.listings():
+            number = numbers.setdefault(place.sitemap, len(numbers))
+            self._missing.setdefault(hash(place.loc), number)
+            counts[place.sitemap] += 1
+        self._counts = Counter({sitemap: number for sitemap, number in counts.items() if sitemap is not None})
+        fleeting = {numbers[each] for each in self._baseline.fleeting if each in numbers}
+        if fleeting:
+            self._missing = {key: number for key, number in self._missing.items() if number not in fleeting}
+        self._total = len(self._missing)
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """What is listed is not missing."""
+        self._now.add(listed.sitemap)
+        deque(map(self._missing.pop, listed.keys, repeat(None)), maxlen=0)
+
+    def ref(self, ref: SitemapRef, found: Findings) -> None:
+        """A sitemap that is listed, whether it can be read or not."""
+        self._hears_documents = True
+        self._now.add(ref.loc)
+
+    def outcome(self, outcome: Outcome, found: Findings) -> None:
+        """A document; one that was only guessed is none unless it is a sitemap."""
+        self._hears_documents = True
+        self._is_whole = self._is_whole and outcome.complete
+        if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
+            self._now.add(outcome.url)
+
+    def end(self, found: Findings) -> None:
+        """Nothing where a part of what is listed now is not known."""
+        name = self._baseline.name
+        if not (self._counts or self._total or self._baseline.sitemaps):
+            self.notes.append(f"{name} lists no URL, so X01 and X02 cannot be found")
+        elif not self._is_whole:
+            self.notes.append(
+                f"not all sitemaps could be read whole, so what of {name} is listed no more is not known (X01, X02)"
+            )
+        else:
+            self._tell_sitemaps(found)
+            self._tell_urls(found)
+
+    def _tell_sitemaps(self, found: Findings) -> None:
+        # Of a dump of URLs alone nobody knows which indexes there are, or which sitemaps are empty.
+        known = [*self._counts, *sorted(self._baseline.sitemaps)] if self._hears_documents else [*self._counts]
+        if known and not self._hears_documents and self._now.isdisjoint(known):
+            self.notes.append(f"no URL says that it is of a sitemap of {self._baseline.name}: X02 cannot be found")
+            return
+        for sitemap in dict.fromkeys(known):
+            if sitemap not in self._now:
+                message = f"listed no more; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
+                found.note("X02", message, sitemap=sitemap)
+
+    def _tell_urls(self, found: Findings) -> None:
+        missing = len(self._missing)
+        if missing < FEW_URLS or missing * 2 <= self._total or not found.wants(("X01",)):
+            return
+        with closing(self._baseline.listings()) as places:
+            first = next((place for place in places if hash(place.loc) in self._missing), None)
+        if first is not None:
+            message = f"{missing:,} of {count_of(self._total, 'URL')} of {self._baseline.name} are listed no more"
+            place: Any = {"sitemap": self._baseline.name, "line": first.line, "field": "loc", "raw": first.loc}
+            found.note("X01", f"{message}, such as {first.loc}", **place, count=missing)

@@ -1,0 +1,159 @@
+"""The way through an audit: what a run gives, or a dump holds, in; each check hears what it asked for; a Report out."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ..nesting import Nesting
+from ..problems import Problem
+from ..read.plain_records import Entries, merged
+from ..records import Outcome, SitemapRef, UrlRecord
+from .check import Check, listed
+from .dates import Age, Future, Priorities, SitemapDates
+from .documents import Answers, Emptiness
+from .languages import Alternates, ReturnLinks
+from .listings import Listings, Spellings
+from .media import Images, NewsItems, Videos
+from .report import Report
+from .survey import Survey
+from .urls import Assets, Hosts, Parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    from ..crawl.sieve import Many
+    from ..records import Item
+    from .findings import Findings
+
+
+class Auditing:
+    """take() each batch, then report(). `now` is the time that ages go by.
+
+    `clock` tells when a sitemap was fetched, None where nobody knows; `others` are checks that need more than the site.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        found: Findings,
+        *,
+        now: datetime,
+        clock: Callable[[], datetime] | None,
+        others: Sequence[Check] = (),
+    ) -> None:
+        self.target = target
+        self.found = found
+        self.now = now
+        self._nesting = Nesting()
+        self._survey = Survey()
+        self._listings = Listings()
+        checks = [
+            Parameters(),
+            Assets(),
+            Hosts(),
+            Spellings(self._listings),
+            Future(now),
+            SitemapDates(clock),
+            Age(now),
+            Priorities(),
+            Answers(),
+            Emptiness(),
+            Alternates(),
+            ReturnLinks(self._listings),
+            NewsItems(now),
+            Videos(),
+            Images(),
+            *others,
+        ]
+        self._checks = [self._survey, self._listings, *(check for check in checks if found.wants(check.codes))]
+        self._hear_urls = _hearing(self._checks, "urls")
+        self._hear_record = _hearing(self._checks, "record")
+        self._hear_ref = _hearing(self._checks, "ref")
+        self._hear_outcome = _hearing(self._checks, "outcome")
+
+    # --- what comes ---
+
+    def take(self, batch: Sequence[Item | Many]) -> None:
+        """Some of what a run gives, in its order."""
+        for (kind, sitemap), group in groupby(batch, _whose):
+            _TAKERS[kind](self, sitemap, [*group])
+
+    def _entries(self, sitemap: str, several: list[Entries]) -> None:
+        self._urls(sitemap, merged(several).columns[:-1])
+
+    def _records(self, sitemap: str, records: list[UrlRecord]) -> None:
+        columns = [[getattr(record, name) for record in records] for name in _COLUMNS]
+        self._urls(sitemap, columns)
+        for record in records:
+            if record.alternates or record.images or record.videos or record.news:
+                for hear in self._hear_record:
+                    hear(record, self.found)
+
+    def _urls(self, sitemap: str, columns: Sequence[Sequence[Any]]) -> None:
+        some = listed(sitemap, *columns)
+        dated = [(lastmod, number) for number, lastmod in enumerate(some.lastmods) if lastmod is not None]
+        if dated:
+            newest, number = max(dated)
+            self._nesting.note(sitemap, newest, some.precisions[number])
+        for hear in self._hear_urls:
+            hear(some, self.found)
+
+    def _refs(self, _: str, refs: list[SitemapRef]) -> None:
+        for ref in refs:
+            self._nesting.hear(ref)
+            for hear in self._hear_ref:
+                hear(ref, self.found)
+
+    def _problems(self, _: str, problems: list[Problem]) -> None:
+        for problem in problems:
+            self.found.add(problem)
+
+    def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            self._nesting.hear(outcome)
+            for hear in self._hear_outcome:
+                hear(outcome, self.found)
+
+    def break_off(self) -> None:
+        """Nothing more comes, though there is more: what was not heard of may be listed all the same."""
+        self.take([Outcome(complete=False)])
+
+    # --- what it comes to ---
+
+    def report(self, *, complete: bool, notes: Iterable[str] = ()) -> Report:
+        """The end: what can only be judged now is judged."""
+        for check in self._checks:
+            check.end(self.found)
+        told = [note for check in self._checks for note in getattr(check, "notes", ())]
+        return Report(
+            target=self.target,
+            at=self.now,
+            urls=self._listings.listings,
+            pages=len(self._listings.first),
+            complete=complete,
+            findings=self.found.findings(),
+            sitemaps=tuple(self._nesting.rows()),
+            facts=tuple(self._survey.facts()),
+            notes=(*notes, *told),
+        )
+
+
+_COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
+_TAKERS: dict[type, Callable[[Auditing, str, list[Any]], None]] = {
+    Entries: Auditing._entries,
+    UrlRecord: Auditing._records,
+    SitemapRef: Auditing._refs,
+    Problem: Auditing._problems,
+    Outcome: Auditing._outcomes,
+}
+
+
+def _whose(item: object) -> tuple[type, str]:
+    return type(item), getattr(item, "sitemap", None) or ""
+
+
+def _hearing(checks: Sequence[Check], name: str) -> list[Callable[[Any, Findings], None]]:
+    """The methods of those checks that have one of their own."""
+    return [getattr(check, name) for check in checks if getattr(type(check), name) is not getattr(Check, name)]

@@ -1,0 +1,227 @@
+"""Dates and hints: lastmods and priorities in, what makes them useless out (D02 to D05, D07, D08, H03)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..jsonl import stamp
+from ..read.dates import period_end
+from ..read.sniff import Format
+from .check import Check, stated
+from .documents import ByDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..records import Outcome, SitemapRef, UrlRecord
+    from .check import Listed
+    from .findings import Findings
+
+# Clocks differ a little; where a day is stated, it may have begun elsewhere.
+TOLERANCE, DAY = timedelta(minutes=10), timedelta(days=1)
+_AT_ONCE = timedelta(minutes=1)
+_YEAR = timedelta(days=365)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_EXACT = frozenset({"minute", "second", "subsecond"})
+
+_FEWEST_ALIKE = 20
+_ALIKE = 0.9
+_FEWEST_AT_FETCH = 5
+_FEWEST_PRIORITIES = 10
+# Distinct dates that are counted. Where there are more, nine in ten can only be alike among 100,000 entries and more.
+_MOST_DATES = 10_000
+
+
+def tolerance(precision: str | None) -> timedelta:
+    """How much later a date may be than it should, before it counts as later."""
+    return TOLERANCE if precision in _EXACT else DAY
+
+
+class Future(Check):
+    """Lastmods that lie ahead (D02)."""
+
+    codes = ("D02",)
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """Mostly not one of them does."""
+        dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
+        if not dated or max(dated) <= self._now + TOLERANCE:
+            return
+        rows = zip(listed.lastmods, listed.precisions, listed.lines, strict=True)
+        for lastmod, precision, line in rows:
+            if lastmod is not None and lastmod > self._now + tolerance(precision):
+                date = stated(lastmod, precision)
+                told = f"lastmod {date} is in the future"
+                found.note("D02", told, sitemap=listed.sitemap, line=line, field="lastmod", raw=date)
+
+
+@attrs.define
+class _Dated:
+    """What the lastmods of a sitemap look like."""
+
+    urls: int = 0
+    dated: int = 0
+    oldest: datetime = _LAST
+    newest: datetime = _FIRST
+    newest_precision: str | None = None
+    precisions: set[str] = attrs.field(factory=set)
+    has_news: bool = False
+    counts: Counter[datetime] = attrs.field(factory=Counter)
+
+
+class SitemapDates(ByDocument[_Dated]):
+    """Those of a sitemap, together (D03, D04, D05, D07); `clock` tells when it was fetched, None if that is unknown."""
+
+    codes = ("D03", "D04", "D05", "D07")
+
+    def __init__(self, clock: Callable[[], datetime] | None) -> None:
+        super().__init__()
+        self._clock = clock
+        self._stated: dict[str, SitemapRef] = {}
+
+    def new(self) -> _Dated:
+        """Nothing yet."""
+        return _Dated()
+
+    def ref(self, ref: SitemapRef, found: Findings) -> None:
+        """What an index states; the first one counts."""
+        if ref.lastmod is not None:
+            self._stated.setdefault(ref.loc, ref)
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """Counts them."""
+        seen = self.of(listed.sitemap)
+        seen.urls += len(listed.lines)
+        dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
+        if not dated:
+            return
+        seen.dated += len(dated)
+        if len(seen.counts) < _MOST_DATES:
+            seen.counts.update(dated)
+        seen.oldest = min(seen.oldest, min(dated))
+        newest = max(dated)
+        if newest > seen.newest:
+            seen.newest, seen.newest_precision = newest, listed.precisions[listed.lastmods.index(newest)]
+        seen.precisions.update(filter(None, listed.precisions))
+
+    def record(self, record: UrlRecord, found: Findings) -> None:
+        """Of news alone there is something to know."""
+        if record.news is not None and record.sitemap is not None:
+            self.of(record.sitemap).has_news = True
+
+    def judge(self, sitemap: str, gathered: _Dated, outcome: Outcome | None, found: Findings) -> None:
+        """All rules, one after the other."""
+        told = {
+            "D03": self._alike(gathered),
+            "D04": self._at_fetch(gathered, outcome),
+            "D07": self._undated(gathered, outcome),
+        }
+        for code, message in told.items():
+            if message:
+                found.note(code, message, sitemap=sitemap, field="lastmod")
+        self._against_index(sitemap, gathered, found)
+
+    def _alike(self, seen: _Dated) -> str | None:
+        if seen.has_news or seen.dated < _FEWEST_ALIKE:
+            return None
+        lastmod, count = seen.counts.most_common(1)[0]
+        if count < _ALIKE * seen.dated:
+            return None
+        precision = next(iter(seen.precisions)) if len(seen.precisions) == 1 else "second"
+        return f"{count:,} of {seen.dated:,} lastmods are {stated(lastmod, precision)}"
+
+    def _at_fetch(self, seen: _Dated, outcome: Outcome | None) -> str | None:
+        if self._clock is None or outcome is None or not seen.precisions <= _EXACT or seen.dated < _FEWEST_AT_FETCH:
+            return None
+        now = self._clock()
+        began = now - timedelta(seconds=outcome.seconds or 0.0)
+        if seen.oldest < began - _AT_ONCE or seen.newest > now + _AT_ONCE:
+            return None
+        return f"all {seen.dated:,} lastmods are the time of the request, {stamp(now.replace(microsecond=0))}"
+
+    def _undated(self, seen: _Dated, outcome: Outcome | None) -> str | None:
+        # A text sitemap has no place for dates; of a dump it may not be known what was one.
+        cannot = outcome.format == Format.TEXT if outcome else not seen.dated
+        if cannot or seen.has_news or seen.dated * 2 >= seen.urls:  # of news the time of publication counts
+            return None
+        return f"{seen.dated:,} of {seen.urls:,} URLs have a lastmod"
+
+    def _against_index(self, sitemap: str, seen: _Dated, found: Findings) -> None:
+        ref = self._stated.pop(sitemap, None)
+        if ref is None or ref.lastmod is None or not seen.dated:
+            return
+        end = period_end(ref.lastmod, ref.lastmod_precision or "second")
+        if seen.newest - end < tolerance(ref.lastmod_precision):
+            return
+        date = stated(ref.lastmod, ref.lastmod_precision)
+        told = f"{sitemap} is said to be of {date}, and has an entry of {stated(seen.newest, seen.newest_precision)}"
+        found.note("D05", told, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
+
+
+@attrs.frozen
+class _Newest:
+    """A lastmod, by the end of its period, and where it stands."""
+
+    end: datetime
+    date: str
+    sitemap: str
+    line: int | None
+
+
+class Age(Check):
+    """The newest lastmod of all (D08)."""
+
+    codes = ("D08",)
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._newest: _Newest | None = None
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """As soon as one is new enough, all others are nobody's concern."""
+        if self._newest is not None and self._newest.end >= self._now - _YEAR:
+            return
+        rows = zip(listed.lastmods, listed.precisions, listed.lines, strict=True)
+        for lastmod, precision, line in rows:
+            if lastmod is None:
+                continue
+            end = period_end(lastmod, precision or "second")
+            if self._newest is None or end > self._newest.end:
+                self._newest = _Newest(end, stated(lastmod, precision), listed.sitemap, line)
+
+    def end(self, found: Findings) -> None:
+        """Judges it."""
+        newest = self._newest
+        if newest is not None and newest.end < self._now - _YEAR:
+            told = f"the newest lastmod of all is {newest.date}"
+            found.note("D08", told, sitemap=newest.sitemap, line=newest.line, field="lastmod", raw=newest.date)
+
+
+class Priorities(ByDocument[Counter[float]]):
+    """Those of a sitemap, together (H03)."""
+
+    codes = ("H03",)
+
+    def new(self) -> Counter[float]:
+        """Nothing yet."""
+        return Counter()
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """There are at most a few different ones."""
+        self.of(listed.sitemap).update(priority for priority in listed.priorities if priority is not None)
+
+    def judge(self, sitemap: str, gathered: Counter[float], outcome: Outcome | None, found: Findings) -> None:
+        """One for all tells nothing."""
+        count = gathered.total()
+        if len(gathered) == 1 and count >= _FEWEST_PRIORITIES:
+            told = f"all {count:,} priorities are {next(iter(gathered)):g}"
+            found.note("H03", told, sitemap=sitemap, field="priority")
+
+

@@ -1,0 +1,145 @@
+"""What is wrong, gathered by code: problems in, Findings out: exact counts, some samples of each.
+
+The samples are spread over the documents that have the problem; memory grows with codes and documents, not with URLs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..problems import CATALOGUE, Problem, Severity, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+SAMPLES = 5
+
+
+@attrs.frozen
+class Finding:
+    """All that is wrong in one way: how often, in how many documents, and some of the places.
+
+    `severity` is that of its problems: a code that may have two of them (S01: mended, or lost) gives two findings.
+    """
+
+    code: str
+    severity: Severity
+    count: int
+    documents: int
+    samples: tuple[Problem, ...]
+
+    @property
+    def title(self) -> str:
+        """What the code means, in a few words."""
+        return CATALOGUE[self.code].title
+
+
+class Findings:
+    """add() each problem, or note() it; then findings().
+
+    With `select` only those codes count, and none that is `ignore`d. `samples` is how many places of each are kept.
+    """
+
+    def __init__(
+        self, *, select: Collection[str] = (), ignore: Collection[str] = (), samples: int = SAMPLES
+    ) -> None:
+        self._wanted = {code for code in CATALOGUE if (not select or _meets(code, select)) and not _meets(code, ignore)}
+        self._most = samples
+        self._found: dict[tuple[str, Severity], _Found] = {}
+
+    def wants(self, codes: Iterable[str]) -> bool:
+        """Whether any of these codes counts."""
+        return not self._wanted.isdisjoint(codes)
+
+    def note(
+        self,
+        code: str,
+        message: str | Callable[[], str],
+        *,
+        sitemap: str | None,
+        line: int | None = None,
+        field: str | None = None,
+        raw: str | None = None,
+        count: int = 1,
+    ) -> None:
+        """A problem that the audit found, or `count` of them, of which this is the first.
+
+        A message that takes some looking for is a function: it is called only where the problem is kept as a sample.
+        """
+        if code not in self._wanted:
+            return
+        found = self._of(code, CATALOGUE[code].severity)
+        if found.keeps(sitemap, self._most):
+            told = message if isinstance(message, str) else message()
+            found.keep(report(code, told, sitemap=sitemap, line=line, field=field, raw=raw), self._most)
+        found.count += count
+
+    def add(self, problem: Problem) -> None:
+        """One that is known already."""
+        if problem.code in self._wanted:
+            found = self._of(problem.code, problem.severity)
+            if found.keeps(problem.sitemap, self._most):
+                found.keep(problem, self._most)
+            found.count += 1
+
+    def like(self) -> Findings:
+        """Another one that wants the same."""
+        other = Findings(samples=self._most)
+        other._wanted = self._wanted
+        return other
+
+    def absorb(self, other: Findings) -> None:
+        """What the other one has found, behind all here."""
+        for key, theirs in other._found.items():
+            found = self._of(*key)
+            found.count += theirs.count
+            for sample in theirs.samples:
+                found.keep(sample, self._most)
+            found.documents |= theirs.documents
+
+    def _of(self, code: str, severity: Severity) -> _Found:
+        found = self._found.get((code, severity))
+        if found is None:
+            found = self._found[code, severity] = _Found()
+        return found
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Errors first; of each severity the most frequent first."""
+        found = [
+            Finding(code, severity, each.count, len(each.documents), tuple(each.samples))
+            for (code, severity), each in self._found.items()
+        ]
+        return tuple(sorted(found, key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.code)))
+
+
+@attrs.define
+class _Found:
+    count: int = 0
+    documents: set[str | None] = attrs.field(factory=set)
+    samples: list[Problem] = attrs.field(factory=list)
+
+    def keeps(self, sitemap: str | None, most: int) -> bool:
+        """Whether a problem of this document may be a sample."""
+        return len(self.samples) < most or sitemap not in self.documents
+
+    def keep(self, problem: Problem, most: int) -> None:
+        """Where there is no room, the last sample of the document that has most of them goes, unless each has one."""
+        self.documents.add(problem.sitemap)
+        if len(self.samples) < most:
+            self.samples.append(problem)
+            return
+        in_document = Counter(sample.sitemap for sample in self.samples)
+        document, several = max(in_document.items(), key=lambda pair: pair[1], default=(None, 0))
+        if several > 1:
+            places = [place for place, sample in enumerate(self.samples) if sample.sitemap == document]
+            del self.samples[places[-1]]
+            self.samples.append(problem)
+
+
+def _meets(code: str, wanted: Iterable[str]) -> bool:
+    """Whether it is one of them, or begins as one: `L` is all of hreflang."""
+    return any(code.startswith(each) for each in wanted)

@@ -1,0 +1,175 @@
+"""Figures as drawings: Figures in, SVG out, through Altair and vl-convert, which are imported when they are needed.
+
+An SVG that comes out holds shapes and text only, of elements and attributes that are known here, and classes in place
+of colours: the page's style has them in light, dark and print.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from .elements import Html, element, shortened, visible
+from .figures import breadth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from xml.etree.ElementTree import Element
+
+    from .figures import Bar, Figure
+
+INSTALL = "pip install 'sitemap-reader[analysis]'"
+_WIDTH, _HEIGHT, _BAR_HEIGHT, _MAX_BAR_WIDTH = 400, 190, 22, 44
+LABEL_CHARS, _LABEL_WIDTH, _MIN_INNER_WIDTH = 18, 46, 250
+# So many bars side by side have all of their names.
+_FEW = 12
+# Colours that stand for classes of the style sheet while the chart is drawn.
+_INK, _QUIET, _GRID, _BAR = "#000001", "#000002", "#000003", "#000004"
+_CLASSES = {_INK: "ink", _QUIET: "quiet", _GRID: "grid", _BAR: "bar"}
+_SHAPES = frozenset({"g", "path", "line", "rect", "text", "tspan"})
+_PLACED = ("transform", "d", "x", "y", "x1", "y1", "x2", "y2", "width", "height", "text-anchor", "font-size")
+_NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def draw(figures: Sequence[Figure]) -> list[Html] | None:
+    """One drawing for each; None without the extra `analysis`."""
+    altair = _altair()
+    return None if altair is None else [_svg(altair, figure) for figure in figures]
+
+
+def _altair() -> Any:
+    try:
+        import altair
+        import vl_convert  # noqa: F401 -- what Altair draws with
+    except ImportError:
+        return None
+    return altair
+
+
+def _svg(altair: Any, figure: Figure) -> Html:
+    chart = (_upright if figure.upright else _lying)(altair, figure)
+    # All are of one width, labels included: then all of their text is of one size on the page.
+    chart = chart.properties(autosize=altair.AutoSizeParams(type="fit-x", contains="padding"))
+    chart = chart.configure(background="transparent", padding=5).configure_view(stroke=None)
+    file = StringIO()
+    chart.save(file, format="svg")
+    return redrawn(file.getvalue(), _summary(figure))
+
+
+def _upright(altair: Any, figure: Figure) -> Any:
+    """Bars side by side; few of them have all names below and their numbers above, many some names and an axis."""
+    bars, broad = figure.bars, breadth(figure.bars)
+    many = broad > _FEW
+    rows = [{"place": place, "count": bar.count, "text": _short(bar.count)} for place, bar in _placed(bars)]
+    is_of_months = many and figure.column == "month"
+    names = {place: bar.name[:4] if is_of_months else bar.name for place, bar in _placed(bars)}
+    below = altair.Axis(
+        values=_named_places(figure) if many else list(names),
+        labelExpr=f"{orjson.dumps({str(place): name for place, name in names.items()}).decode()}[datum.value]",
+        labelAngle=-45 if not many and len(bars) > 6 and len(bars[0].name) > 5 else 0,
+        **_axis(grid=False, ticks=many),
+    )
+    numbers = {"tickCount": 4, "tickMinStep": 1, "format": "~s", "labelExpr": "datum.value ? datum.label : '0'"}
+    beside = altair.Axis(**numbers, **_axis(grid=True, ticks=False)) if many else None
+    chart = altair.Chart(altair.Data(values=rows), width=_WIDTH, height=_HEIGHT)
+    x = altair.X("place:O", title=figure.column, axis=below, scale=altair.Scale(domain=list(range(broad))))
+    y = altair.Y("count:Q", title=None, axis=beside)
+    drawn = chart.mark_bar(color=_BAR, size=min(_MAX_BAR_WIDTH, 0.7 * _WIDTH / broad)).encode(x=x, y=y)
+    if many:
+        return drawn
+    return drawn + chart.mark_text(color=_INK, dy=-7, fontSize=12).encode(x=x, y=y, text="text:N")
+
+
+def _placed(bars: Sequence[Bar]) -> list[tuple[int, Bar]]:
+    """Each bar with its place on the axis; that of a gap is its middle."""
+    places, end = [], 0
+    for bar in bars:
+        start, end = end, end + breadth([bar])
+        places.append(((start + end - 1) // 2, bar))
+    return places
+
+
+def _named_places(figure: Figure) -> list[int]:
+    """Of many bars, those that are named: gaps and their neighbours; else Januaries or each fifth, as there is room."""
+    apart = breadth(figure.bars) * _LABEL_WIDTH / _WIDTH
+    placed = _placed(figure.bars)
+    gaps = {number for number, (_, bar) in enumerate(placed) if bar.count is None}
+    must = {near for gap in gaps for near in (gap - 1, gap, gap + 1)}
+    taken = {placed[number][0] for number in must}
+    for number, (place, bar) in enumerate(placed):
+        is_landmark = bar.name.endswith("-01") or (figure.column != "month" and number % 5 == 0)
+        if is_landmark and all(abs(place - other) >= apart for other in taken):
+            taken.add(place)
+    return sorted(taken)
+
+
+def _lying(altair: Any, figure: Figure) -> Any:
+    """Bars below each other, names at the left, numbers at their ends."""
+    rows = [{"place": place, "count": bar.count, "text": f"{bar.count:,}"} for place, bar in enumerate(figure.bars)]
+    # As JSON, which is a literal of an expression too, names of a site are never more than text of it.
+    names = orjson.dumps([shortened(visible(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
+    axis = altair.Axis(labelExpr=f"{names}[datum.value]", labelLimit=160, **_axis(grid=False, ticks=False))
+    chart = altair.Chart(altair.Data(values=rows), width=_WIDTH, height=_BAR_HEIGHT * len(rows))
+    y = altair.Y("place:O", title=None, axis=axis, scale=altair.Scale(paddingInner=0.3))
+    most = max(bar.count or 0 for bar in figure.bars)
+    # Beyond the longest bar there is room for its number.
+    room = altair.Scale(domain=[0, most / (1 - (10 + 7.5 * len(f"{most:,}")) / _MIN_INNER_WIDTH)], nice=False)
+    x = altair.X("count:Q", title=None, axis=None, scale=room)
+    bars = chart.mark_bar(color=_BAR).encode(x=x, y=y)
+    return bars + chart.mark_text(color=_INK, align="left", dx=5, fontSize=12).encode(x=x, y=y, text="text:N")
+
+
+def _axis(*, grid: bool, ticks: bool) -> dict[str, Any]:
+    return {
+        "grid": grid,
+        "ticks": ticks,
+        "domain": not grid,
+        "gridColor": _GRID,
+        "domainColor": _GRID,
+        "tickColor": _GRID,
+        "labelColor": _QUIET,
+        "titleColor": _QUIET,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelPadding": 5,
+    }
+
+
+def _short(count: int | None) -> str:
+    """A number over a bar: `950`, `12k`."""
+    if not count:
+        return ""
+    return f"{count:,}" if count < 10_000 else f"{count / 1_000:,.0f}k" if count < 1_000_000 else f"{count / 1e6:,.1f}M"
+
+
+def _summary(figure: Figure) -> str:
+    """The chart in a sentence, for those who do not see it; all numbers stand in the table below it."""
+    most = max(figure.bars, key=lambda bar: bar.count or 0)
+    return f"{figure.title}: a bar chart; {most.count or 0:,} of {figure.total:,} are {visible(most.name)}."
+
+
+# --- what was drawn, written anew ---
+
+
+def redrawn(svg: str, summary: str) -> Html:
+    """An SVG as this page has it: what is no shape of a known colour is left out."""
+    from defusedxml.ElementTree import fromstring
+
+    root = fromstring(svg)
+    inside = [drawn for child in root if (drawn := _shape(child)) is not None]
+    return element("svg", *inside, class_="chart", viewBox=root.get("viewBox"), role="img", aria_label=summary)
+
+
+def _shape(shape: Element) -> Html | None:
+    """A shape that can be seen, or a group that has one."""
+    name = shape.tag.removeprefix(_NAMESPACE)
+    inside = [drawn for child in shape if (drawn := _shape(child)) is not None]
+    written = shape.text or ""
+    css_class = _CLASSES.get(shape.get("fill", ""), _CLASSES.get(shape.get("stroke", "")))
+    if name not in _SHAPES or not (inside or (css_class and (name != "text" or written))):
+        return None
+    kept = {place: value for place in _PLACED if (value := shape.get(place)) is not None}
+    return element(name, written, *inside, **{"class": css_class}, **kept)

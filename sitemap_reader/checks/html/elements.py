@@ -1,0 +1,131 @@
+"""Elements of HTML: names, text and attributes in, markup out. Text is escaped unless it is markup already.
+
+What a site wrote can neither open a tag nor turn the direction of what stands around it, and none of it is invisible.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from itertools import groupby
+from urllib.parse import urlsplit
+
+SHOWN_CHARS = 500
+# Longer ones are no address that a browser is sure to take.
+MAX_LINK_CHARS = 2_048
+_VOID = frozenset({"meta", "link", "input"})
+_ADDRESS = re.compile(r"(https?://[^\s<>\"`]*[^\s<>\"`.,;:)])")
+
+
+class Html(str):
+    """Markup, which goes into a page as it is. Only this room makes it of text."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *inside: str | None, **attributes: str | bool | None) -> Html:
+    """`class_` is class, `aria_label` is aria-label; what is None or False is left out.
+
+    >>> element("p", "a < b", element("b", "!"), class_="x", hidden=True)
+    '<p class="x" hidden>a &lt; b<b>!</b></p>'
+    """
+    start = name + "".join(_attribute(each, value) for each, value in attributes.items())
+    if name in _VOID:
+        return Html(f"<{start}>")
+    return Html(f"<{start}>{joined(*inside)}</{name}>")
+
+
+def joined(*inside: str | None) -> Html:
+    """Several, one behind the other."""
+    return Html("".join(each if isinstance(each, Html) else text(each) for each in inside if each is not None))
+
+
+def text(value: str) -> Html:
+    r"""Text of ours or of a site: `<` is `&lt;`, and what cannot be seen is shown by its number.
+
+    >>> text("<\x1b")
+    '&lt;<span class="unseen">\\x1b</span>'
+    """
+    if value.isprintable():
+        return Html(escape(value))
+    runs = ((seen, escape(visible("".join(run)))) for seen, run in groupby(value, str.isprintable))
+    return Html("".join(run if seen else f'<span class="unseen">{run}</span>' for seen, run in runs))
+
+
+def visible(value: str) -> str:
+    r"""Text with controls, marks of direction and the like by their numbers, on one line.
+
+    >>> visible("a\u202eb\n")
+    'a\\u202eb\\n'
+    """
+    if value.isprintable():
+        return value
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in value)
+
+
+def shortened(value: str, most: int = SHOWN_CHARS) -> str:
+    """Cut in the middle: a URL is known by its beginning, and what is wrong stands often at its end.
+
+    >>> shortened("https://e.com/a/b/c", 10)
+    'https…/b/c'
+    """
+    if len(value) <= most:
+        return value
+    end = (most - 1) // 2
+    return f"{value[: most - 1 - end]}…{value[-end:]}"
+
+
+def said(value: str) -> Html:
+    """What a site wrote, kept apart from what stands around it: Hebrew in it moves no number of ours."""
+    return element("bdi", shortened(value))
+
+
+def link(url: str, shown: str | None = None) -> Html:
+    """A link where it is a web address without credentials; else its text. `shown` stands for it."""
+    label = said(url if shown is None else shown)
+    if not is_address(url):
+        return label
+    return element("a", label, href=url, rel="noopener noreferrer nofollow")
+
+
+def is_address(url: str) -> bool:
+    """Whether a browser may be sent there by a click.
+
+    >>> is_address("https://e.com/"), is_address("javascript:alert(1)"), is_address("https://me:pass@e.com/")
+    (True, False, False)
+    """
+    if len(url) > MAX_LINK_CHARS or not url.isprintable() or " " in url or "\\" in url:
+        return False
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc) and "@" not in parts.netloc
+
+
+def prose(value: str) -> Html:
+    """A sentence of our own: `code` between backticks, addresses as links.
+
+    >>> prose("`<loc>` is needed")
+    '<code>&lt;loc&gt;</code> is needed'
+    """
+    return joined(*(element("code", run) if code else _linked(run) for code, run in _by_backticks(value)))
+
+
+def _by_backticks(value: str) -> list[tuple[bool, str]]:
+    runs = value.split("`")
+    if len(runs) % 2 == 0:  # one of them is only a backtick
+        return [(False, value)]
+    return [(bool(number % 2), run) for number, run in enumerate(runs) if run]
+
+
+def _linked(value: str) -> Html:
+    runs = _ADDRESS.split(value)
+    return joined(*(link(run) if number % 2 else run for number, run in enumerate(runs)))
+
+
+def _attribute(name: str, value: str | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = name.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(visible(value))}"'

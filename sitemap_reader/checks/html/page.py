@@ -1,0 +1,166 @@
+"""A report as HTML: a Report in, one page out that needs nothing else, or a short form of it for a notebook.
+
+The page may load nothing and run nothing but its own style and script, whose hashes its policy names.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ...jsonl import stamp
+from ...ledger import count_of
+from ...version import __version__
+from ..explaining import explain
+from ..findings import SEVERITIES
+from .cards import WORDS, amount, findings_part, mark, nothing, place, sitemaps, words
+from .elements import Html, element, joined, link, prose, said, shortened, visible
+from .tables import figures_part, sitemaps_part
+
+if TYPE_CHECKING:
+    from ..findings import Finding
+    from ..report import Report
+
+_COMPLETE = "Complete: no sitemap, and no part of one, is missing."
+_PARTIAL = "Partial: a sitemap, or a part of one, is missing, and so may be findings."
+_TITLE_CHARS = 200
+_LONG_CHARS = 40
+# A notebook is saved with what it shows.
+FRAGMENT_FINDINGS = 50
+
+
+def page(report: Report) -> str:
+    """The whole report as an HTML document, to be written as UTF-8."""
+    figures = figures_part(report)
+    main = element(
+        "main",
+        _head(report),
+        _score(report),
+        _notes(report),
+        _contents(has_figures=figures is not None),
+        findings_part(report),
+        sitemaps_part(report),
+        figures,
+    )
+    foot = element("footer", element("p", f"sitemap-reader {__version__}"))
+    return f"<!DOCTYPE html>\n{element('html', _document_head(report), element('body', main, foot), lang='en')}\n"
+
+
+def fragment(report: Report) -> str:
+    """The report in short, for a page of somebody else's: no script, and a style that reaches nothing else."""
+    shown = report.findings[:FRAGMENT_FINDINGS]
+    more = len(report.findings) - len(shown)
+    return element(
+        "div",
+        element("style", _resource("fragment.css")),
+        element("p", element("strong", "Sitemap audit"), " of ", link(report.target), ", ", _time(report)),
+        element("p", _COMPLETE if report.complete else _PARTIAL, class_="state"),
+        _score(report),
+        _notes(report),
+        element("ol", *map(_item, shown)) if shown else nothing(report),
+        element("p", f"{count_of(more, 'more finding')}: to_html() has all.") if more else None,
+        class_="sitemap-reader-audit",
+    )
+
+
+# --- around ---
+
+
+def _document_head(report: Report) -> Html:
+    style, script = _resource("page.css"), _resource("page.js")
+    policy = {
+        "default-src": "'none'",
+        "style-src": _hash_of(style),
+        "script-src": _hash_of(script),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    title = visible(shortened(f"Sitemap audit: {report.target}", _TITLE_CHARS))
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content="; ".join(map(" ".join, policy.items()))),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="robots", content="noindex"),
+        element("title", title),  # where no element can stand
+        element("style", style),
+        element("script", script, type="module"),
+    )
+
+
+def _resource(name: str) -> Html:
+    """A file of ours that goes into the page as it is."""
+    return Html(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+def _hash_of(inline: str) -> str:
+    return f"'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'"
+
+
+# --- what both have ---
+
+
+def _head(report: Report) -> Html:
+    state = "complete" if report.complete else "partial"
+    return element(
+        "header",
+        element("p", "Sitemap audit", class_="eyebrow"),
+        element("h1", link(report.target), class_="long" if len(report.target) > _LONG_CHARS else "short"),
+        element("p", _time(report), class_="when"),
+        element("p", _COMPLETE if report.complete else _PARTIAL, class_=f"state {state}"),
+        class_="top",
+    )
+
+
+def _time(report: Report) -> Html:
+    moment = stamp(report.at) or ""
+    return element("time", f"{moment[:10]} {moment[11:16]} UTC", datetime=moment)
+
+
+def _score(report: Report) -> Html:
+    """The counts that matter, in one row."""
+    problems = [
+        (mark(severity, WORDS[severity][report.count(severity) != 1]), report.count(severity), severity)
+        for severity in SEVERITIES
+    ]
+    rest = [("URLs listed", report.urls), ("Different pages", report.pages), ("Sitemaps", sitemaps(report))]
+    return element(
+        "dl",
+        *(_count(name, count, f"of-{severity}" if count else None) for name, count, severity in problems),
+        *(_count(name, count) for name, count in rest),
+        class_="score",
+    )
+
+
+def _count(name: str, count: int, css_class: str | None = None) -> Html:
+    return element("div", element("dt", name), element("dd", f"{count:,}"), class_=css_class)
+
+
+def _notes(report: Report) -> Html | None:
+    if not report.notes:
+        return None
+    heading = element("h2", "Notes")
+    notes = element("ul", *(element("li", said(note)) for note in report.notes))
+    return element("section", heading, notes, class_="notes")
+
+
+def _contents(*, has_figures: bool) -> Html:
+    names = ["findings", "sitemaps"] + ["figures"] * has_figures
+    links = [element("a", name.capitalize(), href=f"#{name}") for name in names]
+    return element("nav", *links, aria_label="Parts of this page")
+
+
+def _item(finding: Finding) -> Html:
+    """A finding with one of its places."""
+    sample = next(iter(finding.samples), None)
+    where = None if sample is None else element("p", place(sample), ": ", words(sample), class_="sample")
+    return element(
+        "li",
+        element("p", mark(finding.severity), " ", element("code", finding.code), " ", element("strong", finding.title)),
+        element("p", joined(amount(finding), ". "), prose(explain(finding.code).rule), class_="rule"),
+        where,
+    )

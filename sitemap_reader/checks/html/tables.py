@@ -1,0 +1,210 @@
+"""Sitemaps and figures as tables: a Report in, HTML out, of a bounded number of rows. Says what is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+from urllib.parse import urlsplit
+
+from ...ledger import count_of
+from ...records import Precision
+from ...statistics import as_stated
+from .charts import INSTALL, draw
+from .elements import Html, element, joined, link, said
+from .figures import MAX_SLOWEST, figures, slowest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ...nesting import Row
+    from ..report import Report
+    from .figures import Figure
+
+MAX_ROWS = 500
+_MAX_INDENT = 6
+_NONE = "–"
+_COMPLETE = {"yes": ("✓", "complete"), "no": ("✕", "partial"), "unread": ("–", "not read")}
+_COLUMNS = (
+    ("Sitemap", False),
+    ("Read", False),
+    ("Problems", True),
+    ("Format", False),
+    ("Entries", True),
+    ("Kept", True),
+    ("Size", True),
+    ("Seconds", True),
+    ("Stated lastmod", False),
+    ("Newest inside", False),
+)
+
+
+# --- sitemaps ---
+
+
+def sitemaps_part(report: Report) -> Html:
+    """The tree, or the part of it that matters most."""
+    title = element("h2", "Sitemaps")
+    if not report.sitemaps:
+        return element("section", title, element("p", "No sitemap was found.", class_="nothing"), id="sitemaps")
+    shown = _chosen(report.sitemaps)
+    rows = [_row(row, root) for row, root in _with_roots(shown)]
+    table = _table("The sitemaps, each below the one that lists it", _COLUMNS, rows)
+    return element("section", title, table, _left_out(len(report.sitemaps), len(shown)), id="sitemaps")
+
+
+def _chosen(rows: Sequence[Row]) -> list[Row]:
+    """All, or those that list others, lack something or have problems, and of the others the first; in their order."""
+    if len(rows) <= MAX_ROWS:
+        return list(rows)
+
+    def rank(place: int) -> tuple[bool, bool, bool, int]:
+        row = rows[place]
+        lists = place + 1 < len(rows) and rows[place + 1].depth > row.depth
+        return not lists, row.complete != "no", not row.problems, place
+
+    return [rows[place] for place in sorted(sorted(range(len(rows)), key=rank)[:MAX_ROWS])]
+
+
+def _left_out(all_rows: int, shown: int) -> Html | None:
+    if all_rows == shown:
+        return None
+    return element(
+        "p",
+        f"{all_rows - shown:,} of {count_of(all_rows, 'sitemap')} are not shown: "
+        "those that list others, lack something or have problems came first. The JSON form has all.",
+        class_="more",
+    )
+
+
+def _with_roots(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
+    """Each row, and the URL of the root that it stands below."""
+    root = ""
+    for row in rows:
+        root = row.url if row.depth == 0 else root
+        yield row, root
+
+
+def _row(row: Row, root: str) -> list[Html]:
+    level = None if row.depth == 0 else element("span", f"level {row.depth + 1}: ", class_="aside")
+    name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
+    shape, word = _COMPLETE.get(row.complete, ("", row.complete))
+    read = joined(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
+    return [
+        element("th", name, scope="row"),
+        element("td", read, class_=f"read {row.complete}" if row.complete in _COMPLETE else None),
+        _number(_counted(row.problems)),
+        _cell(_NONE if row.format is None else said(row.format)),
+        _number(_counted(row.entries)),
+        _number(_counted(row.kept)),
+        _number(_NONE if row.bytes_decoded is None else size(row.bytes_decoded)),
+        _number(_NONE if row.seconds is None else f"{row.seconds:.2f}"),
+        _cell(_date(row.lastmod, row.lastmod_precision)),
+        _cell(_date(row.newest, row.newest_precision)),
+    ]
+
+
+def _below(row: Row, root: str) -> str | None:
+    """Of a document of its root's host, what stands behind that; None for all of it."""
+    if row.depth == 0:
+        return None
+    try:
+        parts = urlsplit(root)
+    except ValueError:
+        return None
+    origin = f"{parts.scheme}://{parts.netloc}/"
+    return row.url[len(origin) - 1 :] if parts.netloc and row.url.startswith(origin) else None
+
+
+def _counted(count: int | None) -> str:
+    return _NONE if count is None else f"{count:,}"
+
+
+def _date(lastmod: str | None, precision: str | None) -> Html | str:
+    if lastmod is None:
+        return _NONE
+    return said(as_stated(lastmod, precision) if precision and precision in get_args(Precision) else lastmod)
+
+
+def size(number: int) -> str:
+    """A number of bytes for people.
+
+    >>> size(999), size(1_536), size(52_428_800)
+    ('999 B', '1.5 KiB', '50 MiB')
+    """
+    amount, unit = float(number), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if amount < 1_000:
+            break
+        amount, unit = amount / 1_024, larger
+    return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
+
+
+# --- figures ---
+
+
+def figures_part(report: Report) -> Html | None:
+    """Charts, each with its numbers; only the numbers where nothing can draw."""
+    shown = figures(report)
+    if not shown:
+        return None
+    drawn = draw(shown)
+    hint = element("p", element("code", INSTALL), " draws charts of these numbers.", class_="more")
+    charts: Sequence[Html | None] = drawn or [None] * len(shown)
+    parts = [_figure(figure, chart) for figure, chart in zip(shown, charts, strict=True)]
+    return element(
+        "section",
+        element("h2", "Figures"),
+        None if drawn else hint,
+        element("div", *parts, class_="figures"),
+        _slowest(report),
+        id="figures",
+    )
+
+
+def _figure(figure: Figure, chart: Html | None) -> Html:
+    heading = element("h3", figure.title)
+    note = element("figcaption", figure.note) if figure.note else None
+    numbers = element("details", element("summary", "Numbers"), _numbers(figure), open=chart is None)
+    return element("figure", heading, chart, note, numbers)
+
+
+def _numbers(figure: Figure) -> Html:
+    columns = ((figure.column.capitalize(), False), (figure.unit[:1].upper() + figure.unit[1:], True), ("Share", True))
+    rows = [
+        [element("th", said(bar.name), scope="row"), _number(f"{count:,}"), _number(f"{count / figure.total:.1%}")]
+        for bar in figure.bars
+        if (count := bar.count)
+    ]
+    return _table(figure.title, columns, rows)
+
+
+def _slowest(report: Report) -> Html | None:
+    pairs = slowest(report.sitemaps)
+    if not pairs:
+        return None
+    rows = [[element("th", link(url), scope="row"), _number(f"{seconds:.2f}")] for url, seconds in pairs]
+    title = f"The {MAX_SLOWEST} slowest sitemaps" if len(pairs) == MAX_SLOWEST else "Sitemaps, the slowest first"
+    table = _table(title, (("Sitemap", False), ("Seconds", True)), rows)
+    return element("details", element("summary", title), table, class_="slowest")
+
+
+# --- tables ---
+
+
+def _table(title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[Html]]) -> Html:
+    """In a box of its own, which scrolls where the table is wider, also by keyboard."""
+    head = [element("th", name, scope="col", class_="number" if right else None) for name, right in columns]
+    table = element(
+        "table",
+        element("caption", title, class_="aside"),
+        element("thead", element("tr", *head)),
+        element("tbody", *(element("tr", *row) for row in rows)),
+    )
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)
+
+
+def _cell(inside: str) -> Html:
+    return element("td", inside)
+
+
+def _number(inside: str) -> Html:
+    return element("td", inside, class_="number")

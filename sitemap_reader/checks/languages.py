@@ -1,0 +1,149 @@
+"""Alternates: records that have some in, what is wrong with the set of pages that they make out (L01 to L05).
+
+Source: Google's documentation of localized versions; codes by BCP 47.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import orjson
+
+from ..crawl.scratch import on_disk, temporary_database
+from .check import Check
+from .codes import hreflang_fault
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator
+
+    from ..records import Alternate, UrlRecord
+    from .findings import Findings
+    from .listings import Listings
+
+DEFAULT = "x-default"
+
+
+class Alternates(Check):
+    """Those of one entry (L01, L02, L04, L05)."""
+
+    codes = ("L01", "L02", "L04", "L05")
+
+    def __init__(self) -> None:
+        self._faults: dict[str, str | None] = {}  # sites have few codes; hostile ones are forgotten
+
+    def record(self, record: UrlRecord, found: Findings) -> None:
+        """All rules."""
+        for code, message, field, raw in self._told(record):
+            found.note(code, message, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
+
+    def _told(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str]]:
+        """Code, message, field and raw text of each fault."""
+        loc, alternates = record.loc, translations(record)
+        if not alternates:
+            return
+        codes = {each.hreflang for each in alternates if each.hreflang}
+        for code in sorted(codes):
+            fault = self._fault(code)
+            if fault:
+                yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
+        if loc not in {each.href for each in alternates}:
+            yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", loc
+        if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
+            told = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
+            yield "L04", told, "xhtml:link hreflang", loc
+        for code, hrefs in _several(alternates):
+            told = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
+            yield "L05", told, "xhtml:link href", code
+
+    def _fault(self, code: str) -> str | None:
+        if code not in self._faults:
+            if len(self._faults) > 1_000:
+                self._faults.clear()
+            self._faults[code] = hreflang_fault(code)
+        return self._faults[code]
+
+
+def translations(record: UrlRecord) -> list[Alternate]:
+    """Its alternates that have a code: others, with `media`, are the same page for other devices."""
+    return [each for each in record.alternates if each.hreflang]
+
+
+def _several(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
+    """Codes, in lower case, that stand for several pages on the same media."""
+    hrefs: dict[tuple[str, str | None], set[str]] = {}
+    for each in alternates:
+        hrefs.setdefault(((each.hreflang or "").lower(), each.media), set()).add(each.href)
+    return [(code, pages) for (code, _), pages in hrefs.items() if len(pages) > 1]
+
+
+_SCHEMA = """
+CREATE TABLE entry (pages INTEGER, page INTEGER, loc TEXT, sitemap TEXT, line INTEGER, alternates BLOB);
+CREATE TABLE link (page INTEGER, other INTEGER, entry INTEGER, code TEXT, href TEXT);
+"""
+_ONE_SIDED = """
+SELECT entry.loc, link.code, link.href, entry.sitemap, entry.line, link.other FROM link
+JOIN entry ON entry.rowid = link.entry
+WHERE NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
+ORDER BY link.rowid
+"""
+
+
+class ReturnLinks(Check):
+    """Whether pages that are named name back (L03).
+
+    What makes a set is mostly told by each of its pages in the same words: then it is enough to count them. The
+    entries are in a temporary database meanwhile, and of sets that are not complete their links are held against each
+    other there.
+    """
+
+    codes = ("L03",)
+
+    def __init__(self, listings: Listings) -> None:
+        self._listings = listings
+        self._missing: dict[int, int] = {}  # a set of pages -> how many of them have not said so
+        self._seen: set[int] = set()
+        self._db: sqlite3.Connection | None = None
+
+    def record(self, record: UrlRecord, found: Findings) -> None:
+        """Enters its set; what is listed once more counts once."""
+        hrefs = {each.href: each.hreflang for each in translations(record)}
+        others = hrefs.keys() - {record.loc}
+        page, pages = hash(record.loc), hash(frozenset(hrefs.keys() | {record.loc}))
+        told = hash((page, pages))
+        if not others or told in self._seen:
+            return
+        self._seen.add(told)
+        self._missing[pages] = self._missing.get(pages, len(others) + 1) - 1
+        links = orjson.dumps([[code, href] for href, code in hrefs.items() if href in others])
+        with on_disk():
+            self._db = self._db or temporary_database(_SCHEMA)
+            row = (pages, page, record.loc, record.sitemap, record.line, links)
+            self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def end(self, found: Findings) -> None:
+        """Of a page that is listed nowhere nobody knows what it names."""
+        if self._db is not None:
+            with closing(self._db), on_disk():
+                self._judge(self._db, found)
+            self._db = None
+
+    def _judge(self, db: sqlite3.Connection, found: Findings) -> None:
+        incomplete = {pages for pages, missing in self._missing.items() if missing}
+        if not incomplete:
+            return
+        db.executemany("INSERT INTO link VALUES (?, ?, ?, ?, ?)", self._links(db, incomplete))
+        db.execute("CREATE INDEX back ON link (page, other)")
+        first = self._listings.first
+        for loc, code, href, sitemap, line, other in db.execute(_ONE_SIDED):
+            if other in first:
+                told = f"{loc} names {href} for {code}, which does not name it back"
+                found.note("L03", told, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
+
+    def _links(self, db: sqlite3.Connection, incomplete: set[int]) -> Iterator[tuple[int, int, int, str | None, str]]:
+        rows = db.execute("SELECT rowid, pages, page, alternates FROM entry")
+        for number, pages, page, alternates in rows:
+            if pages in incomplete:
+                for code, href in orjson.loads(alternates):
+                    yield page, hash(href), number, code, href

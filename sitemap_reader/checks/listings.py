@@ -1,0 +1,189 @@
+"""How often the site lists what: URLs in; what is listed again, or in two spellings, out (U06, U07, U11).
+
+Of each URL its key is kept, and which sitemap listed it first: some 100 bytes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..ledger import count_of
+from ..read.sniff import Format
+from ..read.urls import host
+from .check import Check
+
+if TYPE_CHECKING:
+    from ..records import Outcome, UrlRecord
+    from .check import Listed, Place
+    from .findings import Findings
+
+# Pairs of sitemaps, and origins, that are told apart.
+_MOST_PAIRS = 10_000
+_MOST_ORIGINS = 10_000
+_FEEDS = frozenset({Format.RSS, Format.ATOM})
+
+
+@attrs.define
+class _Places:
+    """Of a sitemap, as long as it is read: keys and lines; `elsewhere` are keys that another one listed first."""
+
+    keys: array[int] = attrs.field(factory=lambda: array("q"))
+    lines: array[int] = attrs.field(factory=lambda: array("Q"))
+    elsewhere: set[int] = attrs.field(factory=set)
+
+    def line_of(self, key: int) -> str:
+        """Where it stands first, in words."""
+        if key not in self.keys:  # it stands in the part that is being looked at
+            return "before"
+        line = self.lines[self.keys.index(key)]
+        return f"on line {line}" if line else "before"
+
+
+@attrs.define
+class _Shared:
+    """URLs that two sitemaps list."""
+
+    urls: int
+    first: Place
+
+
+class Listings(Check):
+    """What is listed where (U06, U07). It is asked first, so that the others know which URLs there are: `first`."""
+
+    codes = ("U06", "U07")
+
+    def __init__(self) -> None:
+        self.first: dict[int, str] = {}  # key -> the sitemap that listed it first
+        self.listings = 0
+        self._places: dict[str, _Places] = {}
+        self._shared: dict[tuple[str, str], _Shared] = {}
+        self._recent: set[str] = set()  # sitemaps of what is new, which others list as well
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """Mostly all of them are new."""
+        self.listings += len(listed.keys)
+        places = self._places.get(listed.sitemap) or self._places.setdefault(listed.sitemap, _Places())
+        fresh = dict.fromkeys(listed.keys, listed.sitemap)
+        if len(fresh) == len(listed.keys) and self.first.keys().isdisjoint(fresh):
+            self.first.update(fresh)
+        else:
+            self._look(listed, places, found)
+        places.keys.extend(listed.keys)
+        places.lines.extend([line or 0 for line in listed.lines])
+
+    def _look(self, listed: Listed, places: _Places, found: Findings) -> None:
+        for place, key in enumerate(listed.keys):
+            first = self.first.setdefault(key, "")
+            if not first:
+                self.first[key] = listed.sitemap
+            elif first == listed.sitemap or key in places.elsewhere:
+                self._note_again(listed, place, places, found)
+            else:
+                places.elsewhere.add(key)
+                self._share((first, listed.sitemap), listed.at(place))
+
+    def _note_again(self, listed: Listed, place: int, places: _Places, found: Findings) -> None:
+        def told() -> str:
+            earlier = listed.keys.index(listed.keys[place])
+            if earlier < place and listed.keys[place] not in places.keys:
+                return f"{listed.locs[place]} is listed on line {listed.lines[earlier]} already"
+            return f"{listed.locs[place]} is listed {places.line_of(listed.keys[place])} already"
+
+        found.note("U06", told, **listed.at(place))
+
+    def _share(self, pair: tuple[str, str], place: Place) -> None:
+        shared = self._shared.get(pair)
+        if shared is not None:
+            shared.urls += 1
+        elif len(self._shared) < _MOST_PAIRS:
+            self._shared[pair] = _Shared(1, place)
+
+    def record(self, record: UrlRecord, found: Findings) -> None:
+        """News are what is new."""
+        if record.news is not None and record.sitemap is not None:
+            self._recent.add(record.sitemap)
+
+    def outcome(self, outcome: Outcome, found: Findings) -> None:
+        """Feeds are, too."""
+        self._places.pop(outcome.url or "", None)
+        if outcome.format in _FEEDS:
+            self._recent.add(outcome.url or "")
+
+    def end(self, found: Findings) -> None:
+        """Tells of the pairs of sitemaps; the one that came first depends on which was answered first."""
+        for pair, shared in self._shared.items():
+            if self._recent.isdisjoint(pair):
+                others = f" and {shared.urls - 1:,} more are" if shared.urls > 1 else " is"
+                told = f"{shared.first['raw']}{others} in {pair[0]} too"
+                found.note("U07", told, **shared.first, count=shared.urls)
+
+
+@attrs.define
+class _Origin:
+    urls: int
+    first: Place
+
+
+class Spellings(Check):
+    """The same page, or host, in two spellings (U11)."""
+
+    codes = ("U11",)
+
+    def __init__(self, listings: Listings) -> None:
+        self._listings = listings
+        self._origins: dict[str, _Origin] = {}
+        self._has_slashes = False
+        self._told: set[int] = set()
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """Counts the origins, and looks for URLs that differ by a slash."""
+        for origin, places in listed.origins():
+            known = self._origins.get(origin)
+            if known is not None:
+                known.urls += len(places)
+            elif len(self._origins) < _MOST_ORIGINS:
+                self._origins[origin] = _Origin(len(places), listed.at(places[0]))
+        self._look_for_slashes(listed, found)
+
+    def _look_for_slashes(self, listed: Listed, found: Findings) -> None:
+        # Where one of the two comes first, the other one finds it: so long as no URL has a slash there is no need.
+        ending = [loc for loc in listed.locs if loc[-1] == "/" and loc.count("/") > 3]
+        self._has_slashes = self._has_slashes or bool(ending)
+        if not self._has_slashes:
+            return
+        others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in listed.locs]
+        first = self._listings.first
+        if first.keys().isdisjoint(map(hash, others)):
+            return
+        here = {key: place for place, key in reversed([*enumerate(listed.keys)])}  # where each stands first
+        for place, other in enumerate(others):
+            key = hash(other)
+            is_earlier = key in first and here.get(key, -1) < place
+            if is_earlier and not self._told.issuperset((key, listed.keys[place])):
+                self._told |= {key, listed.keys[place]}
+                found.note("U11", f"{other} is listed too", **listed.at(place))
+
+    def end(self, found: Findings) -> None:
+        """Tells of origins of which both spellings have URLs, at that which has fewer."""
+        for origin, here in self._origins.items():
+            for kind, other in _variants(origin):
+                there = self._origins.get(other)
+                if there is not None and (here.urls, origin) < (there.urls, other):
+                    told = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {other}: {kind} are mixed"
+                    found.note("U11", told, **here.first, count=here.urls)
+
+
+def _variants(origin: str) -> list[tuple[str, str]]:
+    """What makes the difference, and the other origin."""
+    scheme, _, rest = origin.partition("://")
+    name = host(f"{origin}/")
+    other_scheme = "http" if scheme == "https" else "https"
+    variants = [("http and https", f"{other_scheme}://{rest}")]
+    if not name.startswith("www."):
+        variants.append(("www and the bare host", f"{scheme}://www.{rest}"))
+    else:
+        variants.append(("www and the bare host", f"{scheme}://{rest.removeprefix('www.')}"))
+    return variants

@@ -1,0 +1,101 @@
+"""The result of an audit, as a value, and in the forms in which it is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from ..jsonl import json_form, stamp
+from ..version import __version__
+from .explaining import explain
+from .findings import SEVERITIES
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ..nesting import Row
+    from ..problems import Severity
+    from ..statistics import Fact
+    from .findings import Finding
+
+
+@attrs.frozen
+class Report:
+    """What an audit found.
+
+    `at` is the time that ages go by: of a recording, when it was made. `urls` counts listings, `pages` different URLs
+    among them. `complete` is False where a sitemap, or a part of one, is missing: then so may be findings. `findings`:
+    errors first, of each severity the most frequent first. `sitemaps` are the rows of the tree. `facts` are counts:
+    of the groups `lastmod month` (name: `2026-11`, all months between the first and the last that have any are not
+    there unless they have one), `lastmod none`, `sections` (first folders of the path) and `formats`. `notes` are
+    sentences on what could not be looked at, or only in samples.
+    """
+
+    target: str
+    at: datetime
+    urls: int
+    pages: int
+    complete: bool
+    findings: tuple[Finding, ...]
+    sitemaps: tuple[Row, ...]
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """How many problems of a severity there are, in all findings."""
+        return sum(finding.count for finding in self.findings if finding.severity == severity)
+
+    def form(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "target": self.target,
+            "at": stamp(self.at),
+            "version": __version__,
+            "complete": self.complete,
+            "urls": self.urls,
+            "pages": self.pages,
+            "problems": {severity: self.count(severity) for severity in SEVERITIES},
+            "findings": [_finding_form(each) for each in self.findings],
+            "sitemaps": [_row_form(row) for row in self.sitemaps],
+            "facts": [attrs.asdict(fact) for fact in self.facts],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """One JSON object, indented."""
+        return orjson.dumps(self.form(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+    def to_html(self) -> str:
+        """One HTML page that needs nothing else: no network, no other file."""
+        from .html.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from .html.page import fragment
+
+        return fragment(self)
+
+
+def _row_form(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in attrs.asdict(row).items() if name != "branch"}
+
+
+def _finding_form(finding: Finding) -> dict[str, Any]:
+    explanation = explain(finding.code)
+    samples = [json_form(sample) for sample in finding.samples]
+    for sample in samples:
+        del sample["type"], sample["code"], sample["severity"]
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "title": finding.title,
+        "rule": explanation.rule,
+        "fix": explanation.fix,
+        "source": explanation.source,
+        "count": finding.count,
+        "documents": finding.documents,
+        "samples": samples,
+    }

@@ -1,0 +1,97 @@
+"""URLs, each by itself: locs in, those that no sitemap should list out (U09, U13, U14)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING
+
+from ..read.urls import host
+from .check import Check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .check import Listed
+    from .findings import Findings
+
+_SESSIONS = (
+    "jsessionid phpsessid aspsessionid[a-z]* asp.net_sessionid sessionid session_id sid cfid cftoken zenid oscsid"
+)
+_TRACKING = (
+    "utm_[a-z_]+ gclid gclsrc dclid gbraid wbraid fbclid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid "
+    "_ga _gl _hsenc _hsmi __hssc __hstc hsctatracking mkt_tok vero_id s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+"
+)
+_NAMES = "|".join(f"{_SESSIONS} {_TRACKING}".replace(".", r"\.").split())
+# Java's stands behind a semicolon in the path.
+_PARAMETER = re.compile(rf"(?:[?&;])({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
+
+_ASSETS = (
+    "avif bmp gif ico jpe?g png svg tiff? webp 3gp avi flac m4a m4v mkv mov mp3 mp4 mpe?g ogg ogv wav webm wmv "
+    "7z bz2 gz jar rar tar tgz zip css js mjs map json rss atom xml xsl eot otf ttf woff2? "
+    "apk deb dmg exe iso msi rpm wasm"
+)
+_EXTENSION = rf"\.({'|'.join(_ASSETS.split())})(?=[?#\n]|\Z)"
+_ASSET = re.compile(rf"://[^/\n]*/[^?#\n]*{_EXTENSION}", re.IGNORECASE)
+_ANY_EXTENSION = re.compile(_EXTENSION, re.IGNORECASE)
+
+
+class Parameters(Check):
+    """Parameters that tell visitors apart, not pages (U09)."""
+
+    codes = ("U09",)
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """Those in which one is found."""
+        if "?" not in listed.text and ";" not in listed.text:
+            return
+        for place, match in _matches(_PARAMETER, listed):
+            told = f"{listed.locs[place]} has the parameter {match[1]}"
+            found.note("U09", told, **listed.at(place))
+
+
+class Assets(Check):
+    """What is no page (U13)."""
+
+    codes = ("U13",)
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """Those whose path ends in the extension of something else."""
+        if not _ANY_EXTENSION.search(listed.text):
+            return
+        for place, match in _matches(_ASSET, listed):
+            told = f"{listed.locs[place]} ends in .{match[1]}: no page"
+            found.note("U13", told, **listed.at(place))
+
+
+class Hosts(Check):
+    """Hosts that nobody outside can reach (U14)."""
+
+    codes = ("U14",)
+
+    def urls(self, listed: Listed, found: Findings) -> None:
+        """One look at each origin."""
+        for origin, places in listed.origins():
+            name = host(f"{origin}/")
+            for place in places if _is_private(name) else ():
+                found.note("U14", f"{name} is a private address", **listed.at(place))
+
+
+def _is_private(name: str) -> bool:
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return not ipaddress.ip_address(name.strip("[]")).is_global
+    except ValueError:
+        return False
+
+
+def _matches(pattern: re.Pattern[str], listed: Listed) -> Iterator[tuple[int, re.Match[str]]]:
+    """The places of the URLs in which something is found, with the first match of each: all are searched at once."""
+    if not pattern.search(listed.text):
+        return
+    for place, loc in enumerate(listed.locs):
+        match = pattern.search(loc)
+        if match:
+            yield place, match
+

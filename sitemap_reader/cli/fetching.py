@@ -1,0 +1,190 @@
+"""The options of whatever fetches, or reads a document, and their defaults, which are those of Limits.
+
+In: what was typed. Out: keywords: network() hands on one dict of SitemapReader's keywords.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..limits import MIB, OPTIONS, Limits
+from . import typed
+from .options import FILE, flag, option, stacked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# As reader.py has them, which would load much that help has no use for; a test compares.
+PROBES = ("auto", "always", "never")
+
+_DEFAULTS = Limits()
+
+_DOCUMENT_LIMITS = (
+    option(
+        "Safety",
+        "--max-decoded-bytes",
+        metavar="SIZE",
+        callback=typed.size,
+        default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
+        help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
+    ),
+    option(
+        "Safety",
+        "--max-urls",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=_DEFAULTS.max_entries,
+        help="Read no more URLs, or sitemaps of an index, of one document.",
+    ),
+)
+# keyword -> field of Limits
+_LIMITS = {option.removeprefix("--").replace("-", "_"): field for field, option in OPTIONS.items()}
+
+_NETWORK = (
+    option(
+        "Network",
+        "--concurrency",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=16,
+        help="Requests in flight in all.",
+    ),
+    option(
+        "Network",
+        "--per-host",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=4,
+        help="Requests in flight to one host.",
+    ),
+    option(
+        "Network",
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        callback=typed.length,
+        default=_DEFAULTS.read_seconds,
+        default_is=f"{_DEFAULTS.read_seconds:g}",
+        help="Give a request up after so long without a byte; connecting has "
+        f"{_DEFAULTS.connect_seconds:.0f} s at most.",
+    ),
+    option(
+        "Network",
+        "--retries",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=_DEFAULTS.tries - 1,
+        help="How often to try again after 5xx, resets and timeouts.",
+    ),
+    option(
+        "Network",
+        "--max-wait",
+        metavar="SECONDS",
+        type=float,
+        callback=typed.length,
+        default=_DEFAULTS.max_wait_seconds,
+        default_is=f"{_DEFAULTS.max_wait_seconds:g}",
+        help="The longest Retry-After that is waited for; a host that asks for more is given up.",
+    ),
+    option(
+        "Network",
+        "-H",
+        "--header",
+        "headers",
+        metavar="'NAME: VALUE'",
+        callback=typed.headers,
+        multiple=True,
+        default_is="none",
+        help="Send a header with every request; may be repeated.",
+    ),
+    option(
+        "Network",
+        "-A",
+        "--user-agent",
+        metavar="TEXT",
+        callback=typed.sendable,
+        default_is="sitemap-reader/VERSION",
+        help="Who to say we are; also whom robots.txt is read for.",
+    ),
+    option(
+        "Network",
+        "--proxy",
+        metavar="URL",
+        default_is="none",
+        help="Send every request by this HTTP proxy; names are then resolved by it.",
+    ),
+    flag("Network", "--no-robots", help="Fetch also what robots.txt forbids, without its Crawl-delay."),
+    option(
+        "Network",
+        "--probe",
+        type=click.Choice(PROBES),
+        default="auto",
+        help="Try well-known paths such as /sitemap.xml: auto where robots.txt names no sitemap.",
+    ),
+    option(
+        "Network",
+        "--record",
+        metavar="DIR",
+        type=FILE,
+        default_is="none",
+        help="Write every answer to DIR, which can then be read as a TARGET.",
+    ),
+    option(
+        "Safety",
+        "--max-depth",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=_DEFAULTS.max_index_depth,
+        help="How many indexes deep to look for sitemaps.",
+    ),
+    *_DOCUMENT_LIMITS,
+    flag("Safety", "--allow-private", help="Permit private, loopback and link-local addresses."),
+)
+
+document_limits = stacked(*_DOCUMENT_LIMITS)
+
+
+def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
+    """Takes the limits out of `kwargs`; `others` are fields of Limits that come from elsewhere."""
+    fields = {field: kwargs.pop(name) for name, field in _LIMITS.items() if name in kwargs}
+    return Limits(**fields, **others)
+
+
+jobs = option(
+    "Network",
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default_is="cores; 1 for small sites",
+    help="Processes that read sitemaps, beside the one that fetches and writes.",
+)
+
+
+def network(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of whatever fetches; the function gets them as `reading`, keywords of SitemapReader."""
+
+    @functools.wraps(function)
+    def with_reading(**kwargs: Any) -> Any:
+        return function(reading=_reading(kwargs), **kwargs)
+
+    return stacked(*_NETWORK)(with_reading)  # type: ignore[no-any-return]
+
+
+def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Takes the network options out of `kwargs`."""
+    timeout = kwargs.pop("timeout")
+    caps = limits(
+        kwargs,
+        read_seconds=timeout,
+        connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
+        tries=kwargs.pop("retries") + 1,
+    )
+    reading = {name: kwargs.pop(name) for name in ("concurrency", "per_host", "headers", "proxy", "probe", "record")}
+    reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
+    reading["allow_private"] = kwargs.pop("allow_private")
+    user_agent = kwargs.pop("user_agent")
+    return reading if user_agent is None else {**reading, "user_agent": user_agent}

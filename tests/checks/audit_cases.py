@@ -1,0 +1,84 @@
+"""The sites of corpus/audit: a folder, the files that are audited with it, and beside it what must be found.
+
+`scripts/bless_audit` writes the expectations, and test_audit_corpus.py holds the audit to them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+import sitemap_reader as sr
+from sitemap_reader.checks.explaining import explain
+from sitemap_reader.problems import CATALOGUE
+
+if TYPE_CHECKING:
+    from sitemap_reader.checks.findings import Finding
+    from sitemap_reader.problems import Problem
+
+AUDITED = Path(__file__).parents[2] / "corpus" / "audit"
+CLEAN = "clean"
+REPORTED = tuple(code for code in CATALOGUE if "audit" in explain(code).reporters)
+# The argument of audit() -> its file in the folder, if there is one.
+BESIDE = {
+    "crawl": ("crawl.csv", "crawl.jsonl"),
+    "baseline": ("baseline.jsonl",),
+    "baseline_crawl": ("baseline-crawl.jsonl",),
+}
+SAMPLE_FIELDS = ("sitemap", "line", "field", "raw", "message")
+# More than any site has of a code: else it were chance which of them are shown.
+SAMPLES = 20
+
+
+@attrs.frozen
+class Case:
+    """One site; its name is the code that it shows, or CLEAN."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def expectation(self) -> Path:
+        return self.path.with_name(f"{self.name}.jsonl")
+
+    @property
+    def options(self) -> dict[str, Path]:
+        """What it is audited with, as keyword arguments."""
+        files = ((option, self.path / name) for option, names in BESIDE.items() for name in names)
+        return {option: file for option, file in files if file.is_file()}
+
+    def report(self) -> sr.Report:
+        return sr.audit(self.path, samples=SAMPLES, **self.options)
+
+    def lines(self) -> bytes:
+        """Its findings as JSON lines. Files in the folder go by their names, wherever the folder is."""
+        data = b"".join(
+            orjson.dumps(_form(each), option=orjson.OPT_APPEND_NEWLINE) for each in self.report().findings
+        )
+        return data.replace(f"{self.path}/".encode(), b"")
+
+
+def cases() -> list[Case]:
+    return [Case(path) for path in sorted(AUDITED.iterdir()) if path.is_dir()]
+
+
+def _form(finding: Finding) -> dict[str, Any]:
+    # Which of several sitemaps is answered first is chance.
+    samples = sorted(finding.samples, key=lambda each: (each.sitemap or "", each.line or 0, each.message))
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "count": finding.count,
+        "documents": finding.documents,
+        "samples": [_sample(each) for each in samples],
+    }
+
+
+def _sample(problem: Problem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in SAMPLE_FIELDS}

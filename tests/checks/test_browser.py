@@ -1,0 +1,198 @@
+"""The HTML report in a browser: it asks for nothing, complains of nothing, and its filters work without a mouse."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from reports import EMPTY, hostile, large, small
+
+from sitemap_reader.checks.html.page import fragment, page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+BAD = "<script>document.title = 'bad'</script>\"><img src=/x onerror=\"document.title = 'bad'\"> \u202elive"
+REPORTS = {
+    "small": small(),
+    "large": large(),
+    "empty": EMPTY,
+    "hostile": hostile(BAD),
+    "address": hostile("javascript:alert(1)"),
+}
+SHOWN = ".finding:visible"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed (Debian: chromium)")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(chromium: Any, site_server: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """`show(html, **context)`: a tab. In the end each has asked for its page only, and complained of nothing."""
+    contexts, complaints, servers = [], [], []
+
+    def open_page(html: str, **options: Any) -> Any:
+        server = site_server({"/": (200, {"Content-Type": "text/html; charset=utf-8"}, html.encode())})
+        context = chromium.new_context(**options)
+        tab = context.new_page()
+        tab.set_default_timeout(10_000)
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.goto(f"{server.url}/")
+        contexts.append(context)
+        servers.append(server)
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [server.requests() for server in servers] == [["/"]] * len(servers)
+
+
+@contextmanager
+def in_print(tab: Any) -> Iterator[Any]:
+    tab.emulate_media(media="print")
+    yield tab
+    tab.emulate_media(media="screen")
+
+
+def count(tab: Any, selector: str = SHOWN) -> int:
+    return tab.locator(selector).count()
+
+
+def background(tab: Any) -> str:
+    return tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_is_never_wider_than_its_window(show, name, width):
+    tab = show(page(REPORTS[name]), viewport={"width": width, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_wide_tables_scroll_in_their_box_by_keyboard_too(show):
+    tab = show(page(small()), viewport={"width": 400, "height": 800})
+    box = tab.locator("#sitemaps .scroll")
+    assert box.evaluate("(box) => box.scrollWidth > box.clientWidth")
+    box.focus()
+    for _ in range(100):  # it scrolls when it comes to that
+        tab.keyboard.press("ArrowRight")
+        if box.evaluate("(box) => box.scrollLeft"):
+            return
+    pytest.fail("it does not scroll")
+
+
+def test_hostile_text_stays_text(show):
+    tab = show(page(hostile(BAD)))
+    assert tab.title().startswith("Sitemap audit: <script>")
+    assert tab.evaluate("document.scripts.length") == 1
+    assert count(tab, "img, iframe, object, [onerror], [style]") == 0
+    assert tab.locator("h1").inner_text() == BAD.replace("\u202e", "\\u202e")
+    addresses = tab.evaluate("[...document.links].map((link) => link.protocol)")
+    assert set(addresses) <= {"http:", "https:"}
+
+
+def test_filters_work_by_mouse(show):
+    tab = show(page(small()))
+    assert count(tab) == 6
+    tab.get_by_role("button", name="Errors").click()
+    assert count(tab) == 3
+    assert tab.locator(".group:visible").count() == 2
+    assert tab.get_by_role("button", name="Errors").get_attribute("aria-pressed") == "false"
+    assert tab.get_by_role("status").inner_text() == "3 of 6 findings shown"
+    tab.get_by_role("button", name="Errors").click()
+    assert count(tab) == 6
+
+
+def test_filters_work_by_keyboard(show):
+    tab = show(page(small()))
+    tab.get_by_role("button", name="Errors").focus()
+    tab.keyboard.press("Space")
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    assert tab.locator(f"{SHOWN} code").first.inner_text() == "F10"
+    tab.keyboard.press("Space")
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Tab")
+    tab.keyboard.type("NEWS.xml track")
+    assert count(tab) == 1
+    assert tab.get_by_role("status").inner_text() == "1 of 6 findings shown"
+    tab.keyboard.press("Escape")
+    assert count(tab) == 3
+
+
+def test_without_scripts_all_is_there_to_read(show):
+    tab = show(page(small()), java_script_enabled=False)
+    assert count(tab) == 6
+    assert count(tab, ".filters:visible") == 0
+    tab.locator(".finding", has_text="F10").locator("summary").click()
+    assert tab.get_by_text("neither ETag nor Last-Modified", exact=True).is_visible()
+
+
+def test_colours_follow_the_scheme(show):
+    light, dark = (show(page(small()), color_scheme=scheme) for scheme in ("light", "dark"))
+    assert background(light) != background(dark)
+    for tab in (light, dark):
+        bars = "getComputedStyle(document.querySelector('.chart .bar')).fill"
+        ink = "getComputedStyle(document.querySelector('.chart .ink')).fill"
+        assert background(tab) not in (tab.evaluate(bars), tab.evaluate(ink))
+
+
+def test_print_has_all_and_no_filters(show):
+    tab = show(page(small()), color_scheme="dark")
+    tab.get_by_role("button", name="Errors").click()
+    assert count(tab) == 3
+    with in_print(tab):
+        assert count(tab) == 6
+        assert count(tab, ".filters:visible") == 0
+        assert background(tab) == "rgb(255, 255, 255)"
+        assert tab.locator("#F10-info li").is_visible()
+        heights = tab.evaluate("[...document.querySelectorAll('figure table')].map((each) => each.offsetHeight)")
+        assert all(heights)
+    assert count(tab) == 3
+
+
+def test_what_is_closed_is_opened_for_paper_and_closed_again(show):
+    tab = show(page(small()))
+    closed = count(tab, "details:not([open])")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert count(tab, "details:not([open])") == 0
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert count(tab, "details:not([open])") == closed > 0
+
+
+@pytest.mark.parametrize("colours", [("white", "black"), ("black", "white")])
+def test_the_fragment_takes_the_colours_of_the_page_around_it(show, colours):
+    paper, ink = colours
+    tab = show(
+        f"<!DOCTYPE html><meta charset=utf-8><link rel=icon href='data:,'>"
+        f"<body style='background: {paper}; color: {ink}'><p>before</p>{fragment(small())}</body>"
+    )
+    expected = tab.evaluate("getComputedStyle(document.body).color")
+    for selector in (".sitemap-reader-audit", ".sitemap-reader-audit a", ".sitemap-reader-audit code"):
+        assert tab.locator(selector).first.evaluate("(each) => getComputedStyle(each).color") == expected
+    assert tab.title() == ""

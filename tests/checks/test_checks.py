@@ -1,0 +1,761 @@
+"""The checks, each by itself: what it notes, and the nearest thing of which it says nothing.
+
+What each code looks like in a site is in corpus/audit; here are the borders, and what takes more than one block.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.checks.check import listed
+from sitemap_reader.checks.codes import LANGUAGES, REGIONS, hreflang_fault
+from sitemap_reader.checks.dates import Age, Future, Priorities, SitemapDates
+from sitemap_reader.checks.documents import Answers, Emptiness
+from sitemap_reader.checks.findings import Findings
+from sitemap_reader.checks.languages import Alternates, ReturnLinks
+from sitemap_reader.checks.listings import Listings, Spellings
+from sitemap_reader.checks.media import Images, NewsItems, Videos, is_publication_language
+from sitemap_reader.checks.robots import Forbidden
+from sitemap_reader.checks.survey import Survey
+from sitemap_reader.checks.urls import Assets, Hosts, Parameters
+from sitemap_reader.problems import CATALOGUE, report
+from sitemap_reader.records import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
+from sitemap_reader.walk.robots import parse_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sitemap_reader.checks.check import Check
+    from sitemap_reader.checks.findings import Finding
+    from sitemap_reader.problems import Problem
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+A = "https://a.example"
+MAP, OTHER = f"{A}/sitemap.xml", f"{A}/other.xml"
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def entries(*pages: str, sitemap: str = MAP, first_line: int = 1, **fields: Any) -> list[UrlRecord]:
+    """Records of these paths, one a line; `fields` are those of all of them."""
+    paths = (page if "://" in page else f"{A}/{page}" for page in pages)
+    return [UrlRecord(page, sitemap=sitemap, line=line, **fields) for line, page in enumerate(paths, first_line)]
+
+
+def dated(*dates: datetime | str, precision: str = "second", **fields: Any) -> list[UrlRecord]:
+    """Records of these lastmods."""
+    moments = (at(each) if isinstance(each, str) else each for each in dates)
+    return [
+        UrlRecord(f"{A}/{line}", lastmod=moment, lastmod_precision=precision, sitemap=MAP, line=line, **fields)  # type: ignore[arg-type]
+        for line, moment in enumerate(moments, 1)
+    ]
+
+
+def outcome(url: str = MAP, **fields: Any) -> Outcome:
+    said = {"format": "urlset", "status": 200, "entries": 1, "kept": 1, "bytes_decoded": 100} | fields
+    return Outcome(url=url, final_url=url, **said)
+
+
+_COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
+
+
+def found(
+    checks: Check | Sequence[Check],
+    *parts: list[UrlRecord] | Outcome | SitemapRef,
+    samples: int = 100,
+) -> tuple[Finding, ...]:
+    """What the checks find where these come by, and then the end. A list is what comes at once of one sitemap."""
+    all_of_them: Iterable[Check] = checks if isinstance(checks, (list, tuple)) else (checks,)  # type: ignore[assignment]
+    findings = Findings(samples=samples)
+    for part in parts:
+        for check in all_of_them:
+            if isinstance(part, Outcome):
+                check.outcome(part, findings)
+            elif isinstance(part, SitemapRef):
+                check.ref(part, findings)
+            else:
+                columns = [[getattr(record, name) for record in part] for name in _COLUMNS]
+                check.urls(listed(part[0].sitemap or "", *columns), findings)
+                for record in part:
+                    check.record(record, findings)
+    for check in all_of_them:
+        check.end(findings)
+    return findings.findings()
+
+
+def problems(*args: Any, **options: Any) -> list[Problem]:
+    return [sample for finding in found(*args, **options) for sample in finding.samples]
+
+
+def places(*args: Any) -> list[tuple[str, str | None, int | None]]:
+    return [(each.code, each.sitemap, each.line) for each in problems(*args)]
+
+
+# --- findings ---
+
+
+def problem(code: str, sitemap: str, line: int = 1) -> Problem:
+    return report(code, "it is so", sitemap=sitemap, line=line)
+
+
+def test_findings_stand_by_severity_then_by_number() -> None:
+    findings = Findings()
+    for code in ("U07", "U06", "U12", "D02", "D02"):
+        findings.add(problem(code, MAP))
+    assert [(each.code, each.count) for each in findings.findings()] == [("U12", 1), ("D02", 2), ("U06", 1), ("U07", 1)]
+
+
+def test_a_code_of_two_severities_gives_two_findings() -> None:
+    findings = Findings()
+    findings.add(problem("S01", MAP))
+    findings.add(report("S01", "mended", sitemap=MAP, severity="warning"))
+    assert [(each.code, each.severity) for each in findings.findings()] == [("S01", "error"), ("S01", "warning")]
+
+
+def test_samples_are_spread_over_documents() -> None:
+    findings = Findings(samples=3)
+    for sitemap in ("a", "b", "c", "d"):
+        for line in range(1, 6):
+            findings.note("U06", "again", sitemap=sitemap, line=line)
+    (finding,) = findings.findings()
+    assert (finding.count, finding.documents) == (20, 4)
+    assert [sample.sitemap for sample in finding.samples] == ["a", "b", "c"]
+
+
+def test_messages_are_only_made_for_samples() -> None:
+    numbers = count()
+    findings = Findings(samples=2)
+    for _ in range(10):
+        findings.note("U06", lambda: f"no. {next(numbers)}", sitemap=MAP)
+    assert [sample.message for sample in findings.findings()[0].samples] == ["no. 0", "no. 1"]
+    assert next(numbers) == 2
+
+
+def test_without_samples_there_is_still_a_number() -> None:
+    findings = Findings(samples=0)
+    findings.note("U06", "again", sitemap=MAP, count=7)
+    (finding,) = findings.findings()
+    assert (finding.count, finding.documents, finding.samples) == (7, 1, ())
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "codes"),
+    [
+        ((), (), ["U12", "D02", "U06"]),
+        (("U",), (), ["U12", "U06"]),
+        (("U06", "D"), (), ["D02", "U06"]),
+        ((), ("U",), ["D02"]),
+        (("U",), ("U06",), ["U12"]),
+    ],
+)
+def test_codes_are_chosen_by_their_beginnings(select: Sequence[str], ignore: Sequence[str], codes: list[str]) -> None:
+    findings = Findings(select=select, ignore=ignore)
+    for code in ("U12", "U06"):
+        findings.note(code, "so", sitemap=MAP)
+    findings.add(problem("D02", MAP))
+    assert [each.code for each in findings.findings()] == codes
+    assert findings.wants(["D02"]) == ("D02" in codes)
+
+
+def test_what_another_one_found_comes_behind() -> None:
+    one, other = Findings(samples=2), Findings(samples=2)
+    one.note("U06", "first", sitemap="a")
+    other.note("U06", "second", sitemap="b", count=5)
+    other.note("U13", "third", sitemap="c")
+    one.absorb(other)
+    assert [(each.code, each.count, each.documents) for each in one.findings()] == [("U06", 6, 2), ("U13", 1, 1)]
+    assert [sample.message for sample in one.findings()[0].samples] == ["first", "second"]
+
+
+# --- listings ---
+
+
+def test_a_url_listed_again_in_another_block_is_found_with_the_first_line() -> None:
+    again = problems(Listings(), entries("x", "y"), entries("z", "x", first_line=3))
+    assert [(each.code, each.line, each.message) for each in again] == [
+        ("U06", 4, f"{A}/x is listed on line 1 already")
+    ]
+
+
+def test_a_url_listed_again_in_the_same_block() -> None:
+    again = problems(Listings(), entries("x", "x", "x"))
+    assert [(each.line, each.message) for each in again] == [
+        (2, f"{A}/x is listed on line 1 already"),
+        (3, f"{A}/x is listed on line 1 already"),
+    ]
+
+
+def test_twice_in_one_sitemap_and_once_in_another_is_both() -> None:
+    parts = entries("x"), entries("x", "x", sitemap=OTHER)
+    assert places(Listings(), *parts) == [("U06", OTHER, 2), ("U07", OTHER, 1)]
+
+
+def test_urls_of_two_sitemaps_are_counted_for_the_pair() -> None:
+    pages = [f"{number}" for number in range(50)]
+    (finding,) = found(Listings(), entries(*pages), entries(*pages[:20], sitemap=OTHER))
+    assert (finding.code, finding.count) == ("U07", 20)
+    assert [each.message for each in finding.samples] == [f"{A}/0 and 19 more are in {MAP} too"]
+
+
+@pytest.mark.parametrize("format", ["rss", "atom"])
+def test_feeds_may_repeat_what_others_list(format: str) -> None:
+    parts = entries("x"), entries("x", sitemap=OTHER), outcome(), outcome(OTHER, format=format)
+    assert not found(Listings(), *parts)
+
+
+def test_news_may_be_listed_elsewhere_too() -> None:
+    assert not found(Listings(), entries("x", news=News(title="x")), entries("x", sitemap=OTHER))
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from("xyz"), min_size=1, max_size=4)), max_size=8))
+def test_listings_count_what_a_plain_count_does(parts: list[tuple[str, list[str]]]) -> None:
+    listed_so = [entries(*pages, sitemap=name) for name, pages in parts]
+    said = {each.code: each.count for each in found(Listings(), *listed_so)}
+    in_document = [(name, page) for name, pages in parts for page in pages]
+    twice = len(in_document) - len({*in_document})
+    several = len({*in_document}) - len({page for _, page in in_document})
+    assert said == {code: number for code, number in (("U06", twice), ("U07", several)) if number}
+
+
+# --- spellings ---
+
+
+def spellings(*parts: list[UrlRecord]) -> list[tuple[int | None, str]]:
+    listings = Listings()
+    found_here = problems([listings, Spellings(listings)], *parts)
+    return [(each.line, each.message) for each in found_here if each.code == "U11"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "told"),
+    [
+        (["a/", "a"], [(2, f"{A}/a/ is listed too")]),
+        (["a", "b/", "a/"], [(3, f"{A}/a is listed too")]),
+        (["a", "b/"], []),
+        (["", "a"], []),  # the root has no other spelling
+        (["a?x", "a/?x"], []),
+        (["a/", "a", "a", "a/"], [(2, f"{A}/a/ is listed too")]),
+    ],
+)
+def test_a_slash_makes_another_url(pages: list[str], told: list[tuple[int, str]]) -> None:
+    assert spellings(entries(*pages)) == told
+    assert spellings(*(entries(page, first_line=line) for line, page in enumerate(pages, 1))) == told
+
+
+def test_the_rarer_scheme_is_told() -> None:
+    pages = entries(f"{A}/1", f"{A}/2", "http://a.example/3")
+    assert spellings(pages) == [(3, "1 URL on http://a.example, 2 on https://a.example: http and https are mixed")]
+
+
+def test_of_as_many_on_both_hosts_one_is_told() -> None:
+    pages = entries("https://www.a.example/1", f"{A}/2")
+    told = "1 URL on https://a.example, 1 on https://www.a.example: www and the bare host are mixed"
+    assert spellings(pages) == [(2, told)]
+
+
+# --- URLs, each by itself ---
+
+
+@pytest.mark.parametrize(
+    ("page", "name"),
+    [
+        ("a?utm_source=x", "utm_source"),
+        ("a?b=c&amp=1&GCLID=1", "GCLID"),
+        ("a;jsessionid=1F", "jsessionid"),
+        ("a?sid", "sid"),
+        ("a?PHPSESSID=1&b=2", "PHPSESSID"),
+        ("a?side=left", None),
+        ("a?reside=1", None),
+        ("sid=1/a", None),
+        ("a?q=utm_source", None),
+        ("a?utm=1", None),
+    ],
+)
+def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> None:
+    told = [each.message for each in problems(Parameters(), entries("x", page))]
+    assert told == ([f"{A}/{page} has the parameter {name}"] if name else [])
+
+
+@pytest.mark.parametrize(
+    ("page", "extension"),
+    [
+        ("a.jpg", "jpg"),
+        ("a.JPEG?x=1", "JPEG"),
+        ("b/site.css", "css"),
+        ("feed.xml", "xml"),
+        ("a.pdf", None),
+        ("a.html", None),
+        ("a.jpg/b", None),
+        ("a?file=b.jpg", None),
+        ("jpg", None),
+        ("https://b.zip/", None),
+        ("https://b.zip/x", None),
+    ],
+)
+def test_what_is_no_page(page: str, extension: str | None) -> None:
+    told = [each.message for each in problems(Assets(), entries("x", page))]
+    assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
+
+
+@pytest.mark.parametrize(
+    ("host", "is_private"),
+    [
+        ("10.0.0.1", True),
+        ("192.168.1.7:8080", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("api.localhost", True),
+        ("169.254.169.254", True),
+        ("8.8.8.8", False),
+        ("[2606:4700::1111]", False),
+        ("localhost.example", False),
+        ("10.example", False),
+    ],
+)
+def test_private_addresses(host: str, is_private: bool) -> None:
+    told = places(Hosts(), entries("x", f"http://{host}/a", f"http://{host}/b"))
+    assert told == ([("U14", MAP, 2), ("U14", MAP, 3)] if is_private else [])
+
+
+# --- dates ---
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "precision", "is_late"),
+    [
+        (NOW + timedelta(minutes=10), "second", False),
+        (NOW + timedelta(minutes=10, seconds=1), "second", True),
+        (NOW + timedelta(days=1), "day", False),
+        (NOW + timedelta(days=1, seconds=1), "day", True),
+        (NOW + timedelta(hours=2), "minute", True),
+        (NOW + timedelta(hours=2), "month", False),
+    ],
+)
+def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, precision: str, is_late: bool) -> None:
+    assert bool(found(Future(NOW), dated(NOW, lastmod, precision=precision))) == is_late
+
+
+def same(number: int, of: int) -> list[UrlRecord]:
+    """So many alike, and others."""
+    others = [at("2026-09-01") + timedelta(hours=each) for each in range(of - number)]
+    return dated(*["2026-10-01"] * number, *others)
+
+
+@pytest.mark.parametrize(
+    ("alike", "of", "is_told"), [(18, 20, True), (17, 20, False), (19, 19, False), (20, 20, True), (90, 100, True)]
+)
+def test_nine_in_ten_of_twenty(alike: int, of: int, is_told: bool) -> None:
+    told = [each.message for each in problems(SitemapDates(None), same(alike, of), outcome())]
+    assert told == ([f"{alike} of {of} lastmods are 2026-10-01T00:00:00Z"] if is_told else [])
+
+
+def test_dates_of_several_blocks_are_counted_together() -> None:
+    blocks = [same(10, 10), same(10, 10)]
+    assert [each.code for each in found(SitemapDates(None), *blocks, outcome())] == ["D03"]
+    assert not found(SitemapDates(None), same(10, 10), outcome(), same(10, 10), outcome())
+
+
+def test_news_may_be_of_the_same_day_and_without_lastmod() -> None:
+    news = News(title="x")
+    assert not found(SitemapDates(None), dated(*["2026-10-01"] * 20, news=news), outcome())
+    assert not found(SitemapDates(None), entries("a", "b", news=news), outcome())
+
+
+@pytest.mark.parametrize(
+    ("dates", "seconds", "is_told"),
+    [
+        ([NOW] * 5, 0.0, True),
+        ([NOW - timedelta(seconds=60)] * 4 + [NOW + timedelta(seconds=60)], 0.0, True),
+        ([NOW] * 4, 0.0, False),
+        ([NOW] * 9 + [NOW - timedelta(seconds=61)], 0.0, False),
+        ([NOW] * 9 + [NOW - timedelta(seconds=61)], 2.0, True),
+        ([NOW] * 9 + [NOW + timedelta(seconds=61)], 2.0, False),
+    ],
+)
+def test_the_time_of_the_request(dates: list[datetime], seconds: float, is_told: bool) -> None:
+    end = outcome(seconds=seconds)
+    assert ("D04" in {each.code for each in found(SitemapDates(lambda: NOW), dated(*dates), end)}) == is_told
+    assert not found(SitemapDates(None), dated(*dates), end)
+    assert not found(SitemapDates(lambda: NOW), dated(*dates, precision="day"), end)
+
+
+@pytest.mark.parametrize(
+    ("stated", "precision", "newest", "is_told"),
+    [
+        ("2026-10-01T10:00:00", "second", "2026-10-01T10:10:00", False),
+        ("2026-10-01T10:00:00", "second", "2026-10-01T10:10:01", True),
+        ("2026-10-01", "day", "2026-10-02T23:59:59", False),
+        ("2026-10-01", "day", "2026-10-03T00:00:00", True),
+        ("2026-10-01", "month", "2026-10-31T00:00:00", False),
+        ("2026-10-01T10:00:00", "second", "2026-09-01", False),
+    ],
+)
+def test_an_index_may_not_be_older_than_what_it_lists(stated: str, precision: str, newest: str, is_told: bool) -> None:
+    ref = SitemapRef(MAP, at(stated), precision, f"{A}/index.xml", 7)  # type: ignore[arg-type]
+    told = places(SitemapDates(None), ref, dated(newest, "2020-01-01"), outcome())
+    assert told == ([("D05", f"{A}/index.xml", 7)] if is_told else [])
+
+
+def test_of_two_indexes_the_first_counts() -> None:
+    first = SitemapRef(MAP, at("2026-10-05"), "day", f"{A}/one.xml", 1)
+    second = SitemapRef(MAP, at("2020-10-05"), "day", f"{A}/two.xml", 1)
+    assert not found(SitemapDates(None), first, second, dated("2026-10-05"), outcome())
+
+
+@pytest.mark.parametrize(("dates", "urls", "is_told"), [(1, 2, False), (1, 3, True), (0, 1, True), (3, 4, False)])
+def test_half_of_the_urls_have_a_date(dates: int, urls: int, is_told: bool) -> None:
+    pages = dated(*["2026-10-01"] * dates) + entries(*map(str, range(urls - dates)))
+    assert bool(found(SitemapDates(None), pages, outcome())) == is_told
+    assert not found(SitemapDates(None), pages, outcome(format="text"))
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "precision", "is_told"),
+    [
+        (NOW - timedelta(days=365, seconds=2), "second", True),
+        (NOW - timedelta(days=364), "second", False),
+        (at("2025-01-01"), "year", False),  # which ends in time
+        (at("2024-01-01"), "year", True),
+    ],
+)
+def test_nothing_newer_than_a_year(lastmod: datetime, precision: str, is_told: bool) -> None:
+    older = dated("2001-01-01", "2001-01-02")
+    told = places(Age(NOW), older, dated(lastmod, precision=precision))
+    assert told == ([("D08", MAP, 1)] if is_told else [])
+    assert not found(Age(NOW), entries("undated"))
+
+
+@pytest.mark.parametrize(("numbers", "is_told"), [([0.5] * 10, True), ([0.5] * 9, False), ([0.5] * 9 + [0.6], False)])
+def test_priorities_that_are_all_the_same(numbers: list[float], is_told: bool) -> None:
+    pages = [UrlRecord(f"{A}/{line}", priority=each, sitemap=MAP, line=line) for line, each in enumerate(numbers)]
+    told = problems(Priorities(), pages[:4], pages[4:], outcome())
+    assert [each.message for each in told] == ([f"all {len(numbers)} priorities are 0.5"] if is_told else [])
+
+
+# --- documents ---
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"etag": '"1"'},
+        {"last_modified": "Sun, 01 Nov 2026 12:00:00 GMT"},
+        {"format": "robots"},
+        {"status": 404, "format": None},
+        {"status": None},
+        {"not_modified": True},
+    ],
+)
+def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
+    assert [each.code for each in found(Answers(), outcome())] == ["F10"]
+    assert not found(Answers(), outcome(**fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"entries": 0, "kept": 0}, "it has no entry"),
+        ({"entries": 3, "kept": 0}, "none of its 3 entries can be kept"),
+        ({"entries": 3, "kept": 1}, None),
+        ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or another one's second name
+        ({"entries": 0, "kept": 0, "not_modified": True}, None),
+        ({"entries": 0, "kept": 0, "format": "robots"}, None),
+        ({"entries": 0, "kept": 0, "format": None}, None),
+    ],
+)
+def test_a_sitemap_lists_something(fields: dict[str, Any], told: str | None) -> None:
+    assert [each.message for each in problems(Emptiness(), outcome(**fields))] == ([told] if told else [])
+
+
+# --- hreflang ---
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["en", "de-AT", "zh-Hant-TW", "es-419", "x-default", "X-Default", "sr-Latn", "zh-yue", "fil", "de-1996", "en-x-us"],
+)
+def test_codes_that_are_right(code: str) -> None:
+    assert hreflang_fault(code) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("en-UK", "uk is no region; GB is meant"),
+        ("en_US", "it is written with a hyphen, en-US"),
+        ("gb", "gb is no language; en-GB is meant"),
+        ("cz", "cz is no language; cs is meant"),
+        ("xx", "xx is no language"),
+        ("en-XX", "xx is no region"),
+        ("english", "no language code"),
+        ("de-DEU", "no language code"),
+        ("en-", "no language code"),
+        ("", "no language code"),
+        ("en us", "no language code"),
+    ],
+)
+def test_codes_that_are_wrong(code: str, fault: str) -> None:
+    assert hreflang_fault(code) == fault
+
+
+@given(st.text(max_size=40))
+def test_no_code_is_too_odd(code: str) -> None:
+    fault = hreflang_fault(code)
+    assert fault is None or fault
+
+
+def test_the_registry_has_as_many_as_it_should() -> None:
+    assert (len(REGIONS), len(LANGUAGES)) == (250, 190)
+    assert all(len(code) == 2 and code.isalpha() and code.islower() for code in REGIONS | LANGUAGES)
+
+
+def page(loc: str, *alternates: tuple[str | None, str], **fields: Any) -> UrlRecord:
+    links = tuple(Alternate(code, f"{A}/{href}") for code, href in alternates)
+    return UrlRecord(f"{A}/{loc}", alternates=links, **{"sitemap": MAP, "line": 1, **fields})
+
+
+def test_alternates_without_a_code_are_no_translations() -> None:
+    mobile = UrlRecord(f"{A}/x", alternates=(Alternate(None, f"{A}/m/x", "handheld"),) * 2, sitemap=MAP, line=1)
+    listings = Listings()
+    assert not found([listings, Alternates(), ReturnLinks(listings)], [mobile])
+
+
+def test_two_pages_for_one_code_on_different_media_are_fine() -> None:
+    one, two = Alternate("en", f"{A}/x"), Alternate("EN", f"{A}/m/x", "handheld")
+    record = UrlRecord(f"{A}/x", alternates=(one, two, Alternate("x-default", f"{A}/x")), sitemap=MAP, line=1)
+    assert not found(Alternates(), [record])
+    two.media = None
+    assert [each.code for each in found(Alternates(), [record])] == ["L05"]
+
+
+def one_sided(*pages: UrlRecord) -> list[tuple[int | None, str | None]]:
+    """Line, and the page that does not answer."""
+    listings = Listings()
+    checks = [listings, ReturnLinks(listings)]
+    return [(each.line, each.raw) for each in problems(checks, *([one] for one in pages)) if each.code == "L03"]
+
+
+EN, DE, FR = ("en", "en"), ("de", "de"), ("fr", "fr")
+
+
+def test_a_complete_set_is_fine() -> None:
+    assert one_sided(*(page(name, EN, DE, FR) for name in ("en", "de", "fr"))) == []
+
+
+def test_pages_need_not_name_themselves() -> None:
+    assert one_sided(page("en", DE), page("de", EN)) == []
+
+
+def test_who_is_not_named_back_is_told() -> None:
+    assert one_sided(page("en", EN, DE, line=3), page("de", DE, FR, line=5), page("fr", FR, DE, line=9)) == [
+        (3, f"{A}/de")
+    ]
+
+
+def test_a_page_without_alternates_does_not_name_back() -> None:
+    assert one_sided(page("en", EN, DE, line=2), page("de", line=4)) == [(2, f"{A}/de")]
+
+
+def test_what_is_listed_nowhere_is_not_judged() -> None:
+    assert one_sided(page("en", EN, DE, FR), page("de", EN, DE, FR)) == []
+
+
+def test_a_page_that_is_listed_twice_does_not_complete_a_set() -> None:
+    assert one_sided(page("en", EN, DE, line=1), page("en", EN, DE, line=2), page("de", line=3)) == [(1, f"{A}/de")]
+
+
+def test_what_a_second_listing_names_counts_too() -> None:
+    assert one_sided(page("en", EN, DE), page("de", DE, FR), page("de", DE, EN), page("fr", FR, DE)) == []
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.sets(st.sampled_from("abcdxy"), max_size=4)), min_size=1, max_size=7
+    )
+)
+def test_return_links_are_those_of_a_plain_comparison(pages: list[tuple[str, set[str]]]) -> None:
+    alternates = [[(other, other) for other in sorted(names)] for _, names in pages]
+    records = [page(name, *alternates[line], line=line) for line, (name, _) in enumerate(pages)]
+    links = {(name, other) for name, names in pages for other in names - {name}}
+    known = {name for name, _ in pages}
+    missing = {(one, other) for one, other in links if other in known and (other, one) not in links}
+    told = {(pages[line or 0][0], (raw or "")[-1]) for line, raw in one_sided(*records)}
+    assert told == missing
+
+
+# --- news, videos, images ---
+
+NEWS = {"name": "The Gazette", "language": "en", "title": "New", "publication_date": NOW}
+
+
+def item(number: int = 1, **fields: Any) -> UrlRecord:
+    return UrlRecord(f"{A}/{number}", news=News(**{**NEWS, **fields}), sitemap=MAP, line=number)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({}, None),
+        ({"publication_date": NOW - timedelta(hours=48)}, None),
+        ({"publication_date": NOW - timedelta(hours=48, seconds=2), "publication_date_precision": "second"}, "N02"),
+        ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),  # part of it is new
+        ({"publication_date": at("2026-10-29"), "publication_date_precision": "day"}, "N02"),
+        ({"title": None}, "N03"),
+        ({"name": ""}, "N03"),
+        ({"publication_date": None}, "N03"),
+        ({"language": "en-US"}, "N04"),
+        ({"language": "zh-CN"}, None),
+        ({"language": "fil"}, None),
+    ],
+)
+def test_news(fields: dict[str, Any], code: str | None) -> None:
+    assert [each.code for each in found(NewsItems(NOW), [item(**fields)], outcome())] == ([code] if code else [])
+
+
+def test_a_date_of_news_that_cannot_be_read_is_not_called_missing() -> None:
+    unreadable = report("D01", "no date", sitemap=MAP, line=1, field="news:publication_date", raw="soon")
+    record = item(publication_date=None)
+    record.problems = (unreadable,)
+    assert not found(NewsItems(NOW), [record], outcome())
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(1_000, False), (1_001, True)])
+def test_a_thousand_news(number: int, is_told: bool) -> None:
+    items = [item(each) for each in range(number)]
+    told = problems(NewsItems(NOW), items[:500], items[500:], outcome())
+    assert [each.message for each in told] == (["1,001 news items; Google reads 1,000"] if is_told else [])
+
+
+@pytest.mark.parametrize("code", ["english", "gb", "e", "", "en-us", "12", "ger "])
+def test_no_language_of_a_publication(code: str) -> None:
+    assert not is_publication_language(code)
+
+
+VIDEO = {"thumbnail_loc": f"{A}/t.jpg", "title": "T", "description": "D", "content_loc": f"{A}/v.mp4"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, []),
+        ({"title": None, "thumbnail_loc": ""}, [("V01", "a video without thumbnail_loc, title")]),
+        ({"content_loc": None}, [("V02", "a video with neither content_loc nor player_loc")]),
+        ({"content_loc": None, "player_loc": {"value": f"{A}/p", "allow_embed": None, "autoplay": None}}, []),
+        ({"content_loc": f"{A}/x"}, [("V03", "content_loc is the page itself")]),
+        ({"description": "d" * 2_048}, []),
+        ({"description": "d" * 2_049}, [("V04", "a description of 2,049 characters; 2,048 are allowed")]),
+    ],
+)
+def test_videos(fields: dict[str, Any], told: list[tuple[str, str]]) -> None:
+    record = UrlRecord(f"{A}/x", videos=(Video(**{**VIDEO, **fields}),), sitemap=MAP, line=3)
+    assert [(each.code, each.message) for each in problems(Videos(), [record])] == [
+        (code, f"{A}/x: {message}") for code, message in told
+    ]
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(1_000, False), (1_001, True)])
+def test_a_thousand_images(number: int, is_told: bool) -> None:
+    record = UrlRecord(f"{A}/x", images=(Image(f"{A}/i.jpg"),) * number, sitemap=MAP, line=3)
+    assert bool(found(Images(), [record])) == is_told
+
+
+# --- robots.txt ---
+
+ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /*.php$\nUser-agent: other\nDisallow: /\n"
+RULES = parse_rules(ROBOTS, "bot/1.0")
+
+
+class Ticking:
+    """A clock that goes on by so much whenever somebody looks."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.now = seconds, 0.0
+
+    def __call__(self) -> float:
+        self.now += self.seconds
+        return self.now
+
+
+def test_what_is_forbidden_is_found() -> None:
+    check = Forbidden(lambda url: RULES)
+    pages = entries("a", "private/1", "x.php", "x.php?", "privat", "%70rivate/2", "a/private/")
+    assert [each.line for each in problems(check, pages)] == [2, 3, 6]
+    assert check.notes == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(["", "a", "b/c", "private/", "%70rivate/x", "b%2Fc", "c.php", "d?e=f", "B/C", "%2e%2e/b"]),
+        min_size=1,
+    ),
+    st.lists(
+        st.sampled_from(
+            [
+                "User-agent: *", "User-agent: bot", "User-agent: other", "Disallow: /private", "Disallow: /b/",
+                "Allow: /b/c", "Disallow: *.php", "Disallow:", "Disallow: /", "disalow /d", "Dissallow : /a$",
+                "Crawl-delay: 3", "Sitemap: https://a.example/s.xml", "", "# Disallow: /c", "Disallow: /%62/",
+                "Disallow: //b", "Disallow: b",
+            ]
+        )
+    ),
+)  # fmt: skip
+def test_looking_at_beginnings_first_changes_nothing(pages: list[str], lines: list[str]) -> None:
+    rules = parse_rules("\n".join(lines), "bot/1.0")
+    records = entries(*pages)
+    told = [each.line for each in problems(Forbidden(lambda url: rules), records)]
+    assert told == [record.line for record in records if not rules.allows(record.loc)]
+
+
+def test_for_want_of_time_some_are_tried() -> None:
+    check = Forbidden(lambda url: RULES, budget_seconds=1.0, clock=Ticking(0.01))
+    pages = [entries(*(f"private/{block}/{number}" for number in range(1_000))) for block in range(10)]
+    (finding,) = found(check, *pages)
+    (note,) = check.notes
+    assert note.startswith("U12: for want of time robots.txt was held against ")
+    assert f"{finding.count:,} of 10,000 URLs" in note
+    assert 100 < finding.count < 1_000
+
+
+def test_where_robots_is_not_known_nothing_is_judged() -> None:
+    check = Forbidden(lambda url: None if "b.example" in url else RULES)
+    assert not found(check, entries("a", "https://b.example/private/"))
+    assert check.notes == ["U12: the robots.txt of 1 of 2 URLs' hosts was not read, so that is not judged"]
+
+
+# --- the survey ---
+
+
+def test_the_survey_counts_months_sections_and_formats() -> None:
+    survey = Survey()
+    pages = dated("2026-10-01", "2026-10-31", "2025-01-01") + entries("shop/a/b", "shop/c?x=/y/", "news/")
+    ends = [outcome(format=each) for each in ("urlset", "rss", "robots")]
+    found(survey, pages, entries("shop/d", sitemap=OTHER), *ends)
+    facts = {(fact.group, fact.name): fact.count for fact in survey.facts()}
+    assert facts == {
+        ("lastmod month", "2025-01"): 1,
+        ("lastmod month", "2026-10"): 2,
+        ("lastmod none", "none"): 4,
+        ("sections", "/"): 3,
+        ("sections", "/shop/"): 3,
+        ("sections", "/news/"): 1,
+        ("formats", "urlset"): 1,
+        ("formats", "rss"): 1,
+    }
+
+
+def test_codes_of_checks_are_in_the_catalogue() -> None:
+    checks = (
+        Parameters, Assets, Hosts, Spellings, Listings, Future, SitemapDates, Age, Priorities, Answers, Emptiness,
+        Alternates, ReturnLinks, NewsItems, Videos, Images, Forbidden,
+    )  # fmt: skip
+    codes = [code for check in checks for code in check.codes]
+    assert len(codes) == len({*codes})
+    assert {*codes} <= {*CATALOGUE}

@@ -1,0 +1,355 @@
+"""C01 to C06 and X03: each is said where it is so, once, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.checks.against.crawled import Crawl, Unchanged
+from sitemap_reader.checks.against.earlier import open_baseline
+from sitemap_reader.checks.check import Listed, listed
+from sitemap_reader.checks.findings import Findings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sitemap_reader.problems import Problem
+
+SITE = "https://shop.example"
+SITEMAP = f"{SITE}/sitemap.xml"
+HOME, LAMP, OLD, CART = (f"{SITE}/{name}" for name in ("", "lamp", "old", "cart"))
+DAY = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(name: str, *forms: dict[str, Any]) -> str:
+    with open(name, "w") as file:
+        file.writelines(json.dumps(form) + "\n" for form in forms)
+    return name
+
+
+def page(url: str, status: int | None = 200, **told: Any) -> dict[str, Any]:
+    return {"url": url, "status": status, "canonical": None, "noindex": False, **told}
+
+
+def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> Listed:
+    """These URLs, from line 2 on."""
+    none = [None] * len(locs)
+    lines = [*range(2, 2 + len(locs))]
+    return listed(sitemap, locs, [lastmod] * len(locs), [lastmod and precision] * len(locs), none, none, lines)
+
+
+def audit(crawl: Crawl, *batches: Listed, found: Findings | None = None, complete: bool = True) -> list[Problem]:
+    """The samples of all that is found."""
+    found = found or Findings(samples=50)
+    for batch in batches:
+        crawl.urls(batch, found)
+    crawl.outcome(sr.Outcome(SITEMAP, complete=complete), found)
+    crawl.end(found)
+    return [sample for finding in found.findings() for sample in finding.samples]
+
+
+def read(*forms: dict[str, Any], name: str = "crawl.jsonl") -> Crawl:
+    return Crawl.read(write(name, *forms))
+
+
+def said(crawl: Crawl, *batches: Listed, **options: Any) -> list[str]:
+    return [str(problem) for problem in audit(crawl, *batches, **options)]
+
+
+# --- what the crawl says of listed URLs ---
+
+
+@pytest.mark.parametrize(
+    ("told", "problems"),
+    [
+        ({"status": 404}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
+        ({"status": 503}, ["C01 {0}:3: {1} answers 503 in crawl.jsonl"]),
+        ({"status": 301}, ["C02 {0}:3: {1} redirects (301) in crawl.jsonl"]),
+        ({"noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
+        ({"canonical": LAMP}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
+        ({"canonical": "/lamp"}, ["C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"]),
+        (
+            {"canonical": LAMP, "noindex": True},
+            ["C03 {0}:3: {1} is noindex in crawl.jsonl", "C04 {0}:3: {1} has the canonical {2} in crawl.jsonl"],
+        ),
+        ({"status": 404, "canonical": LAMP, "noindex": True}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
+        ({"status": 302, "canonical": LAMP, "noindex": True}, ["C02 {0}:3: {1} redirects (302) in crawl.jsonl"]),
+        ({"status": None, "noindex": True}, ["C03 {0}:3: {1} is noindex in crawl.jsonl"]),
+        ({"status": None}, []),
+        ({"status": 200}, []),
+        ({"status": 204}, []),
+        ({"status": 304}, []),
+        ({"canonical": OLD}, []),
+        ({"canonical": "HTTPS://shop.example:443/./old#top"}, []),
+        ({"Indexability": "Non-Indexable"}, []),
+        ({"Content Type": "image/png"}, []),
+    ],
+)
+def test_what_the_crawl_says_of_a_listed_url_is_said_at_its_line(told: dict[str, Any], problems: list[str]) -> None:
+    crawl = read(page(HOME), page(OLD, **told))
+    assert said(crawl, some(HOME, OLD)) == [each.format(SITEMAP, OLD, LAMP) for each in problems]
+    assert crawl.notes == []
+
+
+def test_a_problem_names_its_field_and_the_url() -> None:
+    (problem,) = audit(read(page(OLD, 404)), some(OLD))
+    assert (problem.code, problem.severity, problem.sitemap, problem.line) == ("C01", "error", SITEMAP, 2)
+    assert (problem.field, problem.raw) == ("loc", OLD)
+
+
+def test_each_listing_counts() -> None:
+    found = Findings()
+    audit(read(page(OLD, 404)), some(OLD, OLD), some(OLD, sitemap=f"{SITE}/b.xml"), found=found)
+    (finding,) = found.findings()
+    assert (finding.count, finding.documents) == (3, 2)
+
+
+@pytest.mark.parametrize("canonical", [LAMP, f"{SITE}/o", f"{OLD}/more", "https://elsewhere.example/old"])
+def test_a_canonical_is_told_whole(canonical: str) -> None:
+    assert said(read(page(OLD, canonical=canonical)), some(OLD)) == [
+        f"C04 {SITEMAP}:2: {OLD} has the canonical {canonical} in crawl.jsonl"
+    ]
+
+
+def test_the_first_of_two_rows_of_a_page_counts() -> None:
+    assert said(read(page(OLD), page(f"{OLD}#top", 404)), some(OLD)) == []
+
+
+def test_urls_are_compared_as_they_are_normalised() -> None:
+    crawl = read(page("HTTPS://SHOP.example/é", 404))
+    assert [each[:3] for each in said(crawl, some(f"{SITE}/%C3%A9"))] == ["C01"]
+
+
+# --- what is not in the crawl ---
+
+
+def test_a_listed_url_that_the_crawl_has_not_is_an_orphan() -> None:
+    assert said(read(page(HOME), page(CART, None)), some(HOME, OLD, CART)) == [
+        f"C05 {SITEMAP}:3: {OLD} is listed, and not in crawl.jsonl"
+    ]
+
+
+@pytest.mark.parametrize("split", [1, 2, 3])
+def test_orphans_count_from_the_first_however_they_come(split: int) -> None:
+    locs = [f"{SITE}/{number}" for number in range(3)] + [HOME, OLD]
+    found = Findings()
+    audit(read(page(HOME)), some(*locs[:split]), some(*locs[split:], sitemap=f"{SITE}/b.xml"), found=found)
+    (finding,) = found.findings()
+    assert (finding.code, finding.count, finding.documents) == ("C05", 4, 2)
+    assert {sample.line for sample in finding.samples if sample.sitemap == SITEMAP} >= {2}
+
+
+def test_a_crawl_of_another_site_is_told_once() -> None:
+    crawl = read(page("https://elsewhere.example/"), page("https://elsewhere.example/a", 404))
+    assert said(crawl, some(HOME, OLD), some(CART)) == []
+    assert crawl.notes == ["crawl.jsonl has none of the URLs listed: is it of this site?"]
+
+
+def test_where_nothing_is_listed_nothing_is_said() -> None:
+    crawl = read(page(HOME))
+    assert said(crawl) == []
+    assert len(crawl.notes) == 1
+
+
+# --- what no sitemap lists ---
+
+
+def test_an_indexable_page_that_no_sitemap_lists_is_said_at_its_line_of_the_crawl() -> None:
+    with open("crawl.csv", "w", newline="") as file:
+        file.write(f'"Internal - All"\n"Address","Title 1","Status Code"\n"{HOME}","x","200"\n"{LAMP}","a\nb","200"\n')
+        file.write(f'"{CART}","x","200"\n')
+    crawl = Crawl.read("crawl.csv")
+    problems = audit(crawl, some(HOME))
+    assert [str(problem) for problem in problems] == [
+        f"C06 crawl.csv:4: {LAMP} is indexable, and no sitemap lists it",
+        f"C06 crawl.csv:6: {CART} is indexable, and no sitemap lists it",
+    ]
+    assert {(problem.severity, problem.field, problem.raw) for problem in problems} == {
+        ("info", "url", LAMP), ("info", "url", CART)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"status": 404}, {"status": 301}, {"status": None}, {"status": 204}, {"noindex": True}, {"canonical": HOME},
+        {"Content Type": "image/png"}, {"Indexability": "Non-Indexable"}, {"url": "https://elsewhere.example/"},
+    ],
+)  # fmt: skip
+def test_what_no_sitemap_should_list_is_not_missed(told: dict[str, Any]) -> None:
+    assert said(read(page(HOME), {**page(LAMP), **told}), some(HOME)) == []
+
+
+@pytest.mark.parametrize("told", [{"canonical": LAMP}, {"canonical": "/lamp#x"}, {"Content Type": "text/html"}, {}])
+def test_what_a_sitemap_should_list_is_missed(told: dict[str, Any]) -> None:
+    assert [each[:3] for each in said(read(page(HOME), page(LAMP, **told)), some(HOME))] == ["C06"]
+
+
+def test_a_page_that_the_crawl_has_twice_is_missed_once() -> None:
+    crawl = read(page(HOME), page(LAMP), page(f"{LAMP}#top"))
+    assert said(crawl, some(HOME)) == [f"C06 crawl.jsonl:2: {LAMP} is indexable, and no sitemap lists it"]
+
+
+def test_pages_of_other_hosts_are_left_out_and_counted() -> None:
+    others = [page(f"https://{name}.example/") for name in ("a", "b")]
+    crawl = read(page(HOME), *others, page("http://shop.example/lamp"))
+    assert [each[:3] for each in said(crawl, some(HOME))] == ["C06"]
+    assert crawl.notes == ["crawl.jsonl: 2 pages on hosts that no sitemap lists, left out of C06"]
+
+
+def test_missing_sitemaps_are_said_beside_missing_pages() -> None:
+    crawl = read(page(HOME), page(LAMP))
+    assert len(said(crawl, some(HOME), complete=False)) == 1
+    assert crawl.notes == ["not all sitemaps could be read whole: pages that only these list count for C06"]
+    crawl = read(page(HOME))
+    assert said(crawl, some(HOME), complete=False) == crawl.notes == []
+
+
+def test_the_file_is_read_once_more_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    crawl = read(page(HOME), page(LAMP), page(OLD, 404))
+    (tmp_path / "crawl.jsonl").unlink()
+    assert [each[:3] for each in said(crawl, some(HOME, OLD), found=Findings(ignore=["C06"]))] == ["C01"]
+    crawl = read(page(HOME))
+    (tmp_path / "crawl.jsonl").unlink()
+    assert said(crawl, some(HOME)) == []
+
+
+# --- what the file does not say ---
+
+
+def test_columns_that_are_missing_are_told() -> None:
+    write("crawl.jsonl", {"url": HOME}, {"url": OLD})
+    crawl = Crawl.read("crawl.jsonl")
+    assert said(crawl, some(HOME, LAMP)) == [f"C05 {SITEMAP}:3: {LAMP} is listed, and not in crawl.jsonl"]
+    assert crawl.notes == [
+        "crawl.jsonl has no column of status, canonical, noindex: C01, C02, C03, C04, C06 cannot be found"
+    ]
+
+
+@pytest.mark.parametrize("column", ["noindex", "Meta Robots 1", "X-Robots-Tag 1", "Indexability Status"])
+def test_one_column_is_enough_for_noindex(column: str) -> None:
+    crawl = read({"url": HOME, "status": 200, "canonical": "", column: ""})
+    assert crawl.notes == []
+
+
+def test_rows_that_were_passed_over_are_told() -> None:
+    crawl = read(page(HOME), page("mailto:x@example.com"), page("tel:1"))
+    assert crawl.notes == ["crawl.jsonl: 2 rows without a URL of a page, the first in line 2; passed over"]
+
+
+def test_what_is_no_crawl_is_told_before_anything_is_read() -> None:
+    with pytest.raises(sr.UsageError, match=r"^there is no file none\.csv;"):
+        Crawl.read("none.csv")
+
+
+def test_a_crawl_takes_little_memory() -> None:
+    """The measure by hand is of a million rows; of so few, some tables have twice the room that they need."""
+    rows = 20_000
+    write("crawl.jsonl", *(page(f"{SITE}/products/category/{number:09}", canonical="") for number in range(rows)))
+    tracemalloc.start()
+    try:
+        crawl = Crawl.read("crawl.jsonl")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept / rows < 200
+    assert len(said(crawl, some(f"{SITE}/products/category/{7:09}"), found=Findings(samples=1))) == 1
+
+
+# --- lastmods of pages that did not change ---
+
+
+def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **told: Any) -> Unchanged:
+    """OLD in a baseline, and in two crawls."""
+    write("before.jsonl", page(OLD, hash=hashes[0]), page(HOME, hash="h"))
+    write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **told}))
+    write("monday.jsonl", {"loc": OLD, "sitemap": SITEMAP, **before})
+    return Unchanged.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
+
+
+def found_by(check: Unchanged, *batches: Listed) -> list[str]:
+    found = Findings()
+    for batch in batches:
+        check.urls(batch, found)
+    check.end(found)
+    return [str(sample) for finding in found.findings() for sample in finding.samples]
+
+
+def dated(text: str | None, precision: str | None) -> dict[str, Any]:
+    return {"lastmod": text, "lastmod_precision": precision}
+
+
+def test_a_lastmod_that_moved_by_itself_is_said() -> None:
+    check = unchanged(dated("2026-02-01T00:00:00Z", "day"))
+    found = Findings()
+    check.urls(some(HOME, OLD, lastmod=DAY), found)
+    ((problem,),) = [finding.samples for finding in found.findings()]
+    assert str(problem) == (
+        f"X03 {SITEMAP}:3: {OLD}: the lastmod was 2026-02-01, and the content is the same in before.jsonl and now.jsonl"
+    )
+    assert (problem.severity, problem.field, problem.raw) == ("info", "lastmod", "2026-03-01T00:00:00Z")
+    assert check.notes == []
+
+
+@pytest.mark.parametrize(
+    ("before", "lastmod", "precision", "told"),
+    [
+        (dated("2026-02-28T23:59:59Z", "second"), DAY, "second", "2026-02-28T23:59:59Z"),
+        (dated("2026-03-02T00:00:00Z", "day"), DAY, "day", "2026-03-02"),
+        (dated("2026-03-01T00:00:00.25Z", "subsecond"), DAY, "subsecond", "2026-03-01T00:00:00.25Z"),
+        (dated("2026-03-01T00:00:00Z", "second"), DAY, "second", None),
+        (dated("2026-03-01T00:00:00Z", "day"), DAY.replace(hour=12), "second", None),
+        (dated("2026-03-01T12:00:00Z", "second"), DAY, "day", None),
+        (dated("2026-01-01T00:00:00Z", "year"), DAY, "day", None),
+        (dated("2026-03-01T00:00:00", None), DAY, "second", None),
+        (dated(None, None), DAY, "second", None),
+        (dated("2026-02-01T00:00:00Z", "day"), None, "day", None),
+    ],
+)
+def test_a_lastmod_differs_where_it_is_of_another_time(
+    before: dict[str, Any], lastmod: datetime | None, precision: str, told: str | None
+) -> None:
+    problems = found_by(unchanged(before), some(OLD, lastmod=lastmod, precision=precision))
+    assert [f"lastmod was {told}," in each for each in problems] == ([True] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("hashes", "told"),
+    [
+        (("x", "y"), {}), ((None, None), {}), (("x", None), {}), (("", ""), {}), (("x", "x"), {"status": 404}),
+        (("x", "x"), {"status": 301}),
+    ],
+)  # fmt: skip
+def test_content_is_the_same_where_both_crawls_say_so(hashes: tuple[Any, Any], told: dict[str, Any]) -> None:
+    check = unchanged(dated("2026-02-01T00:00:00Z", "day"), hashes, **told)
+    assert found_by(check, some(OLD, lastmod=DAY)) == []
+
+
+def test_of_several_sitemaps_each_may_keep_what_it_stated() -> None:
+    unchanged({})
+    other = dated("2026-01-01T00:00:00Z", "day")
+    listings = [{"loc": OLD, "sitemap": SITEMAP, **dated("2026-02-01T00:00:00Z", "day")}, {"loc": OLD, **other}]
+    write("monday.jsonl", *listings)
+    check = Unchanged.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
+    assert found_by(check, some(OLD, lastmod=datetime(2026, 1, 1, tzinfo=UTC), precision="day")) == []
+    assert found_by(check, some(OLD, lastmod=datetime(2026, 2, 1, tzinfo=UTC), precision="day")) == []
+    assert len(found_by(check, some(OLD, lastmod=DAY, precision="day"))) == 1
+
+
+def test_crawls_without_hashes_are_told() -> None:
+    write("before.jsonl", page(OLD))
+    write("now.jsonl", page(OLD, hash="x"))
+    write("monday.jsonl", {"loc": OLD, **dated("2026-02-01T00:00:00Z", "day")})
+    check = Unchanged.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
+    assert found_by(check, some(OLD, lastmod=DAY)) == []
+    assert check.notes == ["before.jsonl has no column of hash: X03 cannot be found"]

@@ -1,0 +1,514 @@
+"""Crawl files are read as crawlers and spreadsheets write them, and what is none is told with what to do."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sitemap_reader as sr
+from sitemap_reader.checks.against import lines as crawllines
+from sitemap_reader.checks.against.crawlfile import Crawled, CrawlFile
+from sitemap_reader.read.urls import clean_url
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from _pytest.mark import ParameterSet
+
+A, B = "https://example.com/a", "https://example.com/b"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def wrote(data: bytes | str, name: str = "crawl.csv") -> CrawlFile:
+    with open(name, "wb") as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+    return CrawlFile(name)
+
+
+def rows(data: bytes | str, name: str = "crawl.csv") -> list[Crawled]:
+    return list(wrote(data, name))
+
+
+def failure(data: bytes | str, name: str = "crawl.csv") -> str:
+    with pytest.raises(sr.UsageError) as told:
+        rows(data, name)
+    return str(told.value)
+
+
+def lines(*forms: dict[str, Any]) -> str:
+    return "".join(json.dumps(form) + "\n" for form in forms)
+
+
+def one(**form: Any) -> Crawled:
+    (row,) = rows(lines({"url": A, **form}), "crawl.jsonl")
+    return row
+
+
+# --- our own columns ---
+
+OWN = [
+    Crawled(2, A, 200, A, False, "5f4d"),
+    Crawled(3, B, 404, None, False, None),
+    Crawled(4, "https://example.com/", 200, B, True, "77"),
+]
+TABLE = f"url,status,canonical,noindex,hash\n{A},200,{A},false,5f4d\n{B},404,,,\nhttps://example.com,200,/b,true,77\n"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_table_is_read_in_every_dialect_of_spreadsheets(
+    delimiter: str, newline: str, encoding: str, pack: Any
+) -> None:
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    data = (mark + TABLE.replace(",", delimiter).replace("\n", newline)).encode(encoding)
+    assert rows(pack(data)) == OWN
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_json_lines_are_read(encoding: str, pack: Any) -> None:
+    text = lines(
+        {"url": A, "status": 200, "canonical": A, "noindex": False, "hash": "5f4d"},
+        {"url": B, "status": "404"},
+        {"url": "https://example.com", "status": 200.0, "canonical": "/b", "noindex": 1, "hash": 77},
+    )
+    found = rows(pack(("\n" + text).encode(encoding)), "crawl.jsonl")
+    assert found == OWN
+
+
+def test_each_iteration_begins_anew() -> None:
+    file = wrote(TABLE)
+    assert list(file) == list(file) == OWN
+    assert file.told == {"url", "status", "canonical", "noindex", "hash"}
+
+
+def test_a_url_alone_is_enough() -> None:
+    assert rows(f"URL\n{A}\n") == [Crawled(2, A)]
+
+
+@pytest.mark.parametrize(
+    "spelled", ["HTTPS://EXAMPLE.com:443/a", " https://example.com/a ", "https://example.com/x/../a#top"]
+)
+def test_a_url_is_made_canonical_as_a_loc_is(spelled: str) -> None:
+    assert one(url=spelled).url == A
+    assert one(url="https://example.com/é", canonical="https://EXAMPLE.com/%C3%A9") == Crawled(
+        1, "https://example.com/%C3%A9", canonical="https://example.com/%C3%A9"
+    )
+
+
+def test_a_canonical_that_only_escapes_otherwise_is_the_page_itself() -> None:
+    row = one(url="https://example.com/~a", canonical="https://example.com/%7ea")
+    assert row.canonical == row.url
+
+
+def test_a_canonical_that_is_no_url_is_none() -> None:
+    assert one(canonical="javascript:void(0)").canonical is None
+
+
+def test_lines_are_counted_where_records_begin() -> None:
+    text = f'title,url\n"two\nlines",{A}\n\n"one ""line""",{B}\n,{A}?x\n'
+    assert [(row.line, row.url) for row in rows(text)] == [(2, A), (5, B), (6, f"{A}?x")]
+
+
+def test_short_and_blank_rows_are_no_fault() -> None:
+    file = wrote(f"url,status,noindex\n\n{A}\n,,\n{B},200\n")
+    assert list(file) == [Crawled(3, A), Crawled(5, B, 200)]
+    assert (file.unusable, file.first_unusable) == (0, None)
+
+
+def test_rows_without_a_url_of_a_page_are_counted() -> None:
+    file = wrote(f"url,status\n{A},200\nmailto:info@example.com,200\n/relative,200\n")
+    assert list(file) == [Crawled(2, A, 200)]
+    assert (file.unusable, file.first_unusable) == (2, 3)
+
+
+# --- what is said ---
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        (200, 200), ("200", 200), ("200.0", 200), (404.0, 404), ("301 Moved Permanently", 301), ("999", 999),
+        (None, None), ("", None), (0, None), ("0", None), ("0.0", None), (-1, None), ("-", None), ("N/A", None),
+        ("NaN", None), ("null", None), ("Blocked by robots.txt", None), ("Not crawled", None), ("Timeout", None),
+    ],
+)  # fmt: skip
+def test_a_status_is_a_number_or_none(said: object, status: int | None) -> None:
+    assert one(status=said).status == status
+
+
+@pytest.mark.parametrize("said", ["OK", "20", "2000", "-200", "2xx", True])
+def test_what_is_no_status_is_told_with_its_place(said: object) -> None:
+    text = lines({"url": A}, {"url": B, "Status Code": said})
+    shown = repr(said if isinstance(said, str) else "true")
+    assert failure(text, "crawl.jsonl") == (
+        f"crawl.jsonl:2: {shown} in the column Status Code is no HTTP status: give a number such as 200, or nothing "
+        "where the page was not fetched"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "noindex"),
+    [(True, True), (1, True), ("1", True), ("Yes", True), ("TRUE", True), ("noindex", True),
+     (False, False), (0, False), ("0", False), ("No", False), ("false", False), ("", False), (None, False)],
+)  # fmt: skip
+def test_a_noindex_of_our_own_is_true_or_false(said: object, noindex: bool) -> None:
+    assert one(noindex=said).noindex is noindex
+
+
+def test_what_is_neither_true_nor_false_is_told() -> None:
+    assert failure(f"url,noindex\n{A},perhaps\n") == (
+        "crawl.csv:2: 'perhaps' in the column noindex is neither true nor false: give true, false, 1, 0, yes or no"
+    )
+
+
+@pytest.mark.parametrize(
+    ("directives", "noindex"),
+    [
+        ("noindex", True), ("NOINDEX,NOFOLLOW", True), ("follow, noindex", True), ("none", True),
+        ("googlebot: noindex", True), ("noindex@@nofollow", True), ("noarchive;noindex", True),
+        ("index, follow", False), ("", False), ("max-image-preview:none", False),
+        ("max-snippet:-1, noimageindex", False),
+        ("max-image-preview: none, follow", False), ("nonexistent", False), (["nofollow", "noindex"], True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("column", ["Meta Robots 1", "Meta Robots 2", "X-Robots-Tag 1", "meta_robots", "robots"])
+def test_directives_for_robots_say_noindex(directives: object, noindex: bool, column: str) -> None:
+    assert one(**{column: directives}).noindex is noindex
+
+
+def test_a_noindex_in_any_column_counts() -> None:
+    assert one(**{"Meta Robots 1": "index", "Meta Robots 2": "noindex"}).noindex
+    assert one(noindex=False, **{"X-Robots-Tag 1": "none"}).noindex
+    assert one(**{"meta_noindex": False, "header_noindex": True}).noindex
+    assert one(**{"Indexability": "Non-Indexable", "Indexability Status": "Noindex"}).noindex
+
+
+@pytest.mark.parametrize(
+    ("said", "indexable"),
+    [
+        ({"Indexability": "Indexable"}, True),
+        ({"Indexability": "Non-Indexable", "Indexability Status": "Canonicalised"}, False),
+        ({"indexable": False}, False),
+        ({"Is indexable page": "No"}, False),
+        ({"is_indexable": 1}, True),
+        ({"Content Type": "text/html; charset=UTF-8"}, True),
+        ({"Content": "application/xhtml+xml"}, True),
+        ({"Content Type": "image/png"}, False),
+        ({"Content Type": "text/css"}, False),
+        ({"Content Type": "application/pdf"}, False),
+        ({"Content Type": ""}, True),
+        ({"content": "The best of pages, and/or the longest."}, True),
+        ({}, True),
+    ],
+)
+def test_what_is_no_page_is_not_indexable(said: dict[str, object], indexable: bool) -> None:
+    assert one(**said).indexable is indexable
+
+
+def test_many_rows_that_say_the_same_come_to_the_same() -> None:
+    same = [f"{A}?{number},200,noindex\n" for number in range(50)] + [f"{B},200,index\n"] * 2
+    found = rows("url,status,meta robots\n" + "".join(same))
+    assert [row.noindex for row in found] == [True] * 50 + [False] * 2
+
+
+# --- what others write ---
+
+SCREAMING_FROG = (
+    '"Address","Content Type","Status Code","Status","Indexability","Indexability Status","Title 1","Meta Robots 1",'
+    '"X-Robots-Tag 1","Canonical Link Element 1","Word Count","Hash"\n'
+    '"https://shop.example/","text/html; charset=UTF-8","200","OK","Indexable","","Shop, and ""more""","","",'
+    '"https://shop.example/","512","c4ca"\n'
+    '"https://shop.example/cart","text/html","200","OK","Non-Indexable","noindex","Cart","noindex, follow","","","9",'
+    '"c81e"\n'
+    '"https://shop.example/lamp?sort=price","text/html","200","OK","Non-Indexable","Canonicalised","Lamps\nby price",'
+    '"","","https://shop.example/lamp","80","eccb"\n'
+    '"https://shop.example/old","","301","Moved Permanently","Non-Indexable","Redirected","","","","","0",""\n'
+    '"https://shop.example/logo.svg","image/svg+xml","200","OK","Indexable","","","","","","0","a87f"\n'
+    '"https://shop.example/admin","","0","Blocked by robots.txt","Non-Indexable","Blocked by robots.txt","","","","",'
+    '"0",""\n'
+)
+SEEN = [
+    Crawled(2, "https://shop.example/", 200, "https://shop.example/", False, "c4ca"),
+    Crawled(3, "https://shop.example/cart", 200, None, True, "c81e", indexable=False),
+    Crawled(4, "https://shop.example/lamp?sort=price", 200, "https://shop.example/lamp", False, "eccb", False),
+    Crawled(6, "https://shop.example/old", 301, None, False, None, indexable=False),
+    Crawled(7, "https://shop.example/logo.svg", 200, None, False, "a87f", indexable=False),
+    Crawled(8, "https://shop.example/admin", None, None, False, None, indexable=False),
+]
+
+
+def test_an_export_of_screaming_frog_is_read() -> None:
+    assert rows(SCREAMING_FROG.encode("utf-8-sig")) == SEEN
+
+
+@pytest.mark.parametrize("above", ['"Internal - HTML"\n', "Internal - All\n\n", "sep=,\r\n", "\n\n\n\n"])
+def test_up_to_four_lines_may_stand_above_the_header(above: str) -> None:
+    more = above.count("\n")
+    assert rows(above + SCREAMING_FROG) == [
+        Crawled(row.line + more, row.url, row.status, row.canonical, row.noindex, row.hash, row.indexable)
+        for row in SEEN
+    ]
+
+
+def test_a_header_in_the_sixth_line_is_not_looked_for() -> None:
+    assert "no column of URLs" in failure("x\n" * 5 + TABLE)
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "canonical"),
+    [
+        ("URL", "HTTP Status Code", "Canonical URL"),
+        ("url", "http_status_code", "canonical_url"),
+        ("Full URL", "HTTP Code", "Canonical Link"),
+        ("Page URL", "Status Code", "rel_canonical"),
+        ("ADDRESS", "Response-Code", "HTTP Canonical 1"),
+        ("uri", "status_code", "Canonical Link Element"),
+    ],
+)
+def test_other_names_of_columns_are_known(url: str, status: str, canonical: str) -> None:
+    assert rows(f"n;{status};{canonical};{url}\n1;404;{B};{A}\n") == [Crawled(2, A, 404, B)]
+
+
+def test_the_number_is_the_status_where_a_text_is_called_so_too() -> None:
+    assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [Crawled(2, A, 200), Crawled(3, B)]
+
+
+def test_the_canonical_of_the_header_counts_where_the_page_has_none() -> None:
+    text = f"url,HTTP Canonical 1,Canonical Link Element 1\n{A},{B},\n{A},{B},{A}\n"
+    assert [row.canonical for row in rows(text)] == [B, A]
+
+
+def test_keys_may_differ_from_line_to_line() -> None:
+    text = lines({"url": A, "status": 200}, {"status": 404, "url": B}, {"address": A, "hash": "x", "links": [1, {}]})
+    file = wrote(text, "crawl.jsonl")
+    assert list(file) == [Crawled(1, A, 200), Crawled(2, B, 404), Crawled(3, A, None, None, False, "x")]
+    assert file.told == {"url", "status", "hash"}
+
+
+# --- what is no crawl file ---
+
+
+def _faults() -> list[ParameterSet]:
+    header = "url,status\n"
+    return [
+        pytest.param(b"", "crawl.csv is empty: export the crawl once more", id="empty"),
+        pytest.param(b"\xef\xbb\xbf\n \n", "crawl.csv is empty: export the crawl once more", id="blank"),
+        pytest.param(header, "crawl.csv has no row of a page: export the crawl once more", id="header only"),
+        pytest.param(
+            header + "/a,200\n/b,200\n",
+            "crawl.csv has no row with a URL of a page, '/b' in line 3 is none: give whole URLs, with https://",
+            id="paths",
+        ),
+        pytest.param(
+            "Title 1,Status Code,Word Count\nx,200,1\n",
+            "crawl.csv:1: no column of URLs; the columns are Title 1, Status Code, Word Count: call one of them url, "
+            "or Address as Screaming Frog does",
+            id="no url",
+        ),
+        pytest.param(
+            f"{A}\n{B}\n",
+            f"crawl.csv:1: '{A}' where names of columns should be: put them into line 1",
+            id="list",
+        ),
+        pytest.param(
+            json.dumps([{"url": A}]),
+            "crawl.csv: that is a JSON array: `jq -c '.[]' crawl.csv > crawl.jsonl` writes a line for each",
+            id="array",
+        ),
+        pytest.param(
+            json.dumps({"url": A}, indent=1),
+            "crawl.csv:1: no JSON object: '{'; if it is JSON over several lines, `jq -c . crawl.csv > crawl.jsonl` "
+            "writes each object on one",
+            id="pretty",
+        ),
+        pytest.param(
+            lines({"url": A}) + '{"url":"https://exa',
+            "crawl.csv:2: the last line is cut: '{\"url\":\"https://exa'; export the crawl once more",
+            id="cut",
+        ),
+        pytest.param(
+            lines({"url": A}) + "url\n",
+            "crawl.csv:2: no JSON object: 'url'; a crawl file has one on each line",
+            id="not JSON",
+        ),
+        pytest.param(
+            lines({"url": A}, {"loc": A, "status": 200}),
+            "crawl.csv:2: no url in this line, which has loc, status: call it url",
+            id="no url in a line",
+        ),
+        pytest.param(
+            "<html>", "crawl.csv: that is XML or HTML, and no crawl: export it as CSV, or as JSON lines", id="html"
+        ),
+        pytest.param(
+            f'url,title\n{A},x\n{B},"never\nends',
+            "crawl.csv:3: a quoted field that begins in this row has no end: the file is cut, or a quote is missing; "
+            "export the crawl once more",
+            id="open quote",
+        ),
+        pytest.param(
+            f"url,title\n{A},x\n{B},{'x' * csv.field_size_limit()}x\n",
+            f"crawl.csv:3: this row cannot be read (field larger than field limit ({csv.field_size_limit()})): leave "
+            "out columns with long texts, or a quote is missing",
+            id="long field",
+        ),
+        pytest.param(
+            f"url,title\n{A},x\n{B},caf\xe9\n".encode("cp1252"),
+            'crawl.csv:3: not UTF-8: save it as UTF-8 (in Excel, "CSV UTF-8")',
+            id="windows-1252",
+        ),
+        pytest.param(
+            f"url\n{A}\n".encode("utf-16")[:-1],
+            'crawl.csv:2: damaged UTF-16: save it as UTF-8 (in Excel, "CSV UTF-8")',
+            id="cut UTF-16",
+        ),
+        pytest.param(
+            "url\n".encode("utf-16-le"),
+            "crawl.csv: that is no text: export the crawl as CSV, or as JSON lines, in UTF-8",
+            id="UTF-16 without a mark",
+        ),
+        pytest.param(
+            b"PK\x03\x04\x14\0", "crawl.csv: that is an Excel workbook, or a ZIP file: save it as CSV, or unpack it",
+            id="xlsx",
+        ),
+        pytest.param(b"\xd0\xcf\x11\xe0\xa1", "crawl.csv: that is an Excel workbook: save it as CSV", id="xls"),
+        pytest.param(b"PAR1\x15\x04", "crawl.csv: that is Parquet: convert it to CSV, or to JSON lines", id="parquet"),
+        pytest.param(b"\x28\xb5\x2f\xfd\x24", "crawl.csv: it is packed: unpack it first", id="zstd"),
+        pytest.param(gzip.compress(gzip.compress(b"url")), "crawl.csv: it is packed: unpack it first", id="twice"),
+        pytest.param(
+            gzip.compress(TABLE.encode())[:-4], "crawl.csv:5: here the gzip file is cut; pack it once more", id="cut gz"
+        ),
+        pytest.param(
+            b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 20,
+            "crawl.csv:1: the gzip file is damaged (Error -3 while decompressing data: invalid block type); pack it "
+            "once more",
+            id="damaged gz",
+        ),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "told"), _faults())
+def test_what_is_no_crawl_file_is_told(data: bytes | str, told: str) -> None:
+    assert failure(data) == told
+
+
+def test_rows_before_a_fault_are_given() -> None:
+    rows_of_it = iter(wrote(f"url,status\n{A},200\n{B},OK\n"))
+    assert next(rows_of_it) == Crawled(2, A, 200)
+    with pytest.raises(sr.UsageError, match=r"^crawl\.csv:3: 'OK'"):
+        next(rows_of_it)
+
+
+def test_a_fault_of_the_text_far_into_a_file_names_its_line() -> None:
+    good = "".join(f"{A}?{number}\n" for number in range(5000))
+    assert failure(f"url\n{good}".encode() + b"\xff\n" + good.encode()).startswith("crawl.csv:5002: not UTF-8")
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, over: int) -> None:
+    monkeypatch.setattr(crawllines, "MAX_LINE_BYTES", 60)
+    line = f"url\n{A},".ljust(63 + over - 1, "x") + "\n"
+    if over:
+        assert failure(line) == (
+            "crawl.csv:2: more than 60 characters without a line end; export the crawl once more"
+        )
+    else:
+        assert [row.url for row in rows(line)] == [A]
+
+
+def test_a_file_that_is_not_there_is_told() -> None:
+    with pytest.raises(sr.UsageError) as told:
+        list(CrawlFile("none.csv"))
+    assert str(told.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
+
+
+def test_a_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "crawls").mkdir()
+    with pytest.raises(sr.UsageError, match=r"^crawls is a folder; give the file of the crawl$"):
+        list(CrawlFile("crawls"))
+
+
+def test_a_pipe_is_told(tmp_path: Path) -> None:
+    os.mkfifo("pipe")
+    told = "pipe is no file, and a crawl is read more than once: write it to a file, and give that"
+    with pytest.raises(sr.UsageError, match=f"^{told}$"):
+        list(CrawlFile("pipe"))
+
+
+def test_a_name_that_can_be_none_is_told() -> None:
+    with pytest.raises(sr.UsageError, match=r"^cannot read a\x00b: embedded null byte; give a file that you may read$"):
+        list(CrawlFile("a\0b"))
+
+
+def test_a_database_is_told() -> None:
+    with sqlite3.connect("crawl.csv") as db:
+        db.execute("CREATE TABLE url (address TEXT)")
+    db.close()
+    told = "crawl.csv: that is an SQLite database: export the crawl as CSV, or as JSON lines"
+    with pytest.raises(sr.UsageError, match=re.escape(told)):
+        list(CrawlFile("crawl.csv"))
+
+
+def test_many_columns_are_not_all_named() -> None:
+    told = failure(",".join(f"column {number}" for number in range(60)))
+    assert "column 0, column 1, " in told
+    assert "column 19 and 40 more: call one of them url" in told
+
+
+# --- whatever stands in them ---
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+# The csv module leaves a lone CR without quotes where it is no line end of its own.
+TEXTS = WORDS.map(lambda text: text.replace("\r", "\r\n"))
+PATHS = st.text(st.sampled_from("abc,;\t\"' é%/?=&"), max_size=8)
+STATUSES = st.sampled_from([None, 200, 301, 404, 503])
+RECORDS = st.tuples(PATHS, STATUSES, st.booleans(), TEXTS, TEXTS)
+
+
+@given(
+    records=st.lists(RECORDS, min_size=1, max_size=8),
+    order=st.permutations(range(5)),
+    delimiter=st.sampled_from(",;\t"),
+    quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC]),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
+def test_what_csv_writes_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    records: list[tuple[str, int | None, bool, str, str]],
+    order: list[int],
+    delimiter: str,
+    quoting: Any,
+    newline: str,
+    encoding: str,
+) -> None:
+    text = io.StringIO(newline="")
+    table = csv.writer(text, delimiter=delimiter, quoting=quoting, lineterminator=newline)
+    header = ["url", "status", "noindex", "title", "hash"]
+    table.writerow([header[place] for place in order])
+    expected = []
+    for path, status, noindex, title, content in records:
+        line = len(re.findall("\r\n|\r|\n", text.getvalue())) + 1
+        url = f"https://example.com/{path}"
+        cells = [url, "" if status is None else status, noindex, title, content]
+        table.writerow([cells[place] for place in order])
+        expected.append(Crawled(line, clean_url(url).url or "", status, None, noindex, content.strip() or None))
+    name = tmp_path_factory.mktemp("round") / "crawl.csv"
+    name.write_bytes(text.getvalue().encode(encoding))
+    assert list(CrawlFile(str(name))) == expected

@@ -1,0 +1,346 @@
+"""X01 and X02: what an earlier dump, or a state, has, and the site lists no more."""
+
+from __future__ import annotations
+
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.checks.against.earlier import FEW_URLS, DumpBaseline, Earlier, Place, StateBaseline, open_baseline
+from sitemap_reader.checks.check import Listed, listed
+from sitemap_reader.checks.findings import Findings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+    from sitemap_reader.problems import Problem
+
+SITE = "https://shop.example"
+INDEX, PAGES, POSTS = (f"{SITE}/{name}.xml" for name in ("index", "pages", "posts"))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def locs(first: int, last: int) -> list[str]:
+    return [f"{SITE}/{number}" for number in range(first, last)]
+
+
+def lines_of(urls: list[str], sitemap: str = PAGES, **told: Any) -> list[dict[str, Any]]:
+    """The lines of a dump; in the sitemap, entries begin in line 2."""
+    return [{"loc": loc, "sitemap": sitemap, "line": line, **told} for line, loc in enumerate(urls, 2)]
+
+
+def outcome_line(url: str, **told: Any) -> dict[str, Any]:
+    return {"type": "outcome", "url": url, "format": "urlset", "complete": True, **told}
+
+
+def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
+    with open(name, "w") as file:
+        file.writelines(json.dumps(form) + "\n" for form in forms)
+    return name
+
+
+def some(urls: list[str], sitemap: str = PAGES) -> Listed:
+    none = [None] * len(urls)
+    return listed(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
+
+
+def audit(check: Earlier, *heard: Listed | sr.SitemapRef | sr.Outcome, found: Findings | None = None) -> list[Problem]:
+    found = found or Findings(samples=50)
+    for each in heard:
+        if isinstance(each, Listed):
+            check.urls(each, found)
+        elif isinstance(each, sr.SitemapRef):
+            check.ref(each, found)
+        else:
+            check.outcome(each, found)
+    check.end(found)
+    return [sample for finding in found.findings() for sample in finding.samples]
+
+
+def against(path: str, *heard: Listed | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
+    return [str(problem) for problem in audit(Earlier.read(open_baseline(path, site)), *heard)]
+
+
+# --- URLs ---
+
+
+def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_first() -> None:
+    path = dump(*lines_of(locs(0, 500)), *lines_of(locs(500, 2000), POSTS))
+    found = Findings()
+    check = Earlier.read(open_baseline(path))
+    (problem,) = audit(check, some(locs(0, 498)), some([], POSTS), found=found)
+    assert str(problem) == (
+        f"X01 monday.jsonl:499: 1,502 of 2,000 URLs of monday.jsonl are listed no more, such as {SITE}/498"
+    )
+    assert (problem.severity, problem.field, problem.raw) == ("warning", "loc", f"{SITE}/498")
+    assert [finding.count for finding in found.findings()] == [1502]
+    assert check.notes == []
+
+
+@pytest.mark.parametrize(
+    ("total", "gone", "is_said"),
+    [
+        (40, 20, False),  # half is not over half
+        (40, 21, True),
+        (2 * FEW_URLS - 1, FEW_URLS, True),
+        (2 * FEW_URLS - 1, FEW_URLS - 1, False),
+        (FEW_URLS, FEW_URLS, True),
+        (FEW_URLS - 1, FEW_URLS - 1, False),
+        (1000, 0, False),
+    ],
+)
+def test_over_half_and_twenty_must_be_gone(total: int, gone: int, is_said: bool) -> None:
+    path = dump(*lines_of(locs(0, total)))
+    problems = against(path, some(locs(gone, total)))
+    assert [each[:3] for each in problems] == (["X01"] if is_said else [])
+
+
+def test_a_url_counts_once_however_often_it_is_listed() -> None:
+    path = dump(*lines_of(locs(0, 30)), *lines_of(locs(0, 30), POSTS))
+    (problem,) = against(path, some(locs(90, 95)), some(locs(90, 95), POSTS))
+    assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are listed no more, such as {SITE}/0"
+
+
+def test_a_url_that_moved_to_another_sitemap_is_not_gone() -> None:
+    path = dump(*lines_of(locs(0, 30)))
+    assert against(path, some([], PAGES), some(locs(0, 30), POSTS)) == []
+
+
+def test_what_leaves_news_and_feeds_does_not_count() -> None:
+    feed, news = f"{SITE}/feed", f"{SITE}/news.xml"
+    path = dump(
+        *lines_of(locs(0, 40), feed),
+        *lines_of(locs(40, 79), news),
+        *lines_of(locs(79, 80), news, news={"title": "New lamps"}),
+        *lines_of(locs(80, 100)),
+        outcome_line(feed, format="rss"),
+    )
+    now = [some(locs(80, 100)), some(locs(100, 110), feed), some(locs(110, 120), news)]
+    assert against(path, *now) == []
+    assert against(path, some(locs(200, 201)), *now[1:]) == [
+        f"X01 monday.jsonl:81: 20 of 20 URLs of monday.jsonl are listed no more, such as {SITE}/80"
+    ]
+
+
+def test_a_dump_with_some_fields_only_is_a_baseline_too() -> None:
+    path = dump(*({"loc": loc} for loc in locs(0, 30)))
+    assert against(path, some(locs(28, 30))) == [
+        f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are listed no more, such as {SITE}/0"
+    ]
+
+
+def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
+    other = [{**form, "site": "other.example"} for form in lines_of(locs(500, 600), "https://other.example/s.xml")]
+    path = dump(*({**form, "site": "shop.example"} for form in lines_of(locs(0, 30))), *other)
+    for spelled in ("shop.example", "https://SHOP.example/"):
+        assert against(path, some(locs(0, 30)), site=spelled) == []
+        assert len(against(path, some(locs(0, 3)), site=spelled)) == 1
+    with pytest.raises(sr.UsageError) as error:
+        against(path, some(locs(0, 30)), site="third.example")
+    assert str(error.value) == "third.example is not in monday.jsonl, which has shop.example, other.example"
+    assert [each[:3] for each in against(path, some(locs(0, 30)))] == ["X01", "X02"]
+
+
+# --- sitemaps ---
+
+
+def test_a_sitemap_that_is_listed_nowhere_is_said() -> None:
+    path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
+    (problem,) = audit(Earlier.read(open_baseline(path)), some(locs(0, 5)))
+    assert str(problem) == f"X02 {POSTS}: listed no more; URLs that it had in monday.jsonl: 2"
+    assert (problem.sitemap, problem.line, problem.severity) == (POSTS, None, "warning")
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        sr.SitemapRef(POSTS, sitemap=INDEX),
+        sr.Outcome(POSTS, why="given"),
+        sr.Outcome(POSTS, why="well-known", format="urlset"),
+        some([], POSTS),
+    ],
+)
+def test_a_sitemap_that_is_named_or_read_has_not_vanished(heard: Listed | sr.SitemapRef | sr.Outcome) -> None:
+    path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
+    assert against(path, some(locs(0, 3)), heard) == []
+
+
+def test_a_guess_that_is_no_sitemap_is_not_listed() -> None:
+    path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
+    problems = against(path, some(locs(0, 3)), sr.Outcome(POSTS, why="well-known", status=404))
+    assert [each[:3] for each in problems] == ["X02"]
+
+
+def test_documents_without_urls_count_where_both_know_of_documents() -> None:
+    path = dump(
+        *lines_of(locs(0, 3)),
+        outcome_line(PAGES),
+        outcome_line(POSTS),
+        outcome_line(INDEX, format="sitemapindex"),
+        outcome_line(f"{SITE}/robots.txt", format="robots"),
+        outcome_line(f"{SITE}/gone.xml", format=None, complete=False),
+    )
+    assert against(path, some(locs(0, 3))) == []
+    assert against(path, some(locs(0, 3)), sr.Outcome(PAGES)) == [
+        f"X02 {INDEX}: listed no more; URLs that it had in monday.jsonl: 0",
+        f"X02 {POSTS}: listed no more; URLs that it had in monday.jsonl: 0",
+    ]
+
+
+def test_where_no_url_says_its_sitemap_nothing_has_vanished() -> None:
+    check = Earlier.read(open_baseline(dump(*lines_of(locs(0, 3)))))
+    assert audit(check, some(locs(0, 3), "tuesday.jsonl")) == []
+    assert check.notes == ["no URL says that it is of a sitemap of monday.jsonl: X02 cannot be found"]
+
+
+# --- what cannot be known ---
+
+
+def test_where_something_could_not_be_read_nothing_has_vanished() -> None:
+    check = Earlier.read(open_baseline(dump(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
+    assert audit(check, some(locs(0, 3)), sr.Outcome(PAGES, complete=False)) == []
+    assert check.notes == [
+        "not all sitemaps could be read whole, so what of monday.jsonl is listed no more is not known (X01, X02)"
+    ]
+
+
+def test_a_baseline_without_urls_says_nothing() -> None:
+    check = Earlier.read(open_baseline(dump({"type": "problem", "code": "F01"})))
+    assert audit(check, some(locs(0, 3))) == []
+    assert check.notes == ["monday.jsonl lists no URL, so X01 and X02 cannot be found"]
+
+
+def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
+    check = Earlier.read(open_baseline(dump(*lines_of(locs(0, 60)))))
+    (tmp_path / "monday.jsonl").unlink()
+    assert audit(check, some(locs(0, 1)), found=Findings(ignore=["X01"])) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, and no dump: give a dump"),
+        ({"loc": SITE, "lastmod": "yesterday"}, "lastmod 'yesterday' is no date as a dump has it"),
+        ({"loc": SITE, "lastmod": 20260301}, "lastmod 20260301 is no date as a dump has it"),
+        ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
+    ],
+)
+def test_what_is_no_dump_is_told(form: dict[str, Any], told: str) -> None:
+    with pytest.raises(sr.UsageError) as error:
+        Earlier.read(open_baseline(dump(*lines_of(locs(0, 1)), form)))
+    assert str(error.value) == f"monday.jsonl:2: {told}"
+
+
+def test_a_baseline_that_is_not_there_is_told() -> None:
+    with pytest.raises(sr.UsageError) as error:
+        open_baseline("none.jsonl")
+    assert str(error.value) == "there is no file none.jsonl; `sitemap-reader dump HOST > urls.jsonl` makes a dump"
+
+
+def test_a_dump_gives_its_places() -> None:
+    path = dump(*lines_of([SITE + "/"], lastmod="2026-03-01T00:00:00Z", lastmod_precision="day"))
+    baseline = open_baseline(path)
+    assert isinstance(baseline, DumpBaseline)
+    ((loc, sitemap, line, lastmod, precision),) = baseline.listings()
+    assert (loc, sitemap, line, precision) == (f"{SITE}/", PAGES, 1, "day")
+    assert lastmod is not None
+    assert lastmod.isoformat() == "2026-03-01T00:00:00+00:00"
+
+
+# --- states ---
+
+
+class Pages:
+    """A fetcher: texts by path."""
+
+    def __init__(self, pages: Mapping[str, str]) -> None:
+        self._pages = pages
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+        body = self._pages.get(url)
+        yield sr.Response(404 if body is None else 200, {}, _chunks((body or "").encode()), url)
+
+
+async def _chunks(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+def synced(site: str, pages: Mapping[str, list[str]], state: str = "state.db") -> str:
+    """A state that a run has left: `pages` by sitemap."""
+    urlsets = {
+        url: f"<urlset>{''.join(f'<url><loc>{loc}</loc><lastmod>2026-03-01</lastmod></url>' for loc in urls)}</urlset>"
+        for url, urls in pages.items()
+    }
+    robots = {f"{site}/robots.txt": "".join(f"Sitemap: {url}\n" for url in pages)}
+    with sr.changes(site, state=state, fetcher=Pages(robots | urlsets)) as stream:
+        assert len([*stream]) == sum(map(len, pages.values()))
+    return state
+
+
+def test_a_state_is_a_baseline() -> None:
+    path = synced(SITE, {PAGES: locs(0, 30), POSTS: locs(30, 45)})
+    baseline = open_baseline(path)
+    assert isinstance(baseline, StateBaseline)
+    assert {*map(type, baseline.listings())} == {Place}
+    assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
+    check = Earlier.read(open_baseline(path, SITE))
+    x01, x02 = audit(check, some(locs(0, 10)))
+    assert x01.message == f"35 of 45 URLs of state.db are listed no more, such as {x01.raw}"
+    assert (x01.sitemap, x01.line, x01.raw in locs(10, 45)) == ("state.db", None, True)
+    assert str(x02) == f"X02 {POSTS}: listed no more; URLs that it had in state.db: 15"
+
+
+def test_the_places_of_a_state_have_dates() -> None:
+    places = [*open_baseline(synced(SITE, {PAGES: locs(0, 2)})).listings()]
+    assert {(each.sitemap, each.line, each.lastmod and each.lastmod.day, each.precision) for each in places} == {
+        (PAGES, None, 1, "day")
+    }
+
+
+def test_the_site_of_the_target_is_compared_in_a_state_of_several() -> None:
+    other = "https://other.example"
+    synced(other, {f"{other}/s.xml": [f"{other}/{number}" for number in range(30)]})
+    path = synced(SITE, {PAGES: locs(0, 30)})
+    for spelled in (SITE, f"{SITE}/", "HTTPS://shop.example"):
+        assert against(path, some(locs(0, 30)), site=spelled) == []
+    with pytest.raises(sr.UsageError, match=rf"^which site\? state\.db has {other}/, {SITE}/$"):
+        Earlier.read(open_baseline(path))
+    with pytest.raises(sr.UsageError, match=r"^https://third\.example is not in state\.db, which has "):
+        Earlier.read(open_baseline(path, "https://third.example"))
+
+
+def test_feeds_of_a_state_do_not_count() -> None:
+    items = "".join(f"<item><link>{loc}</link></item>" for loc in locs(0, 30))
+    pages = {
+        f"{SITE}/robots.txt": f"Sitemap: {SITE}/feed\n",
+        f"{SITE}/feed": f'<rss version="2.0"><channel><title>t</title>{items}</channel></rss>',
+    }
+    with sr.changes(SITE, state="state.db", fetcher=Pages(pages)) as stream:
+        assert len([*stream]) == 30
+    assert against("state.db", some([], f"{SITE}/feed")) == []
+
+
+def test_a_state_is_let_go_of_once_it_was_read() -> None:
+    path = synced(SITE, {PAGES: locs(0, 60)})
+    check = Earlier.read(open_baseline(path))
+    with sr.State(path) as state:
+        assert len(state.sites()) == 1
+    assert len(audit(check, some(locs(0, 1)))) == 1
+    with sr.State(path) as state:
+        assert len(state.sites()) == 1
+
+
+def test_what_is_wrong_with_a_state_passes_through() -> None:
+    with open("state.db", "wb") as file:
+        file.write(b"SQLite format 3\0")
+    with pytest.raises(sr.StateError, match=r"^state\.db is no state file"):
+        Earlier.read(open_baseline("state.db"))

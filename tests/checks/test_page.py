@@ -1,0 +1,420 @@
+"""The HTML report: what a site wrote stays text, the page loads nothing, and it tells all that a report has."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from html.parser import HTMLParser
+from unittest.mock import patch
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reports import AT, EMPTY, SHOP, finding, hostile, large, row, small
+
+from sitemap_reader.checks.explaining import explain
+from sitemap_reader.checks.html.cards import sitemaps
+from sitemap_reader.checks.html.charts import INSTALL, LABEL_CHARS, draw, redrawn
+from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, shortened, visible
+from sitemap_reader.checks.html.figures import GAP_BREADTH, MAX_BREADTH, MAX_NAMES, MAX_SLOWEST, figures, slowest
+from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, fragment, page
+from sitemap_reader.checks.html.tables import MAX_ROWS, size
+from sitemap_reader.problems import CATALOGUE, report
+from sitemap_reader.statistics import Fact
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></style></script><!-- ",
+    "javascript:alert(1)",
+    "data:text/html,<script>1</script>",
+    "https://evil.example/?a=<b>&amp;c",
+    "\u202etxt.exe\u2066",
+    "a\x00b\x1b[31m\r\n\t\x7f\ufeff",
+    "&lt;b&gt; &#60; \udc80 \U000e0001",
+    "שלום ` {{x}} ${y}",
+    "]]><svg onload=alert(1)>",
+]
+TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), min_size=1, max_size=4).map("".join)
+_PLAIN = "PLAIN"
+# Of the head, and what a style or script holds, is not read as text.
+_UNREAD = ("title", "style", "script")
+
+
+class Parsed(HTMLParser):
+    """A page as a browser's parser sees it: its elements, and its text outside the head."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, str] = {}
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "input"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] in _UNREAD:
+            self.inside[self._open[-1]] = self.inside.get(self._open[-1], "") + data
+        else:
+            self.text += data
+
+    def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Elements and the names of their attributes; but for links, and the marks of what cannot be seen."""
+        return [
+            (tag, tuple(attributes))
+            for tag, attributes in self.elements
+            if tag != "a" and attributes.get("class") != "unseen"
+        ]
+
+    def all_of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def without_charts(render, told) -> Parsed:
+    with patch.dict(sys.modules, {"altair": None}):
+        return Parsed(render(told))
+
+
+# --- what a site wrote stays text ---
+
+
+@given(TEXTS)
+@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("render", [page, fragment])
+def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
+    plain, shown = without_charts(render, hostile(_PLAIN)), without_charts(render, hostile(text))
+    assert shown.text == plain.text.replace(_PLAIN, visible(text))
+    assert shown.skeleton() == plain.skeleton()
+    assert all(re.match("https?://|#", link["href"]) for link in shown.all_of("a"))
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "'+alert(1)+'", '"+datum+"', "\\", "datum.value", "/\\'/"])
+def test_charts_show_text_of_a_site_as_it_is(text):
+    plain, shown = Parsed(page(hostile(_PLAIN))), Parsed(page(hostile(text)))
+    assert shown.all_of("svg")
+    assert shown.skeleton() == plain.skeleton()
+    assert shortened(visible(text), LABEL_CHARS).strip() in shown.text
+    assert shown.text.replace("\n", "").isprintable()
+
+
+def test_what_cannot_be_seen_is_shown_by_its_number():
+    shown = page(hostile("a\u202eb\x1b"))
+    assert '<span class="unseen">\\u202e</span>b<span class="unseen">\\x1b</span>' in shown
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
+    page(hostile("\udc80")).encode()
+
+
+@pytest.mark.parametrize(
+    ("url", "is_one"),
+    [
+        ("https://e.com/a?b=c", True),
+        ("HTTP://e.com", True),
+        ("javascript:alert(1)", False),
+        ("data:text/html,x", False),
+        ("//e.com/", False),
+        ("https:", False),
+        ("https://[", False),
+        ("https://user:word@e.com/", False),
+        ("java\nscript:alert(1)", False),
+        ("https://e.com/\u202e", False),
+        ("https://e.com/".ljust(MAX_LINK_CHARS, "x"), True),
+        ("https://e.com/".ljust(MAX_LINK_CHARS + 1, "x"), False),
+    ],
+)
+def test_only_web_addresses_become_links(url, is_one):
+    assert is_address(url) is is_one
+    link = {"href": url, "rel": "noopener noreferrer nofollow"}
+    told = attrs.evolve(small(), target=url, findings=(), sitemaps=())
+    assert (link in Parsed(page(told)).all_of("a")) is is_one
+
+
+# --- it loads nothing, and runs nothing but its own ---
+
+
+@pytest.mark.parametrize("told", [small(), EMPTY], ids=["small", "empty"])
+def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(told):
+    shown = Parsed(page(told))
+    policy = next(meta["content"] for meta in shown.all_of("meta") if meta.get("http-equiv"))
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules.pop("style-src") == _hash_of(shown.inside["style"])
+    assert rules.pop("script-src") == _hash_of(shown.inside["script"])
+    assert rules == {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'"}
+    assert len(shown.all_of("style")) == len(shown.all_of("script")) == 1
+    assert shown.elements[2][1] == {"charset": "utf-8"}
+    assert shown.elements[3][1]["http-equiv"] == "Content-Security-Policy"
+
+
+def _hash_of(inline: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
+
+
+@pytest.mark.parametrize("render", [page, fragment])
+def test_nothing_is_loaded(render):
+    shown = Parsed(render(small()))
+    names = {name for _, attributes in shown.elements for name in attributes}
+    assert not names & {"src", "srcset", "style", "action", "data", "poster", "background"}
+    assert not [name for name in names if name.startswith("on")]
+    assert {tag for tag, _ in shown.elements}.isdisjoint({"link", "img", "iframe", "object", "base", "form", "image"})
+    assert not re.search(r"url\(|@import|https?:", shown.inside["style"])
+
+
+def test_the_script_makes_no_markup_and_asks_nobody():
+    script = Parsed(page(EMPTY)).inside["script"]
+    assert not re.search("innerHTML|outerHTML|insertAdjacent|document.write|eval|Function|fetch|XMLHttp|import", script)
+
+
+def test_a_drawing_holds_shapes_only():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" onload="x"><script>x</script><style>x</style>'
+        '<image href="https://e.com/"/><g onclick="x" style="x"><text fill="#000001" href="x">&lt;b></text></g>'
+        '<path d="M0" fill="#000004"/><path d="M0" fill="#123456"/></svg>'
+    )
+    assert redrawn(svg, "a chart") == (
+        '<svg class="chart" viewBox="0 0 1 1" role="img" aria-label="a chart">'
+        '<g><text class="ink">&lt;b&gt;</text></g><path class="bar" d="M0"></path></svg>'
+    )
+
+
+# --- what it tells ---
+
+
+def test_the_page_tells_all_of_a_finding():
+    told = small()
+    shown = Parsed(page(told)).text
+    for each in told.findings:
+        explained = explain(each.code)
+        for said in (each.code, explained.rule, explained.fix, f"{each.count:,} in {each.documents}"):
+            assert said.replace("`", "") in shown
+        for sample in each.samples:
+            assert sample.place in shown
+            assert sample.message in shown
+            assert sample.raw is None or sample.raw in shown
+    for words in ("shop.example", "2026-11-22 18:41 UTC", "Partial", *told.notes):
+        assert words in shown
+
+
+def test_the_score_counts_problems_urls_pages_and_sitemaps():
+    for render in (page, fragment):
+        pairs = re.findall(r"<div[^>]*><dt>(.*?)</dt><dd>(.*?)</dd></div>", render(small()))
+        score = {re.sub("<.*?>", "", name).lstrip("◆▲● "): count for name, count in pairs}
+        assert score == {
+            "Errors": "1,333",
+            "Warnings": "211",
+            "Infos": "4",
+            "URLs listed": "48,142",
+            "Different pages": "47,903",
+            "Sitemaps": "5",
+        }
+
+
+def test_robots_txt_is_no_sitemap():
+    assert sitemaps(small()) == len(small().sitemaps) - 1
+
+
+def test_every_code_has_a_card():
+    findings = tuple(finding(code, (report(code, "m", sitemap=SHOP),)) for code in CATALOGUE)
+    shown = Parsed(page(attrs.evolve(small(), findings=findings)))
+    assert len(shown.all_of("article")) == len(CATALOGUE)
+    names = [attributes["id"] for _, attributes in shown.elements if "id" in attributes]
+    assert len(names) == len(set(names))
+
+
+def test_severities_are_told_by_words_and_shapes():
+    shown = page(small())
+    for shape, word in (("◆", "Error"), ("▲", "Warning"), ("●", "Info")):
+        assert f'<span class="shape" aria-hidden="true">{shape}</span> {word}</span>' in shown
+
+
+@pytest.mark.parametrize("render", [page, fragment])
+def test_no_finding_is_said_plainly(render):
+    clean = attrs.evolve(small(), findings=(), complete=True)
+    assert "No problem was found in 48,142 URLs in 5 sitemaps." in render(clean)
+    assert "What could not be read may have some" not in render(clean)
+    assert "What could not be read may have some" in render(attrs.evolve(clean, complete=False))
+    assert "no URL was listed" in render(EMPTY)
+
+
+def test_a_report_of_nothing_has_no_filters_and_no_figures():
+    shown = Parsed(page(EMPTY))
+    assert not shown.all_of("button")
+    assert "Figures" not in shown.text
+    assert "No sitemap was found." in shown.text
+
+
+def test_filters_are_hidden_until_the_script_shows_them():
+    filters = next(each for each in Parsed(page(small())).all_of("div") if each.get("class") == "filters")
+    assert "hidden" in filters
+
+
+# --- sitemaps ---
+
+
+def _cells(html: str) -> list[str]:
+    return re.findall(r'<th scope="row"><span[^>]*>(?:<span.*?</span>)?<a href="([^"]*)"', html)
+
+
+def test_rows_of_unread_sitemaps_have_dashes():
+    row_of = re.search(r'private/map\.xml".*?</tr>', page(small())).group()
+    assert row_of.count("<td>–</td>") + row_of.count('<td class="number">–</td>') == 7
+    assert "not read" in row_of
+
+
+@pytest.mark.parametrize(("number", "more"), [(MAX_ROWS, 0), (MAX_ROWS + 1, 1)])
+def test_the_tree_is_bounded_and_says_so(number, more):
+    rows = (row(f"{SHOP}/index.xml", 0), *(row(f"{SHOP}/{place}.xml") for place in range(number - 1)))
+    shown = page(attrs.evolve(small(), findings=(), sitemaps=rows))
+    assert len(_cells(shown)) == MAX_ROWS
+    assert ("1 of 501 sitemaps are not shown" in shown) is bool(more)
+
+
+def test_of_many_sitemaps_those_with_something_to_see_are_shown_in_their_place():
+    rows = [row(f"{SHOP}/{place}.xml") for place in range(2 * MAX_ROWS)]
+    rows[-1] = row(f"{SHOP}/cut.xml", complete="no")
+    rows[-2] = row(f"{SHOP}/faulty.xml", problems=3)
+    rows[-3] = row(f"{SHOP}/late-child.xml", depth=2)
+    rows[-4] = row(f"{SHOP}/late-index.xml")
+    shown = _cells(page(attrs.evolve(small(), findings=(), sitemaps=tuple(rows))))
+    late = [f"{SHOP}/{name}.xml" for name in ("late-index", "faulty", "cut")]
+    assert shown == [f"{SHOP}/{place}.xml" for place in range(MAX_ROWS - 3)] + late
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KiB"), (10 << 20, "10 MiB"), (5 << 40, "5120 GiB")]
+)
+def test_sizes_are_for_people(number, text):
+    assert size(number) == text
+
+
+# --- figures ---
+
+
+def _lastmods(months: list[str]):
+    facts = tuple(Fact("lastmod month", month, 1) for month in months)
+    return figures(attrs.evolve(EMPTY, facts=facts))[0]
+
+
+def _run_of(number: int) -> list[str]:
+    return [f"{2000 + place // 12}-{place % 12 + 1:02}" for place in range(number)]
+
+
+def test_months_become_years_where_they_are_many():
+    assert len(_lastmods(_run_of(MAX_BREADTH)).bars) == MAX_BREADTH
+    by_year = _lastmods(_run_of(MAX_BREADTH + 1))
+    assert by_year.title == "Lastmod by year (URLs)"
+    assert [(bar.name, bar.count) for bar in by_year.bars][-2:] == [("2004", 12), ("2005", 1)]
+
+
+def test_months_without_any_are_drawn_and_long_times_of_them_are_a_gap():
+    near = _lastmods(["2025-01", "2025-04"])
+    assert [(bar.name, bar.count) for bar in near.bars][1:3] == [("2025-02", 0), ("2025-03", 0)]
+    far = _lastmods(["1970-01", "2026-01", "2026-02"])
+    assert [(bar.name, bar.count) for bar in far.bars] == [("1970-01", 1), ("…", None), ("2026-01", 1), ("2026-02", 1)]
+    assert [len(_lastmods(["2024-01", last]).bars) for last in ("2025-02", "2025-03")] == [14, 3]
+
+
+def test_a_gap_is_as_wide_as_some_bars():
+    fitting = MAX_BREADTH - GAP_BREADTH - 1
+    assert _lastmods(["1970-01", *_run_of(fitting)]).column == "month"
+    assert _lastmods(["1970-01", *_run_of(fitting + 1)]).column == "year"
+
+
+def test_whatever_dates_there_are_the_bars_are_few():
+    every_year = [f"{year:04}-{year % 12 + 1:02}" for year in range(1, 10_000)]
+    assert len(_lastmods(every_year).bars) <= 100
+    assert _lastmods(every_year).total == len(every_year)
+
+
+def test_other_sections_are_one_bar():
+    def shown(number: int):
+        facts = [Fact("sections", f"/{place:02}/", 9) for place in range(number)]
+        return figures(attrs.evolve(EMPTY, facts=(*facts, Fact("sections", "other", 4))))[0]
+
+    assert [bar.count for bar in shown(MAX_NAMES).bars] == [9] * MAX_NAMES + [4]
+    assert [bar.count for bar in shown(MAX_NAMES + 1).bars] == [9] * MAX_NAMES + [13]
+
+
+def test_response_times_are_counted_by_their_length():
+    times = (0.0, 0.1, 0.15, 4.0, 31.0, float("nan"), float("inf"), None)
+    sitemaps = (row(f"{SHOP}/{place}", seconds=seconds) for place, seconds in enumerate(times))
+    rows = (row(f"{SHOP}/robots.txt", format="robots", seconds=7), *sitemaps)
+    (figure,) = figures(attrs.evolve(EMPTY, sitemaps=rows))
+    assert [(bar.name, bar.count) for bar in figure.bars if bar.count] == [
+        ("0–0.1", 1),
+        ("0.1–0.2", 2),
+        ("2–5", 1),
+        ("30+", 1),
+    ]
+    assert slowest(rows)[0] == (f"{SHOP}/4", 31.0)
+    assert len(slowest(row(f"{SHOP}/{place}") for place in range(MAX_SLOWEST + 1))) == MAX_SLOWEST
+
+
+def test_charts_are_drawn_with_their_numbers_below():
+    shown = page(small())
+    assert shown.count('<svg class="chart"') == len(figures(small())) == 4
+    assert INSTALL not in Parsed(shown).text
+    for figure in figures(small()):
+        assert f"<h3>{figure.title}</h3>" in shown
+        for bar in figure.bars:
+            assert not bar.count or f'<bdi>{bar.name}</bdi></th><td class="number">{bar.count:,}</td>' in shown
+
+
+@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
+def test_without_the_extra_there_are_tables_and_a_line_that_says_how_to_get_charts(monkeypatch, missing):
+    charted = Parsed(page(small()))
+    monkeypatch.setitem(sys.modules, missing, None)
+    shown = Parsed(page(small()))
+    assert draw(figures(small())) is None
+    assert f"{INSTALL} draws charts of these numbers." in shown.text
+    assert not shown.all_of("svg")
+    assert len(shown.all_of("table")) == len(charted.all_of("table"))
+    closed = [each for each in shown.all_of("details") if "open" not in each]
+    assert len(closed) == len([each for each in charted.all_of("details") if "open" not in each]) - 4
+
+
+def test_a_large_report_is_a_page_of_a_bounded_size():
+    assert len(page(large())) < 1_000_000
+
+
+# --- in a notebook ---
+
+
+def test_the_fragment_has_no_script_and_its_style_reaches_nothing_else():
+    shown = Parsed(fragment(large()))
+    assert "script" not in shown.inside
+    selectors = re.findall(r"(?:^|\})\s*([^{}@/]+)\{", re.sub(r"/\*.*?\*/", "", shown.inside["style"]))
+    assert selectors
+    for selector in ",".join(selectors).split(","):
+        assert selector.strip().startswith(".sitemap-reader-audit")
+
+
+def test_the_fragment_has_one_place_of_each_finding():
+    shown = Parsed(fragment(small())).text
+    for each in small().findings:
+        assert each.samples[0].message in shown
+        assert not [sample for sample in each.samples[1:] if sample.message in shown]
+
+
+@pytest.mark.parametrize(("number", "more"), [(FRAGMENT_FINDINGS, 0), (FRAGMENT_FINDINGS + 1, 1)])
+def test_the_fragment_is_bounded_and_says_so(number, more):
+    findings = tuple(finding(code, ()) for code in list(CATALOGUE)[:number])
+    shown = fragment(attrs.evolve(small(), findings=findings))
+    assert shown.count("<li><p>") == FRAGMENT_FINDINGS
+    assert ("1 more finding" in shown) is bool(more)
+
+
+def test_times_are_in_utc():
+    assert f'<time datetime="2026-11-22T18:41:00Z">{AT:%Y-%m-%d %H:%M} UTC</time>' in page(EMPTY)
