@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Direction = Literal["at most", "at least"]
 ONE_WORKER, TWO_WORKERS = "sitemap-reader -j 1", "sitemap-reader -j 2"
 OURS, IDEAL, CLEAN = "sitemap-reader", "the ideal", "clean"
+AUDIT, AUDIT_TWO_WORKERS = "audit -j 1", "audit -j 2"
 FIRST, UNCHANGED, CHANGED = "sync, first run", "sync, nothing changed", "sync, 1% changed"
 EXPAT, UNPACK = "bare expat", "gunzip + bare expat"
 
@@ -61,12 +62,17 @@ BARS: dict[str, tuple[Bar, ...]] = {
         Bar(UNCHANGED, FIRST, "at most", 0.03, 0.005),
         Bar(CHANGED, FIRST, "at most", 0.8, 0.6),
     ),
+    "audit: 20 x 50,000": (
+        Bar(AUDIT, ONE_WORKER, "at most", 2),
+        Bar(AUDIT_TWO_WORKERS, TWO_WORKERS, "at most", 2),
+    ),
     "mending: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
 }
 PEAK_MB, PEAK_STRETCH_MB = 60, 45
 WORKER_MB = 35
 GROWTH_MB, GROWTH_STRETCH_MB = 2, 0.5
 STATE_BYTES, STATE_STRETCH_BYTES = 150, 90
+AUDIT_MB = 150
 
 
 @attrs.frozen
@@ -123,6 +129,17 @@ def state_row(table: str, bytes_a_url: list[float]) -> Row:
     measured = Spread.of(bytes_a_url) if bytes_a_url else None
     bar, stretch = STATE_BYTES, STATE_STRETCH_BYTES
     return Row(table, "the state", "a URL", "at most", bar, stretch, "bytes", measured, "the first run failed")
+
+
+def audit_row(table: str, dump: Series, audit: Series) -> Row:
+    """What an audit takes more than the dump."""
+    more = [
+        other.megabytes - one.megabytes
+        for one, other in zip(dump.measures, audit.measures, strict=False)
+        if one.megabytes is not None and other.megabytes is not None
+    ]
+    why = dump.failure or audit.failure or "memory is not known here"
+    return _memory(table, AUDIT, f"above {ONE_WORKER}", AUDIT_MB, None, more, why)
 
 
 def memory_rows(table: str, small: str, large: str, series: Mapping[tuple[int, str], Series]) -> list[Row]:

@@ -100,6 +100,15 @@ def sync_ours(served: Served, state: Path, out: Path, workers: int) -> Measure:
     return _written(run([*command, "--state", str(state), "-o", str(out), "--format", "jsonl"]), out)
 
 
+def audit_ours(served: Served, out: Path, workers: int) -> Measure:
+    """Our audit from its start to its end; the report counts the URLs."""
+    command = [*OURS_COMMAND, "audit", f"{served.origin}/", "--allow-private", "-j", str(workers)]
+    done = run([*command, "--fail-on", "never", "--format", "json", "-o", str(out)])
+    urls = json.loads(out.read_bytes())["urls"]
+    out.unlink()
+    return Measure(done.seconds, urls, done.megabytes, done.child_megabytes)
+
+
 def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
     """The peer's program from its start to its end."""
     asked = [served.sitemap, str(out), str(in_flight)]

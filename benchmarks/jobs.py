@@ -13,6 +13,8 @@ import attrs
 
 from . import commands, mending
 from .bars import (
+    AUDIT,
+    AUDIT_TWO_WORKERS,
     CHANGED,
     CLEAN,
     EXPAT,
@@ -24,6 +26,7 @@ from .bars import (
     UNCHANGED,
     UNPACK,
     Row,
+    audit_row,
     memory_rows,
     rows,
     state_row,
@@ -178,6 +181,28 @@ def followed(setting: Setting) -> Iterator[Table]:
     yield attrs.evolve(table, bars=[*table.bars, state_row(title, site.bytes_a_url)])
 
 
+# --- audit ---
+
+
+def audited(setting: Setting) -> Iterator[Table]:
+    """The site of the dump, with every rule of the audit."""
+    data, title = setting.data, "audit: 20 x 50,000"
+    out = data.folder / "out.jsonl"
+    with data.site(data.sizes.urls) as served:
+        contenders = [
+            Contender(name, partial(_dump_ours, served, out, workers), None, served.urls, ours=True)
+            for name, workers in WORKERS.items()
+        ]
+        contenders += [
+            Contender(name, partial(commands.audit_ours, served, out, workers), None, served.urls, ours=True)
+            for name, workers in {AUDIT: 1, AUDIT_TWO_WORKERS: 2}.items()
+        ]
+        about = f"{served.urls:,} URLs in {len(served.children)} gzipped children, over loopback, wall time"
+        table = _table(setting, title, about, ONE_WORKER, contenders)
+    row = audit_row(title, table.series[ONE_WORKER], table.series[AUDIT])
+    yield attrs.evolve(table, bars=[*table.bars, row])
+
+
 # --- memory ---
 
 
@@ -242,6 +267,7 @@ JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
     "dump": dump,
     "late": late,
     "sync": followed,
+    "audit": audited,
     "memory": memory,
     "start-up": start_up,
     "mending": mended,

@@ -80,14 +80,19 @@ def _several(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
 
 _SCHEMA = """
 CREATE TABLE entry (pages INTEGER, page INTEGER, loc TEXT, sitemap TEXT, line INTEGER, alternates BLOB);
-CREATE TABLE link (page INTEGER, other INTEGER, entry INTEGER, code TEXT, href TEXT);
+CREATE TABLE link (
+  page INTEGER, other INTEGER, entry INTEGER, code TEXT, href TEXT, is_judged INTEGER, UNIQUE (page, other)
+);
 """
 _ONE_SIDED = """
 SELECT entry.loc, link.code, link.href, entry.sitemap, entry.line, link.other FROM link
 JOIN entry ON entry.rowid = link.entry
-WHERE NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
+WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
 """
+
+
+_NEVER = 1_000_000  # pages that are missing, and will not come
 
 
 class ReturnLinks(Check):
@@ -102,20 +107,21 @@ class ReturnLinks(Check):
 
     def __init__(self, listings: Listings) -> None:
         self._listings = listings
-        self._missing: dict[int, int] = {}  # a set of pages -> how many of them have not said so
-        self._seen: set[int] = set()
+        self._missing: dict[int, int] = {}  # a set of pages -> how many of them have not said so; none if all have
         self._db: sqlite3.Connection | None = None
 
     def record(self, record: UrlRecord, found: Findings) -> None:
-        """Enters its set; what is listed once more counts once."""
+        """Enters its set. One in which a page is listed twice is not told by counting."""
         hrefs = {each.href: each.hreflang for each in translations(record)}
         others = hrefs.keys() - {record.loc}
-        page, pages = hash(record.loc), hash(frozenset(hrefs.keys() | {record.loc}))
-        told = hash((page, pages))
-        if not others or told in self._seen:
+        if not others:
             return
-        self._seen.add(told)
-        self._missing[pages] = self._missing.get(pages, len(others) + 1) - 1
+        page, pages = hash(record.loc), hash(frozenset(hrefs.keys() | {record.loc}))
+        missing = self._missing.pop(pages, len(others) + 1) - 1
+        if page in self._listings.repeated:
+            missing = _NEVER
+        if missing:
+            self._missing[pages] = missing
         links = orjson.dumps([[code, href] for href, code in hrefs.items() if href in others])
         with on_disk():
             self._db = self._db or temporary_database(_SCHEMA)
@@ -130,20 +136,26 @@ class ReturnLinks(Check):
             self._db = None
 
     def _judge(self, db: sqlite3.Connection, found: Findings) -> None:
-        incomplete = {pages for pages, missing in self._missing.items() if missing}
+        incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
-        db.executemany("INSERT INTO link VALUES (?, ?, ?, ?, ?)", self._links(db, incomplete))
-        db.execute("CREATE INDEX back ON link (page, other)")
+        # Pages of complete sets have named all of those; but others may name them, and a second listing of theirs too.
+        named = {hash(href) for _, pages, _, links in _entries(db) if pages in incomplete for _, href in links}
+        rows = (
+            (page, hash(href), number, code, href, pages in incomplete)
+            for number, pages, page, links in _entries(db)
+            if pages in incomplete or page in named
+            for code, href in links
+        )
+        db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
         first = self._listings.first
         for loc, code, href, sitemap, line, other in db.execute(_ONE_SIDED):
             if other in first:
                 told = f"{loc} names {href} for {code}, which does not name it back"
                 found.note("L03", told, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
 
-    def _links(self, db: sqlite3.Connection, incomplete: set[int]) -> Iterator[tuple[int, int, int, str | None, str]]:
-        rows = db.execute("SELECT rowid, pages, page, alternates FROM entry")
-        for number, pages, page, alternates in rows:
-            if pages in incomplete:
-                for code, href in orjson.loads(alternates):
-                    yield page, hash(href), number, code, href
+
+def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:
+    """Number, set, page, and the codes and URLs that the page names."""
+    for number, pages, page, links in db.execute("SELECT rowid, pages, page, alternates FROM entry"):
+        yield number, pages, page, orjson.loads(links)

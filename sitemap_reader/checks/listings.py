@@ -51,12 +51,16 @@ class _Shared:
 
 
 class Listings(Check):
-    """What is listed where (U06, U07). It is asked first, so that the others know which URLs there are: `first`."""
+    """What is listed where (U06, U07). It is asked first, so that the others know which URLs there are.
+
+    `first` has the sitemap that listed each URL first, by its key; `repeated` are the keys that came up again.
+    """
 
     codes = ("U06", "U07")
 
     def __init__(self) -> None:
-        self.first: dict[int, str] = {}  # key -> the sitemap that listed it first
+        self.first: dict[int, str] = {}
+        self.repeated: set[int] = set()
         self.listings = 0
         self._places: dict[str, _Places] = {}
         self._shared: dict[tuple[str, str], _Shared] = {}
@@ -76,10 +80,12 @@ class Listings(Check):
 
     def _look(self, listed: Listed, places: _Places, found: Findings) -> None:
         for place, key in enumerate(listed.keys):
-            first = self.first.setdefault(key, "")
-            if not first:
+            first = self.first.get(key)
+            if first is None:
                 self.first[key] = listed.sitemap
-            elif first == listed.sitemap or key in places.elsewhere:
+                continue
+            self.repeated.add(key)
+            if first == listed.sitemap or key in places.elsewhere:
                 self._note_again(listed, place, places, found)
             else:
                 places.elsewhere.add(key)

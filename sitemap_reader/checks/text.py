@@ -77,7 +77,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     left = finding.count - len(finding.samples)
     if left > 0:
         yield f"  - and {left:,} more"
-    yield from _wrapped(f"Fix: {explanation.fix}", "  ")
+    yield from _wrapped(f"Mend: {explanation.fix}", "  ")
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

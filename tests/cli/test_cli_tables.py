@@ -49,9 +49,9 @@ def test_tree_is_tsv_when_piped() -> None:
 def test_tree_as_json() -> None:
     rows = [json.loads(line) for line in run("tree", SHOP, "--format", "jsonl").stdout.splitlines()]
     assert len(rows) == 11
-    assert rows[4] == {
+    assert rows[10] == {
         "type": "node",
-        "depth": 3,
+        "depth": 2,
         "url": "https://shop.example/sitemaps/products-2.xml.gz",
         "format": "urlset",
         "entries": 195,
@@ -152,7 +152,7 @@ def test_a_robots_txt_that_was_only_asked_for_permission_is_no_part_of_it(tmp_pa
 def test_discover_tells_how_many_there_are() -> None:
     result = run("discover", SHOP)
     assert result.exit_code == 0
-    assert result.stderr.splitlines()[-1] == "1 sitemap found"
+    assert result.stderr.splitlines()[-1] == "2 sitemaps found"
 
 
 def test_discover_of_nothing_says_what_to_try(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_discover_as_json_with_sites() -> None:
         "problem": None,
         "site": SHOP,
     }
-    assert [row["site"] for row in rows[1:]] == [beside, beside]
+    assert [row["site"] for row in rows[1:]] == [SHOP, beside, beside]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ MAX_ROWS = 500
 _MAX_INDENT = 6
 _NONE = "–"
 _COMPLETE = {"yes": ("✓", "complete"), "no": ("✕", "partial"), "unread": ("–", "not read")}
+_FAILED = ("✕", "failed")
 _COLUMNS = (
     ("Sitemap", False),
     ("Read", False),
@@ -86,7 +87,8 @@ def _with_roots(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
 def _row(row: Row, root: str) -> list[Html]:
     level = None if row.depth == 0 else element("span", f"level {row.depth + 1}: ", class_="aside")
     name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
-    shape, word = _COMPLETE.get(row.complete, ("", row.complete))
+    is_failed = row.complete == "no" and not row.entries
+    shape, word = _FAILED if is_failed else _COMPLETE.get(row.complete, ("", row.complete))
     read = joined(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
     return [
         element("th", name, scope="row"),

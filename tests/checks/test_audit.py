@@ -1,0 +1,343 @@
+"""audit(): what it reads, what it is told, and that it finds the same however it comes by the site."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from audit_cases import AUDITED, cases
+
+import sitemap_reader as sr
+from sitemap_reader.checks.audit import codes
+from sitemap_reader.checks.findings import SEVERITIES
+from sitemap_reader.checks.text import text_of
+from sitemap_reader.testing import make_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SITES = AUDITED.parent / "sites"
+EVERY_SITE = sorted(path for folder in (SITES, AUDITED) for path in folder.iterdir() if path.is_dir())
+every_site = pytest.mark.parametrize("site", EVERY_SITE, ids=lambda path: f"{path.parent.name}-{path.name}")
+# What a dump does not tell, and what depends on which of two sitemaps was answered first.
+NOT_IN_DUMPS = ("U12", "D04", "D05", "U11", "U07")
+
+
+def dumped(site: Path, path: Path) -> Path:
+    """A dump of the site, with problems and outcomes among its URLs."""
+    lines: list[bytes] = []
+
+    def hear(item: object) -> None:
+        if isinstance(item, sr.Problem | sr.Outcome):
+            lines.append(sr.json_line(item))
+
+    with sr.urls(site, on_item=hear) as urls:
+        for record in urls:
+            lines.append(sr.json_line(record))
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def told(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
+    return {(each.code, each.severity): (each.count, each.documents) for each in report.findings}
+
+
+# --- the same, whatever the way ---
+
+
+@every_site
+def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: Path) -> None:
+    by_site = sr.audit(site, ignore=NOT_IN_DUMPS)
+    by_dump = sr.audit(dumped(site, tmp_path / "dump.jsonl"), ignore=NOT_IN_DUMPS, as_of=by_site.at)
+    assert told(by_dump) == told(by_site)
+    assert (by_dump.urls, by_dump.pages, by_dump.complete) == (by_site.urls, by_site.pages, by_site.complete)
+    assert {(fact.group, fact.name): fact.count for fact in by_dump.facts} == {
+        (fact.group, fact.name): fact.count for fact in by_site.facts
+    }
+
+
+@every_site
+def test_worker_processes_find_the_same(site: Path) -> None:
+    assert told(sr.audit(site, jobs=2)) == told(sr.audit(site, jobs=1))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of which workers read a part, with some 100 of its URLs listed twice."""
+    folder = tmp_path_factory.mktemp("large")
+    make_site(folder, urls=30_000, per_document=5_000, extensions=("hreflang", "image"), gzip=True)
+    (first,) = folder.rglob("products-1.xml.gz")
+    body = gzip.decompress(first.read_bytes())
+    end = body.index(b"<url>", 40_000)
+    again = body[body.index(b"<url>") : end]
+    first.write_bytes(gzip.compress(body.replace(b"</urlset>", again + b"</urlset>")))
+    return folder
+
+
+def test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump(large: Path, tmp_path: Path) -> None:
+    one, two = sr.audit(large, jobs=1), sr.audit(large, jobs=2)
+    assert told(one) == told(two)
+    assert one.urls == two.urls > one.pages == two.pages == 30_000
+    assert dict(told(one))["U06", "warning"] == (one.urls - 30_000, 1)
+    by_dump = sr.audit(dumped(large, tmp_path / "dump.jsonl"), as_of=one.at)
+    assert told(by_dump)["U06", "warning"] == told(one)["U06", "warning"]
+
+
+# --- what is found, and where ---
+
+
+@every_site
+def test_no_finding_without_a_document(site: Path) -> None:
+    report = sr.audit(site, samples=1_000)
+    for finding in report.findings:
+        assert len(finding.samples) == min(finding.count, 1_000) or finding.code in ("U07", "U11", "X01")
+        for sample in finding.samples:
+            assert sample.sitemap, sample
+
+
+# What is of one place in a document has its line; the others are of all of it, or of an answer.
+WITHOUT_LINES = {
+    *("F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F09", "F10", "F11", "F13", "F14", "F15"),
+    *("S02", "S03", "S04", "S06", "S07", "S09", "S15"),
+    *("D03", "D04", "D07", "H03", "N01", "X02"),
+}
+
+
+@every_site
+def test_what_is_of_one_place_has_its_line(site: Path) -> None:
+    for finding in sr.audit(site).findings:
+        for sample in finding.samples:
+            assert sample.line is not None or sample.code in WITHOUT_LINES, sample
+
+
+def test_the_shop_is_without_error_or_warning() -> None:
+    report = sr.audit(SITES / "shop")
+    assert [report.count(severity) for severity in SEVERITIES] == [0, 0, 10]
+    assert (report.urls, report.pages, report.complete, report.notes) == (640, 640, True, ())
+
+
+def test_the_broken_site_tells_all_that_is_broken() -> None:
+    report = sr.audit(SITES / "broken")
+    assert {key: count for key, (count, _) in told(report).items()} == {
+        ("F01", "error"): 2,
+        ("F05", "error"): 1,
+        ("F07", "error"): 1,
+        ("S01", "error"): 1,
+        ("S01", "warning"): 8,
+        ("U04", "warning"): 10,
+        ("F10", "info"): 5,
+    }
+    assert not report.complete
+
+
+def test_a_site_of_which_nothing_can_be_read_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text('seeds = ["https://a.example/sitemap.xml"]')
+    report = sr.audit(tmp_path)
+    assert (report.urls, report.complete) == (0, False)
+    assert [finding.code for finding in report.findings] == ["F01"]
+
+
+def test_where_there_is_no_sitemap_there_is_nothing_to_audit(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text('seeds = ["https://a.example/"]')
+    with pytest.raises(sr.NothingFound):
+        sr.audit(tmp_path)
+
+
+# --- dumps ---
+
+
+def write(path: Path, *lines: dict[str, Any]) -> Path:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
+    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/x?sid=1", "sitemap": "https://a.example/s.xml"})
+    report = sr.audit(dump)
+    assert [finding.code for finding in report.findings] == ["U09"]
+    of_urls, of_dumps = report.notes
+    assert of_urls.startswith(f"{dump} has URLs alone: the sitemaps themselves were not judged")
+    assert of_dumps.startswith(f"{dump} is a dump: U12 needs robots.txt, D04 the time of the request, D05 ")
+
+
+def test_a_url_that_names_no_sitemap_is_in_the_dump_itself(tmp_path: Path) -> None:
+    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/x?sid=1"})
+    (finding,) = sr.audit(dump).findings
+    assert [(each.sitemap, each.line) for each in finding.samples] == [(str(dump), 2)]
+
+
+def test_problems_of_urls_count_where_no_report_tells_them(tmp_path: Path) -> None:
+    line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml", "line": 3}
+    line |= {"lastmod": "2026-10-01T00:00:00Z", "lastmod_precision": "day"}
+    line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}, {"code": "U10", "field": "loc", "raw": " "}]}
+    alone = sr.audit(write(tmp_path / "alone.jsonl", line))
+    assert told(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
+    outcome = sr.json_form(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
+    assert told(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
+
+
+def test_load_and_names_are_the_same(tmp_path: Path) -> None:
+    dump = dumped(SITES / "broken", tmp_path / "b.jsonl")
+    assert told(sr.audit(sr.load(dump))) == told(sr.audit(dump)) == told(sr.audit(str(dump)))
+
+
+def test_what_is_for_sites_is_refused_for_dumps(tmp_path: Path) -> None:
+    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"})
+    with pytest.raises(sr.UsageError, match=r"^scope, jobs: that is for what is read from a site, and .*urls.jsonl is"):
+        sr.audit(dump, scope="any", jobs=2)
+
+
+def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
+    dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/", "line": "x"})
+    with pytest.raises(sr.UsageError, match=r"urls\.jsonl:2: "):
+        sr.audit(dump)
+
+
+# --- what is asked for ---
+
+
+def test_codes_may_be_written_in_many_ways() -> None:
+    assert codes("d03, U0") == codes(["D03 ", "u0"]) == ("D03", "U0")
+    assert codes("") == codes(()) == ()
+
+
+@pytest.mark.parametrize("wanted", ["Z", "D99", "D03;D04", ["D03", ""]])
+def test_what_is_no_code_is_refused(wanted: Any) -> None:
+    with pytest.raises(sr.UsageError, match="is no code, nor the beginning of one"):
+        sr.audit(SITES / "shop", select=wanted)
+
+
+def test_only_what_is_selected_is_found() -> None:
+    report = sr.audit(SITES / "broken", select="S,U04", ignore="U")
+    assert [finding.code for finding in report.findings] == ["S01", "S01"]
+
+
+def test_so_many_samples() -> None:
+    report = sr.audit(SITES / "broken", samples=1)
+    assert [len(finding.samples) for finding in report.findings] == [1] * 7
+    with pytest.raises(sr.UsageError, match="samples must be 0 or more"):
+        sr.audit(SITES / "broken", samples=-1)
+
+
+def test_a_recording_is_judged_as_of_its_time() -> None:
+    assert sr.audit(SITES / "shop").at == datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("as_of", ["2026-12-01", date(2026, 12, 1), datetime(2026, 12, 2, tzinfo=UTC)])
+def test_ages_go_by_the_time_that_is_given(as_of: Any) -> None:
+    report = sr.audit(SITES / "shop", as_of=as_of)
+    assert report.at == datetime(2026, 12, 2, tzinfo=UTC)
+    assert told(report)["N02", "warning"] == (30, 1)
+
+
+def test_without_a_time_it_is_now(tmp_path: Path) -> None:
+    before = datetime.now(UTC)
+    report = sr.audit(write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}))
+    assert before <= report.at <= before + timedelta(minutes=10)
+
+
+def test_who_is_told_to_stop_tells_of_what_was_read() -> None:
+    answers = iter([False, False, True])
+    report = sr.audit(SITES / "shop", stop=lambda: next(answers, True))
+    assert not report.complete
+    assert report.urls < 640
+    assert report.notes[0].startswith("stopped before the end")
+
+
+def test_what_was_stopped_does_not_call_the_rest_removed(tmp_path: Path) -> None:
+    baseline = dumped(SITES / "shop", tmp_path / "shop.jsonl")
+    report = sr.audit(SITES / "shop", baseline=baseline, stop=lambda: True)
+    assert not {finding.code for finding in report.findings} & {"X01", "X02"}
+    assert any("X01, X02" in note for note in report.notes)
+
+
+def test_documents_are_told_as_they_end() -> None:
+    ended: list[str | None] = []
+    sr.audit(SITES / "shop", on_outcome=lambda outcome: ended.append(outcome.url))
+    assert len(ended) == 11
+
+
+# --- against others ---
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baseline": "a.jsonl", "state": "b.db"}, "baseline and state both say what was there before"),
+        ({"baseline_crawl": "a.csv"}, "baseline_crawl is compared with crawl"),
+        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "baseline_crawl is compared with crawl"),
+        ({"crawl": "nowhere.csv"}, "there is no file nowhere.csv"),
+        ({"baseline": "nowhere.jsonl"}, "there is no file nowhere.jsonl"),
+    ],
+)
+def test_files_that_cannot_be_are_told_before_anything_is_read(options: dict[str, str], message: str) -> None:
+    with pytest.raises(sr.UsageError, match=message):
+        sr.audit(SITES / "shop", on_outcome=lambda _: pytest.fail("it was read"), **options)
+
+
+def test_a_state_is_a_baseline_too(tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    with sr.changes(SITES / "shop", state=state) as changes:
+        assert len(list(changes)) == 640
+    assert not {finding.code for finding in sr.audit(SITES / "shop", state=state).findings} & {"X01", "X02"}
+    (case,) = (case for case in cases() if case.name == "X01")
+    with pytest.raises(sr.UsageError, match=r"is not in .*state.db, which has https://shop.example/"):
+        sr.audit(case.path, state=state)
+
+
+# --- the report ---
+
+
+def test_json_has_all_that_the_report_has() -> None:
+    report = sr.audit(SITES / "broken")
+    form = json.loads(report.to_json())
+    assert list(form) == [
+        "target", "at", "version", "complete", "urls", "pages", "problems", "findings", "sitemaps", "facts", "notes",
+    ]  # fmt: skip
+    assert form["problems"] == {"error": 5, "warning": 18, "info": 5}
+    first = form["findings"][0]
+    assert first["code"] == "F01"
+    assert first["rule"] == sr.explain("F01").rule
+    assert first["samples"][0] == {
+        "message": "404 Not Found (listed in sitemap_index.xml:9)",
+        "sitemap": "https://broken.example/maps/gone.xml",
+        "line": None,
+        "field": None,
+        "raw": None,
+    }
+    assert form["sitemaps"][1]["url"] == "https://broken.example/sitemap_index.xml"
+    assert "branch" not in form["sitemaps"][1]
+
+
+def chunks(text: str) -> Iterator[str]:
+    return iter(text.split("\n\n"))
+
+
+def test_text_begins_with_what_counts() -> None:
+    head, overview, *findings = chunks(text_of(sr.audit(SITES / "broken")))
+    assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 infos in 146 URLs"
+    assert "partial: not all could be read" in head
+    assert overview.splitlines()[0] == "error    F01   2  the answer is not 2xx"
+    assert len(findings) == len(overview.splitlines()) == 7
+    assert "  - and 5 more" in findings[4].splitlines()
+
+
+def test_text_of_nothing_found_is_short() -> None:
+    report = sr.audit(AUDITED / "clean")
+    assert text_of(report) == (
+        f"{AUDITED / 'clean'}: nothing found in {report.urls} URLs\n"
+        f"7 documents; {report.pages} different URLs; as of 2026-11-01 12:00 UTC\n"
+    )
+
+
+def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> None:
+    page = "https://a.example/x?sid=1"
+    line = {"loc": page, "sitemap": "https://a.example/\x1b[31m\u202e.xml", "line": 1}
+    text = text_of(sr.audit(write(tmp_path / "urls.jsonl", line)))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert r"\x1b[31m\u202e.xml:1" in text

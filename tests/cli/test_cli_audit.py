@@ -1,0 +1,233 @@
+"""`audit`: its formats, exit codes, messages, and what it leaves when it is stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import BROKEN, PROGRAM, SHOP, SITES, process, replay, run, urlset
+
+from sitemap_reader.problems import CATALOGUE
+from sitemap_reader.testing import make_site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AUDITED = SITES.parent / "audit"
+A = "https://a.example"
+
+
+def codes(stdout: str) -> list[str]:
+    """Those of the overview."""
+    overview = stdout.split("\n\n")[1]
+    return [line.split()[1] for line in overview.splitlines()]
+
+
+# --- the report ---
+
+
+def test_the_broken_site_as_text() -> None:
+    result = run("audit", BROKEN)
+    assert result.exit_code == 1
+    assert codes(result.stdout) == ["F01", "F05", "F07", "S01", "U04", "S01", "F10"]
+    assert "  - https://broken.example/maps/mended.xml:4: a bare & was read as &amp;\n" in result.stdout
+    assert result.stderr.splitlines()[0].startswith("5 errors, 18 warnings and 5 infos in 146 URLs; ")
+    assert result.stderr.splitlines()[1] == "partial: not all could be read (exit 1)"
+
+
+def test_the_shop_is_fine() -> None:
+    result = run("audit", SHOP, "--fail-on", "warning")
+    assert (result.exit_code, codes(result.stdout)) == (0, ["F10"])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "begins"), [("txt", b"corpus"), ("json", b"{\n"), ("html", b"<!doctype html>"), ("htm", b"<!doctype html>")]
+)
+def test_the_suffix_says_how_to_write_it(tmp_path: Path, suffix: str, begins: bytes) -> None:
+    file = tmp_path / f"report.{suffix}"
+    result = run("audit", SHOP, "-o", file)
+    assert (result.exit_code, result.stdout) == (0, "")
+    body = file.read_bytes()
+    assert body.lower().startswith(begins) or (suffix == "txt" and body.startswith(SHOP.encode()))
+
+
+def test_json_is_one_object() -> None:
+    form = json.loads(run("audit", BROKEN, "--format", "json", "--samples", 1, "-q").stdout)
+    assert form["problems"] == {"error": 5, "warning": 18, "info": 5}
+    assert all(len(finding["samples"]) == 1 for finding in form["findings"])
+
+
+def test_html_is_one_page() -> None:
+    page = run("audit", BROKEN, "--format", "html").stdout
+    assert page.count("<html") == 1
+    assert "https://broken.example/maps/cut.xml.gz" in page
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_suffix_that_is_for_urls_is_refused(tmp_path: Path, suffix: str) -> None:
+    result = run("audit", SHOP, "-o", tmp_path / f"x.{suffix}")
+    assert result.exit_code == 2
+    assert f"x.{suffix}: a report is text, json or html; --format says as which" in result.stderr
+
+
+def test_a_dump_on_stdin() -> None:
+    dump = run("dump", BROKEN, "--report", "-", "-q").stdout
+    result = run("audit", "-", "--fail-on", "never", "--as-of", "2026-10-26", stdin=dump)
+    assert (result.exit_code, codes(result.stdout)) == (3, ["F01", "F05", "F07", "S01", "U04", "S01", "F10"])
+    assert result.stdout.startswith("stdin: 5 errors, 18 warnings and 5 infos in 146 URLs\n")
+
+
+def test_quiet_leaves_the_report() -> None:
+    result = run("audit", BROKEN, "-q")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.startswith(BROKEN)
+
+
+def test_verbose_tells_of_each_document() -> None:
+    result = run("audit", BROKEN, "-v")
+    assert "done https://broken.example/maps/good.xml: urlset, 40 entries, 0." in result.stderr
+
+
+# --- exit codes ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ((BROKEN, "--fail-on", "never"), 3),
+        ((BROKEN, "--select", "F10"), 3),
+        ((BROKEN, "--select", "S01"), 1),
+        ((AUDITED / "D03",), 0),
+        ((AUDITED / "D03", "--fail-on", "warning"), 1),
+        ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D03"), 0),
+        ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D,U"), 0),
+        ((AUDITED / "F10", "--fail-on", "warning"), 0),
+        ((AUDITED / "U12",), 1),
+        ((AUDITED / "U12", "--fail-on", "never"), 0),
+    ],
+)
+def test_exit_codes(arguments: tuple[object, ...], code: int) -> None:
+    assert run("audit", *map(str, arguments)).exit_code == code
+
+
+def test_where_nothing_can_be_read_the_errors_are_told_all_the_same(tmp_path: Path) -> None:
+    site = replay(tmp_path, {"robots.txt": f"Sitemap: {A}/gone.xml\n"})
+    result = run("audit", site)
+    assert (result.exit_code, codes(result.stdout)) == (5, ["F01"])
+
+
+def test_where_there_is_no_sitemap_nothing_is_written(tmp_path: Path) -> None:
+    old = tmp_path / "report.html"
+    old.write_text("old")
+    result = run("audit", replay(tmp_path / "site", {}), "-o", old)
+    assert (result.exit_code, old.read_text()) == (4, "old")
+    assert "error: no sitemap found for " in result.stderr
+
+
+# --- against files ---
+
+
+def test_a_crawl_file(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl.csv"
+    crawl.write_text(f"url,status\n{A}/1,404\n{A}/3,200\n")
+    site = replay(tmp_path / "site", {"sitemap.xml": urlset(f"{A}/1", f"{A}/2")})
+    result = run("audit", site, "--crawl", crawl, "--select", "C")
+    assert codes(result.stdout) == ["C01", "C05", "C06"]
+    assert f"  - {crawl}:3: {A}/3 is indexable, and no sitemap lists it\n" in result.stdout
+
+
+def test_a_state_that_sync_keeps(tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    many = replay(tmp_path / "many", {"sitemap.xml": urlset(*(f"{A}/{number}" for number in range(50)))})
+    few = replay(tmp_path / "few", {"sitemap.xml": urlset(f"{A}/1")})
+    assert run("sync", many, "--state", state).exit_code == 0
+    assert codes(run("audit", few, "--state", state, "--select", "X").stdout) == ["X01"]
+    assert run("audit", many, "--state", state, "--select", "X").stdout.count("nothing found") == 1
+
+
+# --- explanations ---
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_every_code_is_explained(code: str) -> None:
+    result = run("audit", "--explain", code.lower())
+    assert (result.exit_code, result.stderr) == (0, "")
+    rule = CATALOGUE[code]
+    assert result.stdout.startswith(f"{rule.severity} {code}: {rule.title}\n")
+    assert "\nMend: " in result.stdout
+    assert "\nSource: " in result.stdout.replace("Source:\n", "Source: ")
+    assert max(len(line) for line in result.stdout.splitlines() if " " in line.strip()) <= 120
+
+
+# --- what is wrong with a command ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "which site? give a TARGET or a dump, or --explain CODE"),
+        (("--explain", "D99"), '"D99" is no code; there are D01, D02, '),
+        ((SHOP, "--select", "ZZ"), "'ZZ' is no code, nor the beginning of one"),
+        ((SHOP, "--as-of", "tomorrow"), "'tomorrow' is neither a date such as 2026-05-31 nor an age such as 7d"),
+        ((SHOP, "--fail-on", "info"), "'info' is not one of 'error', 'warning', 'never'"),
+        ((SHOP, "--crawl", "nowhere.csv"), "there is no file nowhere.csv; export one from the crawler"),
+        ((SHOP, "--baseline", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
+        ((SHOP, "--baseline", "a", "--state", "b"), "baseline and state both say what was there before: give one"),
+        (("nowhere.jsonl",), "there is no file nowhere.jsonl"),
+        (("corpus/nowhere/",), "there is no folder corpus/nowhere/"),
+    ],
+)
+def test_mistakes_are_one_line(arguments: tuple[str, ...], message: str) -> None:
+    result = run("audit", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.json"
+    dump.write_text(f'{{"loc": "{A}/"}}\n')
+    result = run("audit", dump, "-o", dump)
+    assert result.exit_code == 2
+    assert "is read and written at once" in result.stderr
+    assert dump.read_text() == f'{{"loc": "{A}/"}}\n'
+
+
+# --- when it is stopped ---
+
+
+def test_an_interrupt_leaves_a_report_of_what_was_read(tmp_path: Path) -> None:
+    make_site(tmp_path, urls=400_000, per_document=10_000, gzip=True, truth=False)
+    program = subprocess.Popen(
+        [*PROGRAM, "audit", tmp_path, "-j", "1", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(1.5)
+    program.send_signal(signal.SIGINT)
+    stdout, stderr = program.communicate(timeout=60)
+    if program.returncode == 130 and stdout:
+        form = json.loads(stdout)
+        assert form["urls"] < 400_000
+        assert not form["complete"]
+        assert form["notes"][0].startswith("stopped before the end")
+        assert b"partial: interrupted (exit 130)" in stderr
+    else:  # it came before anything, or too late
+        assert program.returncode in (0, 130)
+    assert b"Traceback" not in stderr
+
+
+def test_head_ends_it_quietly() -> None:
+    result = subprocess.run(
+        f"{' '.join(PROGRAM)} audit {BROKEN} -q | head -n 1", shell=True, capture_output=True, text=True, check=True  # noqa: S602
+    )
+    assert (result.stdout.count("\n"), result.stderr) == (1, "")
+
+
+def test_help_loads_no_network_library() -> None:
+    result = process("audit", "--help")
+    assert result.returncode == 0
+    assert "--explain CODE" in result.stdout
