@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +18,7 @@ from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 SITES = AUDITED.parent / "sites"
 EVERY_SITE = sorted(path for folder in (SITES, AUDITED) for path in folder.iterdir() if path.is_dir())

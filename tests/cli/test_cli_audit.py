@@ -45,14 +45,14 @@ def test_the_shop_is_fine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "begins"), [("txt", b"corpus"), ("json", b"{\n"), ("html", b"<!doctype html>"), ("htm", b"<!doctype html>")]
+    ("suffix", "begins"),
+    [("txt", SHOP), ("json", "{\n"), ("html", "<!DOCTYPE html>"), ("htm", "<!DOCTYPE html>"), ("report", SHOP)],
 )
-def test_the_suffix_says_how_to_write_it(tmp_path: Path, suffix: str, begins: bytes) -> None:
+def test_the_suffix_says_how_to_write_it(tmp_path: Path, suffix: str, begins: str) -> None:
     file = tmp_path / f"report.{suffix}"
     result = run("audit", SHOP, "-o", file)
     assert (result.exit_code, result.stdout) == (0, "")
-    body = file.read_bytes()
-    assert body.lower().startswith(begins) or (suffix == "txt" and body.startswith(SHOP.encode()))
+    assert file.read_text().startswith(begins)
 
 
 def test_json_is_one_object() -> None:
@@ -221,9 +221,8 @@ def test_an_interrupt_leaves_a_report_of_what_was_read(tmp_path: Path) -> None:
 
 
 def test_head_ends_it_quietly() -> None:
-    result = subprocess.run(
-        f"{' '.join(PROGRAM)} audit {BROKEN} -q | head -n 1", shell=True, capture_output=True, text=True, check=True  # noqa: S602
-    )
+    command = f"{' '.join(PROGRAM)} audit {BROKEN} -q | head -n 1"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert (result.stdout.count("\n"), result.stderr) == (1, "")
 
 
