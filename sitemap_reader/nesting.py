@@ -112,11 +112,20 @@ def _asked_for_permission(roots: list[Node]) -> set[str]:
 
 
 def _host(node: Node) -> str:
-    return urlsplit(node.url).netloc
+    return _parts(node)[0]
 
 
 def _is_robots(node: Node) -> bool:
-    return urlsplit(node.url).path == "/robots.txt"
+    return _parts(node)[1] == "/robots.txt"
+
+
+def _parts(node: Node) -> tuple[str, str]:
+    """Host and path; of what is no URL, as a dump may have it, neither."""
+    try:
+        parts = urlsplit(node.url)
+    except ValueError:
+        return "", ""
+    return parts.netloc, parts.path
 
 
 def _walk(root: Node, seen: set[str]) -> Iterator[Row]:

@@ -8,31 +8,26 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
-import attrs
-
 from ..crawl.state import site_name
 from ..dumps import Dump, is_dump_name, numbered_forms, open_file
-from ..errors import NothingReadable, UsageError
-from ..problems import CATALOGUE, Problem
-from ..records import Outcome, SitemapRef, UrlRecord
-from ..restore import from_json
+from ..errors import NothingFound, NothingReadable, UsageError
+from ..problems import CATALOGUE
 from ..targets import find_target
 from ..walk.window import make_moment
 from .against.sources import Against
 from .auditing import Auditing
 from .findings import SAMPLES, Findings
 from .robots import Forbidden
+from .told import Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from ..dumps import Form
     from ..ledger import Progress
     from ..reader import ReaderOptions
+    from ..records import Outcome
     from ..walk.window import Moment
     from .report import Report
-
-    Taken = UrlRecord | SitemapRef | Problem | Outcome
 
 _AT_ONCE = 2_000
 
@@ -70,14 +65,15 @@ def audit(
     `on_outcome`, `on_progress` and `show_progress` are as in urls(). `stop` is asked a few times a second: as soon as
     it says so, the Report is of what was read by then.
 
-    UsageError for what cannot be. NothingFound where there is no sitemap at all; where all that there is cannot be
-    read, the Report says so.
+    UsageError for what cannot be. Where there is no sitemap, or none can be read, the Report says so.
     """
+    _check_source(source)
+    now = datetime.now(UTC)
+    moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
     found = make_findings(select, ignore, samples)
-    moment = None if as_of is None else make_moment("as_of", as_of, datetime.now(UTC))
     against = Against(crawl, baseline, state, baseline_crawl)
-    against.refuse()
-    if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
+    against.refuse(codes(select))
+    if not isinstance(source, Dump) and not is_dump_name(str(source)):
         reading: dict[str, Any] = {"jobs": jobs, "on_outcome": on_outcome}
         reading |= {"on_progress": on_progress, "show_progress": show_progress}
         target = source if isinstance(source, str) else Path(source)
@@ -90,10 +86,15 @@ def audit(
         return audit_dump(body, str(path), found, against, as_of=moment, stop=stop or _never)
 
 
+def _check_source(source: object) -> None:
+    if not isinstance(source, str | os.PathLike | Dump):
+        raise UsageError(f"a site is named by its host, URL or folder, a dump by its file, and not by {source!r}")
+
+
 def make_findings(select: str | Iterable[str], ignore: str | Iterable[str], samples: int) -> Findings:
     """Empty ones; UsageError for codes that are none, and for fewer than no samples."""
-    if samples < 0:
-        raise UsageError(f"samples must be 0 or more, not {samples}")
+    if type(samples) is not int or samples < 0:
+        raise UsageError(f"samples must be a number, 0 or more, not {samples!r}")
     return Findings(select=codes(select), ignore=codes(ignore), samples=samples)
 
 
@@ -103,6 +104,9 @@ def _never() -> bool:
 
 class _Stopped(Exception):
     """Somebody wants no more."""
+
+
+_STOPPED = "stopped before the end: what follows is of what was read by then"
 
 
 def _audit_site(
@@ -116,10 +120,9 @@ def _audit_site(
     from ..blocking import batches  # a dump needs no network library
 
     target = find_target(source)
-    given = as_of or target.recorded
 
-    def clock() -> datetime:
-        return given or datetime.now(UTC)
+    def fetched() -> datetime:
+        return target.recorded.astimezone(UTC) if target.recorded else datetime.now(UTC)
 
     def check() -> None:
         if stop():
@@ -128,21 +131,20 @@ def _audit_site(
     others = [*against.checks(found, target.name, seeds=site_name(target.seeds))]
     with batches(source, on_wait=check, **reading) as stream:
         others.append(Forbidden(stream.rules))
-        auditing = Auditing(target.name, found, now=clock(), clock=clock, others=others)
-        notes = []
+        auditing = Auditing(target.name, found, as_of=as_of, fetched=fetched, others=others)
+        notes: list[str] = []
         try:
             for batch in stream:
                 auditing.take(batch)
                 check()
+        except NothingFound as exc:
+            notes.append(str(exc))
         except NothingReadable:
             pass  # why that is so, is what was found
         except _Stopped:
             auditing.break_off()
-            notes.append(_STOPPED)
-        return auditing.report(complete=stream.complete and not notes, notes=notes)
-
-
-_STOPPED = "stopped before the end: what follows is of what was read by then"
+            return auditing.report(complete=False, notes=[_STOPPED])
+        return auditing.report(complete=stream.complete, notes=notes)
 
 
 def audit_dump(
@@ -156,64 +158,16 @@ def audit_dump(
 ) -> Report:
     """What is wrong with what a dump says, which is read to its end; `name` is what the report calls it."""
     others = [*against.checks(found, None)]
-    auditing = Auditing(name, found, now=as_of or datetime.now(UTC), clock=None, others=others)
-    told = _Told(name, found.like())
+    auditing = Auditing(name, found, as_of=as_of, fetched=None, others=others)
+    told = Told(name, found)
     items = told.items(numbered_forms(body, name))
-    while (batch := [*islice(items, _AT_ONCE)]) and not stop():
+    while batch := [*islice(items, _AT_ONCE)]:
+        if stop():
+            auditing.break_off()
+            return auditing.report(complete=False, notes=[_STOPPED, *told.notes()])
         auditing.take(batch)
-    if batch:
-        auditing.break_off()
-    if not told.has_run:
-        found.absorb(told.of_urls)
-    return auditing.report(
-        complete=told.complete and not batch, notes=[*told.notes(), *([_STOPPED] if batch else [])]
-    )
-
-
-@attrs.define
-class _Told:
-    """What a dump says of the run that it was made in.
-
-    With a report among its lines each problem has one of its own; without, there are those of the URLs, and nobody
-    knows what became of the sitemaps.
-    """
-
-    name: str
-    of_urls: Findings
-    complete: bool = True
-    has_run: bool = False
-
-    def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[Taken]:
-        """The lines that an audit takes."""
-        for number, form in forms:
-            try:
-                item = from_json(form)
-            except UsageError as exc:
-                raise UsageError(f"{self.name}:{number}: {exc}") from None
-            if isinstance(item, UrlRecord):
-                yield self._record(item, number)
-            elif isinstance(item, SitemapRef | Problem | Outcome):
-                self.has_run = self.has_run or not isinstance(item, SitemapRef)
-                self.complete = self.complete and not (isinstance(item, Outcome) and not item.complete)
-                yield item
-
-    def _record(self, record: UrlRecord, number: int) -> UrlRecord:
-        if record.sitemap is None:  # it was written with some fields only
-            record.sitemap, record.line = self.name, number
-        for problem in record.problems:
-            # What could not be mended is no URL: of XML that is not well-formed, the worse half is not here.
-            self.of_urls.add(attrs.evolve(problem, severity="warning") if problem.code == "S01" else problem)
-        return record
-
-    def notes(self) -> Iterator[str]:
-        """What cannot be known."""
-        if not self.has_run:
-            yield (
-                f"{self.name} has URLs alone: the sitemaps themselves were not judged; `dump --report -` writes both, "
-                "and an audit of the site reads all"
-            )
-        told = "U12 needs robots.txt, D04 the time of the request, D05 what an index states: these were not judged"
-        yield f"{self.name} is a dump: {told}"
+    told.end()
+    return auditing.report(complete=told.complete, notes=told.notes())
 
 
 def codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
@@ -222,9 +176,12 @@ def codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
     >>> codes("D03, l")
     ('D03', 'L')
     """
-    names = wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
-    found = tuple(name.strip().upper() for name in names)
+    try:
+        names = wanted.replace(",", " ").split() if isinstance(wanted, str) else [*wanted]
+        found = tuple(name.strip().upper() for name in names)
+    except (TypeError, AttributeError):
+        raise UsageError(f"codes are text, or a list of texts, and not {wanted!r}") from None
     for name in found:
-        if not any(code.startswith(name) for code in CATALOGUE) or not name:
-            raise UsageError(f"{name!r} is no code, nor the beginning of one; docs/problems.md lists them: U06, or U")
+        if not name or not any(code.startswith(name) for code in CATALOGUE):
+            raise UsageError(f"{name!r} is no code, nor the beginning of some: U06 is one, U stands for all of URLs")
     return found

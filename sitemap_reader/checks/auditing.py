@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from ..nesting import Nesting
 from ..problems import Problem
@@ -14,24 +17,25 @@ from .dates import Age, Future, Priorities, SitemapDates
 from .documents import Answers, Emptiness
 from .languages import Alternates, ReturnLinks
 from .listings import Listings, Spellings
-from .media import Images, NewsItems, Videos
+from .media import Images, NewsItems, NewsNumber, Videos
 from .report import Report
 from .survey import Survey
 from .urls import Assets, Hosts, Parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..crawl.sieve import Many
+    from ..nesting import Row
     from ..records import Item
     from .findings import Findings
 
 
 class Auditing:
-    """take() each batch, then report(). `now` is the time that ages go by.
+    """take() each batch, then report().
 
-    `clock` tells when a sitemap was fetched, None where nobody knows; `others` are checks that need more than the site.
+    Ages go by `as_of`, or else by the time at which it was `fetched`: a clock, None where nobody knows. `others` are
+    checks that need more than the site.
     """
 
     def __init__(
@@ -39,13 +43,16 @@ class Auditing:
         target: str,
         found: Findings,
         *,
-        now: datetime,
-        clock: Callable[[], datetime] | None,
+        as_of: datetime | None = None,
+        fetched: Callable[[], datetime] | None = None,
         others: Sequence[Check] = (),
     ) -> None:
+        clock = _standing(as_of) if as_of else fetched or _now
+        now = clock()
         self.target = target
         self.found = found
         self.now = now
+        self._scoped: dict[str, Findings] = {}  # what is out of scope, by document
         self._nesting = Nesting()
         self._survey = Survey()
         self._listings = Listings()
@@ -54,8 +61,8 @@ class Auditing:
             Assets(),
             Hosts(),
             Spellings(self._listings),
-            Future(now),
-            SitemapDates(clock),
+            Future(clock),
+            SitemapDates(fetched),
             Age(now),
             Priorities(),
             Answers(),
@@ -63,15 +70,18 @@ class Auditing:
             Alternates(),
             ReturnLinks(self._listings),
             NewsItems(now),
+            NewsNumber(),
             Videos(),
             Images(),
             *others,
         ]
         self._checks = [self._survey, self._listings, *(check for check in checks if found.wants(check.codes))]
-        self._hear_urls = _hearing(self._checks, "urls")
-        self._hear_record = _hearing(self._checks, "record")
-        self._hear_ref = _hearing(self._checks, "ref")
-        self._hear_outcome = _hearing(self._checks, "outcome")
+        self._hear_urls, self._hear_record, self._hear_ref, self._hear_outcome = (
+            _hearing(self._checks, name) for name in ("urls", "record", "ref", "outcome")
+        )
+        # Of URLs that name no sitemap, as some dumps have them, those do not hear whose rules are of sitemaps.
+        others = [check for check in self._checks if not check.is_by_sitemap]
+        self._hear_unnamed_urls, self._hear_unnamed_record = (_hearing(others, name) for name in ("urls", "record"))
 
     # --- what comes ---
 
@@ -88,16 +98,17 @@ class Auditing:
         self._urls(sitemap, columns)
         for record in records:
             if record.alternates or record.images or record.videos or record.news:
-                for hear in self._hear_record:
+                record.sitemap = sitemap or self.target
+                for hear in self._hear_record if sitemap else self._hear_unnamed_record:
                     hear(record, self.found)
 
     def _urls(self, sitemap: str, columns: Sequence[Sequence[Any]]) -> None:
-        some = listed(sitemap, *columns)
+        some = listed(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
         dated = [(lastmod, number) for number, lastmod in enumerate(some.lastmods) if lastmod is not None]
-        if dated:
+        if dated and sitemap:
             newest, number = max(dated)
             self._nesting.note(sitemap, newest, some.precisions[number])
-        for hear in self._hear_urls:
+        for hear in self._hear_urls if sitemap else self._hear_unnamed_urls:
             hear(some, self.found)
 
     def _refs(self, _: str, refs: list[SitemapRef]) -> None:
@@ -108,11 +119,17 @@ class Auditing:
 
     def _problems(self, _: str, problems: list[Problem]) -> None:
         for problem in problems:
-            self.found.add(problem)
+            if problem.code in _OF_SCOPE and problem.sitemap is not None:
+                self._scoped.setdefault(problem.sitemap, self.found.like()).add(problem)
+            else:
+                self.found.add(problem)
 
     def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
             self._nesting.hear(outcome)
+            scoped = self._scoped.pop(outcome.url or "", None)
+            if scoped is not None:
+                self.found.absorb(scoped, outcome.problems)
             for hear in self._hear_outcome:
                 hear(outcome, self.found)
 
@@ -122,8 +139,10 @@ class Auditing:
 
     # --- what it comes to ---
 
-    def report(self, *, complete: bool, notes: Iterable[str] = ()) -> Report:
+    def report(self, *, complete: bool | None, notes: Iterable[str] = ()) -> Report:
         """The end: what can only be judged now is judged."""
+        for scoped in self._scoped.values():
+            self.found.absorb(scoped)
         for check in self._checks:
             check.end(self.found)
         told = [note for check in self._checks for note in getattr(check, "notes", ())]
@@ -134,12 +153,22 @@ class Auditing:
             pages=len(self._listings.first),
             complete=complete,
             findings=self.found.findings(),
-            sitemaps=tuple(self._nesting.rows()),
+            sitemaps=tuple(self._rows()),
             facts=tuple(self._survey.facts()),
             notes=(*notes, *told),
         )
 
 
+    def _rows(self) -> Iterator[Row]:
+        """The tree, each document with all problems that were found in it."""
+        found = self.found.by_document()
+        for row in self._nesting.rows():
+            problems = found[row.url]
+            yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
+
+
+# What was dropped in a first reading may have been kept in a second one: the outcome tells how much was not.
+_OF_SCOPE = frozenset({"U04", "U05"})
 _COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
 _TAKERS: dict[type, Callable[[Auditing, str, list[Any]], None]] = {
     Entries: Auditing._entries,
@@ -148,6 +177,14 @@ _TAKERS: dict[type, Callable[[Auditing, str, list[Any]], None]] = {
     Problem: Auditing._problems,
     Outcome: Auditing._outcomes,
 }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _standing(moment: datetime) -> Callable[[], datetime]:
+    return lambda: moment
 
 
 def _whose(item: object) -> tuple[type, str]:

@@ -37,6 +37,7 @@ class Listed:
     lines: Sequence[int | None]
     keys: Sequence[int]
     text: str
+    names_sitemap: bool = True  # else `sitemap` is the dump that they stand in, which does not tell
 
     def origins(self) -> list[tuple[str, list[int]]]:
         """The places of each origin's URLs. Mostly there is one."""
@@ -62,11 +63,11 @@ class Place(TypedDict):
     raw: str
 
 
-def listed(sitemap: str, *columns: Sequence[Any]) -> Listed:
+def listed(sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> Listed:
     """The columns of many URLs: locs, lastmods, precisions, changefreqs, priorities, lines."""
     locs, lastmods, precisions, changefreqs, priorities, lines = columns
     keys, text = [*map(hash, locs)], "\n" + "\n".join(locs)
-    return Listed(sitemap, locs, lastmods, precisions, changefreqs, priorities, lines, keys, text)
+    return Listed(sitemap, locs, lastmods, precisions, changefreqs, priorities, lines, keys, text, names_sitemap)
 
 
 def _path_at(loc: str) -> int:
@@ -83,6 +84,7 @@ class Check:
     """Some rules. A check overrides what it needs to hear; what it does not override costs nothing."""
 
     codes: ClassVar[tuple[str, ...]]
+    is_by_sitemap: ClassVar[bool] = False  # its rules are of what one sitemap lists
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Some URLs of one sitemap; each URL of the site passes here once for each listing."""

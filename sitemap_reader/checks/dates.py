@@ -46,19 +46,20 @@ class Future(Check):
 
     codes = ("D02",)
 
-    def __init__(self, now: datetime) -> None:
-        self._now = now
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Mostly not one of them does."""
+        now = self._clock()
         dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
-        if not dated or max(dated) <= self._now + TOLERANCE:
+        if not dated or max(dated) - now <= TOLERANCE:
             return
-        rows = zip(listed.lastmods, listed.precisions, listed.lines, strict=True)
-        for lastmod, precision, line in rows:
-            if lastmod is not None and lastmod > self._now + tolerance(precision):
+        rows = zip(listed.locs, listed.lastmods, listed.precisions, listed.lines, strict=True)
+        for loc, lastmod, precision, line in rows:
+            if lastmod is not None and lastmod - now > tolerance(precision):
                 date = stated(lastmod, precision)
-                told = f"lastmod {date} is in the future"
+                told = f"{loc}: lastmod {date} is in the future"
                 found.note("D02", told, sitemap=listed.sitemap, line=line, field="lastmod", raw=date)
 
 
@@ -141,8 +142,8 @@ class SitemapDates(ByDocument[_Dated]):
         if self._clock is None or outcome is None or not seen.precisions <= _EXACT or seen.dated < _FEWEST_AT_FETCH:
             return None
         now = self._clock()
-        began = now - timedelta(seconds=outcome.seconds or 0.0)
-        if seen.oldest < began - _AT_ONCE or seen.newest > now + _AT_ONCE:
+        took = timedelta(seconds=outcome.seconds or 0.0)
+        if now - seen.oldest > took + _AT_ONCE or seen.newest - now > _AT_ONCE:
             return None
         return f"all {seen.dated:,} lastmods are the time of the request, {stamp(now.replace(microsecond=0))}"
 
@@ -158,7 +159,7 @@ class SitemapDates(ByDocument[_Dated]):
         if ref is None or ref.lastmod is None or not seen.dated:
             return
         end = period_end(ref.lastmod, ref.lastmod_precision or "second")
-        if seen.newest - end < tolerance(ref.lastmod_precision):
+        if seen.newest - end < max(tolerance(ref.lastmod_precision), tolerance(seen.newest_precision)):
             return
         date = stated(ref.lastmod, ref.lastmod_precision)
         told = f"{sitemap} is said to be of {date}, and has an entry of {stated(seen.newest, seen.newest_precision)}"
@@ -186,7 +187,7 @@ class Age(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """As soon as one is new enough, all others are nobody's concern."""
-        if self._newest is not None and self._newest.end >= self._now - _YEAR:
+        if self._newest is not None and self._now - self._newest.end <= _YEAR:
             return
         rows = zip(listed.lastmods, listed.precisions, listed.lines, strict=True)
         for lastmod, precision, line in rows:
@@ -199,7 +200,7 @@ class Age(Check):
     def end(self, found: Findings) -> None:
         """Judges it."""
         newest = self._newest
-        if newest is not None and newest.end < self._now - _YEAR:
+        if newest is not None and self._now - newest.end > _YEAR:
             told = f"the newest lastmod of all is {newest.date}"
             found.note("D08", told, sitemap=newest.sitemap, line=newest.line, field="lastmod", raw=newest.date)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..read.sniff import SITEMAP_FORMATS
+from ..walk.selection import UNWANTED
 from .check import Check
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ class ByDocument(Check, Generic[Gathered]):
 
     Of a dump the end of a sitemap is only known where there is a line for its outcome: the rest is judged at the end.
     """
+
+    is_by_sitemap = True
 
     def __init__(self) -> None:
         self._gathered: dict[str, Gathered] = {}
@@ -72,6 +75,8 @@ class Emptiness(Check):
     def outcome(self, outcome: Outcome, found: Findings) -> None:
         """What was not read, or is another one under a second name, is not judged."""
         is_sitemap = outcome.format in SITEMAP_FORMATS and outcome.bytes_decoded and not outcome.not_modified
-        if is_sitemap and not outcome.kept:
+        is_known = outcome.complete or outcome.entries  # else it broke off before its first entry
+        is_filtered = not UNWANTED.keys().isdisjoint(outcome.dropped)  # as a dump may be
+        if is_sitemap and is_known and not is_filtered and not outcome.kept:
             told = "it has no entry" if not outcome.entries else f"none of its {outcome.entries:,} entries can be kept"
             found.note("S06", told, sitemap=outcome.url)

@@ -88,7 +88,7 @@ def explain(code: str) -> Explanation:
     <BLANKLINE>
     Source: https://www.sitemaps.org/protocol.html#changefreqdef
     """
-    name = code.strip().upper()
+    name = str(code).strip().upper()
     if name not in CATALOGUE:
         kin = [each for each in CATALOGUE if each[0] == name[:1]] or [each for each in CATALOGUE if each[1:] == "01"]
         raise UsageError(f'"{code}" is no code; there are {", ".join(kin)}')

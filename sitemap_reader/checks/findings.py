@@ -13,7 +13,7 @@ import attrs
 from ..problems import CATALOGUE, Problem, Severity, report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 SAMPLES = 5
@@ -76,7 +76,7 @@ class Findings:
         if found.keeps(sitemap, self._most):
             told = message if isinstance(message, str) else message()
             found.keep(report(code, told, sitemap=sitemap, line=line, field=field, raw=raw), self._most)
-        found.count += count
+        found.documents[sitemap] += count
 
     def add(self, problem: Problem) -> None:
         """One that is known already."""
@@ -84,7 +84,7 @@ class Findings:
             found = self._of(problem.code, problem.severity)
             if found.keeps(problem.sitemap, self._most):
                 found.keep(problem, self._most)
-            found.count += 1
+            found.documents[problem.sitemap] += 1
 
     def like(self) -> Findings:
         """Another one that wants the same."""
@@ -92,14 +92,24 @@ class Findings:
         other._wanted = self._wanted
         return other
 
-    def absorb(self, other: Findings) -> None:
-        """What the other one has found, behind all here."""
-        for key, theirs in other._found.items():
-            found = self._of(*key)
-            found.count += theirs.count
-            for sample in theirs.samples:
+    def absorb(self, other: Findings, most: Mapping[str, int] | None = None) -> None:
+        """What the other one has found, behind all here; with `most`, no more than so many of a code and document."""
+        for (code, severity), theirs in other._found.items():
+            room = theirs.documents.total() if most is None else most.get(code, 0)
+            if not room:
+                continue
+            found = self._of(code, severity)
+            for sample in theirs.samples[:room]:
                 found.keep(sample, self._most)
-            found.documents |= theirs.documents
+            for document, count in theirs.documents.items():
+                found.documents[document] += min(count, room)
+
+    def by_document(self) -> Counter[str | None]:
+        """How many problems each document has."""
+        total: Counter[str | None] = Counter()
+        for found in self._found.values():
+            total.update(found.documents)
+        return total
 
     def _of(self, code: str, severity: Severity) -> _Found:
         found = self._found.get((code, severity))
@@ -110,7 +120,7 @@ class Findings:
     def findings(self) -> tuple[Finding, ...]:
         """Errors first; of each severity the most frequent first."""
         found = [
-            Finding(code, severity, each.count, len(each.documents), tuple(each.samples))
+            Finding(code, severity, each.documents.total(), len(each.documents), tuple(each.samples))
             for (code, severity), each in self._found.items()
         ]
         return tuple(sorted(found, key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.code)))
@@ -118,22 +128,24 @@ class Findings:
 
 @attrs.define
 class _Found:
-    count: int = 0
-    documents: set[str | None] = attrs.field(factory=set)
+    """Of one code: how many each document has, and some of them."""
+
+    documents: Counter[str | None] = attrs.field(factory=Counter)
     samples: list[Problem] = attrs.field(factory=list)
+    is_spread: bool = False  # each sample is of a document of its own
 
     def keeps(self, sitemap: str | None, most: int) -> bool:
         """Whether a problem of this document may be a sample."""
-        return len(self.samples) < most or sitemap not in self.documents
+        return len(self.samples) < most or (sitemap not in self.documents and not self.is_spread)
 
     def keep(self, problem: Problem, most: int) -> None:
         """Where there is no room, the last sample of the document that has most of them goes, unless each has one."""
-        self.documents.add(problem.sitemap)
         if len(self.samples) < most:
             self.samples.append(problem)
             return
         in_document = Counter(sample.sitemap for sample in self.samples)
         document, several = max(in_document.items(), key=lambda pair: pair[1], default=(None, 0))
+        self.is_spread = several <= 1
         if several > 1:
             places = [place for place, sample in enumerate(self.samples) if sample.sitemap == document]
             del self.samples[places[-1]]

@@ -5,7 +5,7 @@ Source: Google's documentation of localized versions; codes by BCP 47.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import orjson
@@ -45,7 +45,7 @@ class Alternates(Check):
             return
         codes = {each.hreflang for each in alternates if each.hreflang}
         for code in sorted(codes):
-            fault = self._fault(code)
+            fault = self._fault(code.strip())
             if fault:
                 yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
         if loc not in {each.href for each in alternates}:
@@ -85,7 +85,7 @@ CREATE TABLE link (
 );
 """
 _ONE_SIDED = """
-SELECT entry.loc, link.code, link.href, entry.sitemap, entry.line, link.other FROM link
+SELECT entry.loc, link.code, link.href, entry.sitemap, entry.line FROM link
 JOIN entry ON entry.rowid = link.entry
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
@@ -109,9 +109,16 @@ class ReturnLinks(Check):
         self._listings = listings
         self._missing: dict[int, int] = {}  # a set of pages -> how many of them have not said so; none if all have
         self._db: sqlite3.Connection | None = None
+        self._has_failed = False
+        self.notes: list[str] = []
 
     def record(self, record: UrlRecord, found: Findings) -> None:
         """Enters its set. One in which a page is listed twice is not told by counting."""
+        if not self._has_failed:
+            with self._giving_up():
+                self._enter(record)
+
+    def _enter(self, record: UrlRecord) -> None:
         hrefs = {each.href: each.hreflang for each in translations(record)}
         others = hrefs.keys() - {record.loc}
         if not others:
@@ -131,28 +138,43 @@ class ReturnLinks(Check):
     def end(self, found: Findings) -> None:
         """Of a page that is listed nowhere nobody knows what it names."""
         if self._db is not None:
-            with closing(self._db), on_disk():
+            with closing(self._db), self._giving_up(), on_disk():
                 self._judge(self._db, found)
             self._db = None
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """A disk that is full costs this rule, and nothing else."""
+        try:
+            yield
+        except OSError as exc:
+            self._has_failed = True
+            self.notes.append(f"L03 was not judged: {exc.strerror or exc}")
 
     def _judge(self, db: sqlite3.Connection, found: Findings) -> None:
         incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
+        first = self._listings.first
         # Pages of complete sets have named all of those; but others may name them, and a second listing of theirs too.
-        named = {hash(href) for _, pages, _, links in _entries(db) if pages in incomplete for _, href in links}
+        named = {
+            key
+            for _, pages, _, links in _entries(db)
+            if pages in incomplete
+            for _, href in links
+            if (key := hash(href)) in first
+        }
         rows = (
-            (page, hash(href), number, code, href, pages in incomplete)
+            (page, key, number, code, href, pages in incomplete)
             for number, pages, page, links in _entries(db)
             if pages in incomplete or page in named
             for code, href in links
+            if (key := hash(href)) in first
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
-        first = self._listings.first
-        for loc, code, href, sitemap, line, other in db.execute(_ONE_SIDED):
-            if other in first:
-                told = f"{loc} names {href} for {code}, which does not name it back"
-                found.note("L03", told, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
+        for loc, code, href, sitemap, line in db.execute(_ONE_SIDED):
+            told = f"{loc} names {href} for {code}, which does not name it back"
+            found.note("L03", told, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
 
 
 def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:

@@ -12,7 +12,7 @@ import attrs
 
 from ..ledger import count_of
 from ..read.sniff import Format
-from ..read.urls import host
+from ..read.urls import host, without_userinfo
 from .check import Check
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class _Places:
     """Of a sitemap, as long as it is read: keys and lines; `elsewhere` are keys that another one listed first."""
 
     keys: array[int] = attrs.field(factory=lambda: array("q"))
-    lines: array[int] = attrs.field(factory=lambda: array("Q"))
+    lines: array[int] = attrs.field(factory=lambda: array("q"))
     elsewhere: set[int] = attrs.field(factory=set)
 
     def line_of(self, key: int) -> str:
@@ -85,7 +85,11 @@ class Listings(Check):
                 self.first[key] = listed.sitemap
                 continue
             self.repeated.add(key)
-            if first == listed.sitemap or key in places.elsewhere:
+            if not listed.names_sitemap:
+                continue
+            if first != listed.sitemap and first in self._recent:
+                self.first[key] = listed.sitemap
+            elif first == listed.sitemap or key in places.elsewhere:
                 self._note_again(listed, place, places, found)
             else:
                 places.elsewhere.add(key)
@@ -101,11 +105,13 @@ class Listings(Check):
         found.note("U06", told, **listed.at(place))
 
     def _share(self, pair: tuple[str, str], place: Place) -> None:
+        if pair not in self._shared and len(self._shared) >= _MOST_PAIRS:
+            pair = pair[0], ""  # all others
         shared = self._shared.get(pair)
-        if shared is not None:
-            shared.urls += 1
-        elif len(self._shared) < _MOST_PAIRS:
+        if shared is None:
             self._shared[pair] = _Shared(1, place)
+        else:
+            shared.urls += 1
 
     def record(self, record: UrlRecord, found: Findings) -> None:
         """News are what is new."""
@@ -146,7 +152,8 @@ class Spellings(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Counts the origins, and looks for URLs that differ by a slash."""
-        for origin, places in listed.origins():
+        for full, places in listed.origins():
+            origin = without_userinfo(f"{full}/")[:-1]
             known = self._origins.get(origin)
             if known is not None:
                 known.urls += len(places)
@@ -156,7 +163,7 @@ class Spellings(Check):
 
     def _look_for_slashes(self, listed: Listed, found: Findings) -> None:
         # Where one of the two comes first, the other one finds it: so long as no URL has a slash there is no need.
-        ending = [loc for loc in listed.locs if loc[-1] == "/" and loc.count("/") > 3]
+        ending = [loc for loc in listed.locs if loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc]
         self._has_slashes = self._has_slashes or bool(ending)
         if not self._has_slashes:
             return
@@ -167,29 +174,38 @@ class Spellings(Check):
         here = {key: place for place, key in reversed([*enumerate(listed.keys)])}  # where each stands first
         for place, other in enumerate(others):
             key = hash(other)
-            is_earlier = key in first and here.get(key, -1) < place
+            is_earlier = key in first and here.get(key, -1) < place and "?" not in other
             if is_earlier and not self._told.issuperset((key, listed.keys[place])):
                 self._told |= {key, listed.keys[place]}
-                found.note("U11", f"{other} is listed too", **listed.at(place))
+                found.note("U11", f"{listed.locs[place]} and {other} are both listed", **listed.at(place))
 
     def end(self, found: Findings) -> None:
-        """Tells of origins of which both spellings have URLs, at that which has fewer."""
-        for origin, here in self._origins.items():
-            for kind, other in _variants(origin):
-                there = self._origins.get(other)
-                if there is not None and (here.urls, origin) < (there.urls, other):
-                    told = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {other}: {kind} are mixed"
-                    found.note("U11", told, **here.first, count=here.urls)
+        """Tells of origins that are another spelling of one that has more URLs."""
+        spelled: dict[tuple[str, str], list[str]] = {}
+        for origin in self._origins:
+            spelled.setdefault(_bare(origin), []).append(origin)
+        for several in spelled.values():
+            main, *others = sorted(several, key=lambda origin: (-self._origins[origin].urls, origin))
+            for origin in others:
+                self._tell(origin, main, found)
+
+    def _tell(self, origin: str, main: str, found: Findings) -> None:
+        here, there = self._origins[origin], self._origins[main]
+        told = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
+        found.note("U11", f"{told}: {_difference(origin, main)} are mixed", **here.first, count=here.urls)
 
 
-def _variants(origin: str) -> list[tuple[str, str]]:
-    """What makes the difference, and the other origin."""
-    scheme, _, rest = origin.partition("://")
+def _bare(origin: str) -> tuple[str, str]:
+    """What the spellings of an origin have in common: host and port."""
+    _, _, authority = origin.partition("://")
     name = host(f"{origin}/")
-    other_scheme = "http" if scheme == "https" else "https"
-    variants = [("http and https", f"{other_scheme}://{rest}")]
-    if not name.startswith("www."):
-        variants.append(("www and the bare host", f"{scheme}://www.{rest}"))
-    else:
-        variants.append(("www and the bare host", f"{scheme}://{rest.removeprefix('www.')}"))
-    return variants
+    return name.removeprefix("www."), authority[len(name) :]
+
+
+def _difference(one: str, other: str) -> str:
+    kinds = []
+    if one.partition("://")[0] != other.partition("://")[0]:
+        kinds.append("http and https")
+    if host(f"{one}/") != host(f"{other}/"):
+        kinds.append("www and the bare host")
+    return ", ".join(kinds)

@@ -36,40 +36,49 @@ _NEEDED_OF_VIDEOS = ("thumbnail_loc", "title", "description")
 _CHINESE = frozenset({"zh-cn", "zh-tw"})
 
 
-class NewsItems(ByDocument[list[int]]):
-    """News: how many, how old, how complete (N01 to N04)."""
+class NewsNumber(ByDocument[list[int]]):
+    """How many news a sitemap has (N01)."""
 
-    codes = ("N01", "N02", "N03", "N04")
-
-    def __init__(self, now: datetime) -> None:
-        super().__init__()
-        self._since = now - NEWS_AGE
+    codes = ("N01",)
 
     def new(self) -> list[int]:
-        """How many."""
+        """None yet."""
         return [0]
+
+    def record(self, record: UrlRecord, found: Findings) -> None:
+        """Counts it."""
+        if record.news is not None:
+            self.of(record.sitemap or "")[0] += 1
+
+    def judge(self, sitemap: str, gathered: list[int], outcome: Outcome | None, found: Findings) -> None:
+        """Their number."""
+        if gathered[0] > MOST_NEWS:
+            found.note("N01", f"{gathered[0]:,} news items; Google reads {MOST_NEWS:,}", sitemap=sitemap)
+
+
+class NewsItems(Check):
+    """News: how old, how complete (N02 to N04)."""
+
+    codes = ("N02", "N03", "N04")
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
 
     def record(self, record: UrlRecord, found: Findings) -> None:
         """One item."""
         if record.news is None:
             return
-        self.of(record.sitemap or "")[0] += 1
         for code, field, told, raw in (*_missing_of_news(record.news, record), *self._faults(record.news)):
             message = f"{record.loc}: {told}"
             found.note(code, message, sitemap=record.sitemap, line=record.line, field=f"news:{field}", raw=raw)
 
     def _faults(self, news: News) -> Iterator[tuple[str, str, str, str]]:
         date, precision = news.publication_date, news.publication_date_precision or "second"
-        if date is not None and period_end(date, precision) < self._since:
+        if date is not None and self._now - period_end(date, precision) > NEWS_AGE:
             day = stated(date, precision)
             yield "N02", "publication_date", f"published {day}, over 48 hours ago", day
         if news.language and not is_publication_language(news.language):
             yield "N04", "language", f'"{news.language}" is no ISO 639 code', news.language
-
-    def judge(self, sitemap: str, gathered: list[int], outcome: Outcome | None, found: Findings) -> None:
-        """Their number."""
-        if gathered[0] > MOST_NEWS:
-            found.note("N01", f"{gathered[0]:,} news items; Google reads {MOST_NEWS:,}", sitemap=sitemap)
 
 
 def _missing_of_news(news: News, record: UrlRecord) -> Iterator[tuple[str, str, str, str]]:

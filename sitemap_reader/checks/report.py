@@ -8,6 +8,7 @@ import attrs
 import orjson
 
 from ..jsonl import json_form, stamp
+from ..ledger import count_of
 from ..version import __version__
 from .explaining import explain
 from .findings import SEVERITIES
@@ -21,23 +22,25 @@ if TYPE_CHECKING:
     from .findings import Finding
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Report:
     """What an audit found.
 
     `at` is the time that ages go by: of a recording, when it was made. `urls` counts listings, `pages` different URLs
-    among them. `complete` is False where a sitemap, or a part of one, is missing: then so may be findings. `findings`:
-    errors first, of each severity the most frequent first. `sitemaps` are the rows of the tree. `facts` are counts:
-    of the groups `lastmod month` (name: `2026-11`, all months between the first and the last that have any are not
-    there unless they have one), `lastmod none`, `sections` (first folders of the path) and `formats`. `notes` are
+    among them. `complete` is False where a sitemap, or a part of one, is missing: then so may be findings; None where
+    nobody knows, as of a dump of URLs alone. `findings`: errors first, of each severity the most frequent first.
+    `sitemaps` are the rows of the tree, whose `problems` are those of all findings. `facts` are counts: of the groups
+    `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the path) and `formats`. `notes` are
     sentences on what could not be looked at, or only in samples.
+
+    str() is the text that the command line writes.
     """
 
     target: str
     at: datetime
     urls: int
     pages: int
-    complete: bool
+    complete: bool | None
     findings: tuple[Finding, ...]
     sitemaps: tuple[Row, ...]
     facts: tuple[Fact, ...]
@@ -46,6 +49,25 @@ class Report:
     def count(self, severity: Severity) -> int:
         """How many problems of a severity there are, in all findings."""
         return sum(finding.count for finding in self.findings if finding.severity == severity)
+
+    @property
+    def missing(self) -> str:
+        """What could not be read, in words; nothing if all that is known of could."""
+        lost = [row for row in self.sitemaps if row.complete == "no"]
+        failed = sum(not row.entries for row in lost)
+        parts = []
+        if failed:
+            parts.append(f"{count_of(failed, 'document')} could not be read")
+        if len(lost) > failed:
+            parts.append(f"{count_of(len(lost) - failed, 'document')} could be read in part only")
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(count_of(self.count(severity), severity) for severity in SEVERITIES)
+        return f"<Report of {self.target}: {counts} in {count_of(self.urls, 'URL')}>"
 
     def form(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -63,9 +85,19 @@ class Report:
             "notes": list(self.notes),
         }
 
+    def to_text(self) -> str:
+        """What a person reads in ten seconds, then each finding."""
+        from .text import text_of
+
+        return text_of(self)
+
     def to_json(self) -> str:
         """One JSON object, indented."""
-        return orjson.dumps(self.form(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+        form, how = self.form(), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        try:
+            return orjson.dumps(form, option=how).decode()
+        except TypeError:  # the name of a file is no UTF-8
+            return orjson.dumps(_in_utf8(form), option=how).decode()
 
     def to_html(self) -> str:
         """One HTML page that needs nothing else: no network, no other file."""
@@ -77,6 +109,14 @@ class Report:
         from .html.page import fragment
 
         return fragment(self)
+
+
+def _in_utf8(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_utf8(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_in_utf8(each) for each in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _row_form(row: Row) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Rules are asked through Protego, which takes its time where a robots.txt has man
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -21,20 +22,67 @@ if TYPE_CHECKING:
     from .findings import Findings
 
 BUDGET_SECONDS = 2.0
-# Of those for which there was no time, every nth is tried at the end: so many of them, or up to half as many more.
+# Of those for which there was no time, or no rules yet, every nth is tried at the end: so many, up to twice as many.
 _SAMPLE = 2_000
 # So many beginnings are looked for in all URLs at once.
 _FEW = 20
 
 
-@attrs.define
 class _Host:
-    rules: Rules
-    suspects: tuple[str, ...]
+    """The rules of a host, and a quick way to tell what they cannot forbid."""
+
+    def __init__(self, rules: Rules, origin: str) -> None:
+        self.rules = rules
+        self._suspects: list[str] = []
+        for suspect in sorted(rules.suspects(origin)):
+            if not self._suspects or not suspect.startswith(self._suspects[-1]):
+                self._suspects.append(suspect)
+
+    def may_forbid_some(self, text: str) -> bool:
+        """Whether one of many URLs may be forbidden: mostly this is all that is asked."""
+        if len(self._suspects) > _FEW or ("%" in text and self._suspects):
+            return True
+        return any(f"\n{suspect}" in text for suspect in self._suspects)
+
+    def may_forbid(self, loc: str) -> bool:
+        """Whether it begins as a path that is forbidden; escapes are undone, as Protego does."""
+        if self._begins(loc):
+            return True
+        if "%" not in loc:
+            return False
+        plain = unquote(loc)
+        return self._begins(plain) or "/." in plain  # where dots were escaped, it may be another path
+
+    def _begins(self, loc: str) -> bool:
+        # None of the beginnings begins with another one, so only the last that is not behind the URL can be its own.
+        place = bisect_right(self._suspects, loc)
+        return place > 0 and loc.startswith(self._suspects[place - 1])
+
+    def forbids(self, loc: str) -> bool:
+        """What Protego says. Where it would take too long, the reason for a refusal is another one."""
+        return self.rules.refusal(loc) == ""
+
+
+@attrs.define
+class _PutOff:
+    """URLs that wait for the end: how many, and every nth of them, each with its origin."""
+
+    urls: int = 0
+    sample: list[tuple[str, Place]] = attrs.field(factory=list)
+    _every: int = 1
+
+    def add(self, origin: str, listed: Listed, places: list[int]) -> None:
+        """Some more; where the sample becomes too large, every second stays."""
+        first = -self.urls % self._every
+        self.urls += len(places)
+        self.sample += [(origin, listed.at(place)) for place in places[first :: self._every]]
+        while len(self.sample) >= 2 * _SAMPLE:
+            self.sample = self.sample[::2]
+            self._every *= 2
 
 
 class Forbidden(Check):
-    """What robots.txt forbids (U12). `rules_of` gives the rules of a URL's host, None where they are not known."""
+    """What robots.txt forbids (U12). `rules_of` gives the rules of a URL's host, None as long as they are not known."""
 
     codes = ("U12",)
 
@@ -45,93 +93,68 @@ class Forbidden(Check):
         budget_seconds: float = BUDGET_SECONDS,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        self._rules_of = rules_of
-        self._budget = budget_seconds
-        self._clock = clock
-        self._hosts: dict[str, _Host | None] = {}
-        self._untried = 0
-        self._every = 1
-        self._sample: list[tuple[Rules, Place]] = []
         self.notes: list[str] = []
-        self._unknown = 0
-        self._looked_at = 0
+        self._rules_of = rules_of
+        self._seconds = budget_seconds
+        self._left = budget_seconds
+        self._clock = clock
+        self._hosts: dict[str, _Host] = {}
+        self._urls = 0
+        self._late, self._unknown = _PutOff(), _PutOff()
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Those that may be forbidden are tried, as long as there is time."""
         for origin, places in listed.origins():
-            self._looked_at += len(places)
+            self._urls += len(places)
             host = self._host(origin)
             if host is None:
-                self._unknown += len(places)
-                continue
-            if _may_hold(listed.text, host.suspects):
-                suspects = [place for place in places if _may_be(listed.locs[place], host.suspects)]
-                self._try(host.rules, listed, suspects, found)
+                self._unknown.add(origin, listed, places)
+            elif host.may_forbid_some(listed.text):
+                self._try(host, origin, listed, places, found)
 
     def _host(self, origin: str) -> _Host | None:
         if origin not in self._hosts:
             rules = self._rules_of(f"{origin}/")
-            self._hosts[origin] = None if rules is None else _Host(rules, rules.suspects(origin))
+            if rules is None:
+                return None
+            self._hosts[origin] = _Host(rules, origin)
         return self._hosts[origin]
 
-    def _try(self, rules: Rules, listed: Listed, suspects: list[int], found: Findings) -> None:
+    def _try(self, host: _Host, origin: str, listed: Listed, places: list[int], found: Findings) -> None:
         started = self._clock()
+        suspects = [place for place in places if host.may_forbid(listed.locs[place])]
         for number, place in enumerate(suspects):
-            if self._clock() - started > self._budget:
-                self._put_off(rules, listed, suspects[number:])
+            if self._clock() - started > self._left:
+                self._late.add(origin, listed, suspects[number:])
                 break
-            _ask(rules, listed.at(place), found)
-        self._budget -= self._clock() - started
-
-    def _put_off(self, rules: Rules, listed: Listed, places: list[int]) -> None:
-        """Keeps every nth of all that were put off; where these become too many, every second of them."""
-        first = -self._untried % self._every
-        self._untried += len(places)
-        self._sample += [(rules, listed.at(place)) for place in places[first :: self._every]]
-        while len(self._sample) >= 2 * _SAMPLE:
-            self._sample = self._sample[::2]
-            self._every *= 2
+            _ask(host, listed.at(place), found)
+        self._left -= self._clock() - started
 
     def end(self, found: Findings) -> None:
-        """The sample, with as much time as there was."""
-        if self._untried:
-            tried = self._try_sample(found)
-            asked = self._looked_at - self._unknown - self._untried + tried
-            self.notes.append(
-                f"U12: for want of time robots.txt was held against {asked:,} of {self._looked_at:,} URLs: the first "
-                f"ones, and {tried:,} evenly among the others"
-            )
-        elif self._unknown:
-            told = "all" if self._unknown == self._looked_at else f"{self._unknown:,} of {self._looked_at:,}"
-            self.notes.append(f"U12: the robots.txt of {told} URLs' hosts was not read, so that is not judged")
+        """The samples, with as much time as there was; what could not be judged is told."""
+        unknown = self._try_sample(self._unknown, found)
+        late = self._try_sample(self._late, found)
+        unasked = self._unknown.urls - unknown + self._late.urls - late
+        if unasked:
+            why = "for want of time" if self._late.urls > late else "as that of the other hosts was not read"
+            asked = f"{self._urls - unasked:,} of {self._urls:,} URLs"
+            self.notes.append(f"U12: robots.txt was held against {asked} only, {why}")
 
-    def _try_sample(self, found: Findings) -> int:
-        ends = self._clock() + BUDGET_SECONDS
-        for number, (rules, place) in enumerate(self._sample):
+    def _try_sample(self, put_off: _PutOff, found: Findings) -> int:
+        """How many could be tried."""
+        ends, tried = self._clock() + self._seconds, 0
+        for origin, place in put_off.sample:
+            host = self._host(origin)
+            if host is None:
+                continue
             if self._clock() > ends:
-                return number
-            _ask(rules, place, found)
-        return len(self._sample)
+                break
+            tried += 1
+            if host.may_forbid(place["raw"]):
+                _ask(host, place, found)
+        return tried
 
 
-def _may_hold(text: str, suspects: tuple[str, ...]) -> bool:
-    """Whether one of many URLs may be forbidden: mostly this is all that is asked."""
-    if not suspects:
-        return False
-    if len(suspects) > _FEW or "%" in text:
-        return True
-    return any(f"\n{suspect}" in text for suspect in suspects)
-
-
-def _may_be(loc: str, suspects: tuple[str, ...]) -> bool:
-    if loc.startswith(suspects):
-        return True
-    if "%" not in loc:
-        return False
-    plain = unquote(loc)  # as Protego does; and where dots were escaped, it may be another path
-    return plain.startswith(suspects) or "/." in plain
-
-
-def _ask(rules: Rules, place: Place, found: Findings) -> None:
-    if not rules.allows(place["raw"]):
+def _ask(host: _Host, place: Place, found: Findings) -> None:
+    if host.forbids(place["raw"]):
         found.note("U12", f"robots.txt forbids {place['raw']}", **place)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .report import Report
 
 _COLUMNS = 100
+_MOST_RAW = 160
 
 
 def text_of(report: Report) -> str:
@@ -52,11 +53,11 @@ def headline(report: Report) -> str:
 
 def _basis(report: Report) -> str:
     """What was looked at, and as of when."""
-    sitemaps = sum(row.entries is not None for row in report.sitemaps)
-    parts = [count_of(sitemaps, "document"), f"{report.pages:,} different URLs"] if sitemaps else []
-    parts += ["as of " + report.at.strftime("%Y-%m-%d %H:%M UTC")]
-    if not report.complete:
-        parts.append("partial: not all could be read")
+    documents = sum(row.entries is not None for row in report.sitemaps)
+    parts = [count_of(documents, "document"), count_of(report.pages, "different URL")] if documents else []
+    parts.append(f"as of {report.at:%Y-%m-%d %H:%M} UTC")
+    if report.complete is False:
+        parts.append(f"partial: {report.missing or 'it was stopped'}")
     return "; ".join(parts)
 
 
@@ -74,11 +75,20 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield from _wrapped(explanation.rule, "  ")
     for sample in finding.samples:
         yield printable(f"  - {sample.place}: {sample.message}")
+        if sample.raw and sample.raw not in sample.message:
+            yield printable(f"      {shorten(sample.raw)}")
     left = finding.count - len(finding.samples)
     if left > 0:
         yield f"  - and {left:,} more"
     yield from _wrapped(f"Mend: {explanation.fix}", "  ")
 
 
+def shorten(raw: str) -> str:
+    """So much of the text at fault that it can be told, on one line."""
+    text = " ".join(raw.split())
+    return text if len(text) <= _MOST_RAW else f"{text[: _MOST_RAW - 1]}…"
+
+
 def _wrapped(text: str, indent: str) -> list[str]:
-    return wrap(printable(text), _COLUMNS, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    lines = wrap(printable(text), _COLUMNS - len(indent), break_long_words=False, break_on_hyphens=False)
+    return [indent + line for line in lines]

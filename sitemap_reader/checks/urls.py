@@ -10,8 +10,6 @@ from ..read.urls import host
 from .check import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .check import Listed
     from .findings import Findings
 
@@ -32,7 +30,7 @@ _ASSETS = (
     "apk deb dmg exe iso msi rpm wasm"
 )
 _EXTENSION = rf"\.({'|'.join(_ASSETS.split())})(?=[?#\n]|\Z)"
-_ASSET = re.compile(rf"://[^/\n]*/[^?#\n]*{_EXTENSION}", re.IGNORECASE)
+_ASSET = re.compile(rf"[a-z]+://[^/]*/[^?#]*{_EXTENSION}", re.IGNORECASE)
 _ANY_EXTENSION = re.compile(_EXTENSION, re.IGNORECASE)
 
 
@@ -43,9 +41,11 @@ class Parameters(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Those in which one is found."""
-        if "?" not in listed.text and ";" not in listed.text:
+        if ("?" not in listed.text and ";" not in listed.text) or not _PARAMETER.search(listed.text):
             return
-        for place, match in _matches(_PARAMETER, listed):
+        for place, match in enumerate(map(_PARAMETER.search, listed.locs)):
+            if match is None:
+                continue
             told = f"{listed.locs[place]} has the parameter {match[1]}"
             found.note("U09", told, **listed.at(place))
 
@@ -59,7 +59,9 @@ class Assets(Check):
         """Those whose path ends in the extension of something else."""
         if not _ANY_EXTENSION.search(listed.text):
             return
-        for place, match in _matches(_ASSET, listed):
+        for place, match in enumerate(map(_ASSET.match, listed.locs)):
+            if match is None:
+                continue
             told = f"{listed.locs[place]} ends in .{match[1]}: no page"
             found.note("U13", told, **listed.at(place))
 
@@ -74,24 +76,14 @@ class Hosts(Check):
         for origin, places in listed.origins():
             name = host(f"{origin}/")
             for place in places if _is_private(name) else ():
-                found.note("U14", f"{name} is a private address", **listed.at(place))
+                found.note("U14", f"{listed.locs[place]}: {name} is a private address", **listed.at(place))
 
 
 def _is_private(name: str) -> bool:
+    name = name.removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
         return not ipaddress.ip_address(name.strip("[]")).is_global
     except ValueError:
         return False
-
-
-def _matches(pattern: re.Pattern[str], listed: Listed) -> Iterator[tuple[int, re.Match[str]]]:
-    """The places of the URLs in which something is found, with the first match of each: all are searched at once."""
-    if not pattern.search(listed.text):
-        return
-    for place, loc in enumerate(listed.locs):
-        match = pattern.search(loc)
-        if match:
-            yield place, match
-

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..checks.against.sources import Against
-from ..checks.audit import audit, audit_dump, make_findings
+from ..checks.audit import audit, audit_dump, codes, make_findings
 from ..checks.explaining import explain as explained
+from ..checks.findings import SEVERITIES
 from ..checks.text import headline, text_of
 from ..dumps import is_dump_name
 from ..errors import UsageError
-from ..sinks import SUFFIXES
+from ..escapes import printable
 from ..walk.window import make_moment
 from .columns import encoding_of
 from .exits import Exit
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..checks.report import Report
-    from ..ledger import Progress
     from ..problems import Severity
     from .output import Outputs
 
 # What is as bad as what was asked for.
-_FAILING: dict[str, tuple[Severity, ...]] = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
+_FAILING: dict[str, tuple[Severity, ...]] = {
+    "error": SEVERITIES[:1],
+    "warning": SEVERITIES[:2],
+    "info": SEVERITIES,
+    "never": (),
+}
 _FORMATS: dict[str, str] = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html"}
 _WRITERS: dict[str, Callable[[Report], str]] = {
     "text": text_of,
@@ -73,19 +78,21 @@ def run(
     against = Against(crawl, baseline, state, baseline_crawl)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         auditor = _Auditor(console, interrupts, outputs, rules, against, as_of, reading)
-        codes = each_target([target], console, auditor.file if is_dump_name(target) else auditor.site)
+        ended = each_target([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
             outputs.begin()
             outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
-            codes += [code for code in (_judge(report, fail_on), auditor.stopped) if code is not None]
-    told = f"{headline(report)}; {auditor.seconds:.1f} s" if report is not None and not is_terminal(output) else None
-    return console.end(told, "partial: not all could be read", codes)
+            ended += [Exit.THRESHOLD] * _is_bad(report, fail_on)
+    if report is None:
+        return console.end(None, None, ended)
+    told = None if is_terminal(output) else f"{headline(report)}; {auditor.seconds:.1f} s"
+    return console.end(told, f"partial: {report.missing or 'it was stopped'}", ended)
 
 
 @attrs.define
 class _Auditor:
-    """Makes the report; `stopped` is set where an interrupt ended the reading: what was read is told all the same."""
+    """Makes the report. Where an interrupt ends the reading, it is of what was read by then."""
 
     console: Console
     interrupts: Interrupts
@@ -95,7 +102,6 @@ class _Auditor:
     as_of: str | None
     reading: dict[str, Any]
     report: Report | None = None
-    stopped: Exit | None = None
     started: float = attrs.field(factory=time.monotonic)
 
     @property
@@ -105,61 +111,56 @@ class _Auditor:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        against = attrs.asdict(self.against)
-        progress: Callable[[Progress], None] | None = self.console.progress()
-        report = audit(
-            target,
-            **self.rules,
-            **against,
-            as_of=self.as_of,
-            on_outcome=self.console.hear_document,
-            on_progress=progress,
-            stop=self._stop,
-            **self.reading,
-        )
-        return self._keep(report)
+        told: dict[str, Any] = {"on_outcome": self.console.hear_document, "on_progress": self.console.progress()}
+        given = {**self.rules, **attrs.asdict(self.against), **told, **self.reading}
+        with self.interrupts.held():  # what was read by then is told
+            return self._keep(audit(target, as_of=self.as_of, stop=self._stop, **given))
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
         name = called(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
-        self.against.refuse()
-        with opened(file) as body:
+        found = make_findings(**self.rules)
+        self.against.refuse(codes(self.rules["select"]))
+        with opened(file) as body, self.interrupts.held():
             self.outputs.spare(body, name)
-            report = audit_dump(body, name, make_findings(**self.rules), self.against, as_of=as_of, stop=self._stop)
-        if not report.urls:
-            self.console.error(f"{name} lists no URL")
-        return self._keep(report)
+            return self._keep(audit_dump(body, name, found, self.against, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:
         return self.interrupts.is_pending
 
     def _keep(self, report: Report) -> Exit:
         self.report = report
-        if self.interrupts.is_pending:
-            self.stopped = Exit.INTERRUPTED
+        is_partial = report.complete is False
         if report.urls:
-            return Exit.COMPLETE if report.complete else Exit.PARTIAL
-        return Exit.NOTHING if report.complete else Exit.UNREADABLE
+            return Exit.PARTIAL if is_partial else Exit.COMPLETE
+        self.console.error(f"{printable(report.target)} lists no URL" if report.complete is None else _nothing(report))
+        return Exit.UNREADABLE if is_partial else Exit.NOTHING
 
 
-def _judge(report: Report, fail_on: str) -> Exit | None:
-    is_bad = any(report.count(severity) for severity in _FAILING[fail_on])
-    return Exit.THRESHOLD if is_bad else None
+def _is_bad(report: Report, fail_on: str) -> bool:
+    return any(report.count(severity) for severity in _FAILING[fail_on])
+
+
+def _nothing(report: Report) -> str:
+    """Why there is not one URL."""
+    first = report.notes[0] if report.notes else f"no URL could be read of {report.target}"
+    return first
 
 
 def _format_for(output: str | None, format: str | None) -> str:
     suffix = os.path.splitext(output or "")[1].lower()
-    if format is None and suffix in SUFFIXES and suffix not in _FORMATS:
-        raise UsageError(f"-o {output}: a report is text, json or html; --format says as which")
+    if format is None and suffix and suffix not in _FORMATS:
+        raise UsageError(f"-o {output}: a report is written as .txt, .json or .html; --format says as which")
     format = format or _FORMATS.get(suffix, "text")
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
     return format
 
 
-def _explain(code: str, output: str | None) -> Exit:
-    told = f"{explained(code)}\n"
+def _explain(wanted: str, output: str | None) -> Exit:
+    """One code, or several with commas between them."""
+    told = "\n\n".join(f"{explained(code)}\n" for code in wanted.split(","))
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         outputs.begin()
         outputs.records.write(told.encode(encoding_of(output), "replace"))

@@ -165,7 +165,7 @@ findings = stacked(
     option(
         "Output",
         "--fail-on",
-        type=click.Choice(["error", "warning", "never"]),
+        type=click.Choice(["error", "warning", "info", "never"]),
         default="error",
         help="Exit with 1 where something as bad as this is found.",
     ),
@@ -191,9 +191,9 @@ rules = stacked(
     option(
         "Rules",
         "--explain",
-        metavar="CODE",
+        metavar="CODES",
         default_is="none",
-        help="Only tell what the code means: the rule, why it matters, how to mend it.",
+        help="Only tell what codes mean: the rule, why it matters, how to mend it.",
     ),
 )
 against = stacked(
@@ -212,7 +212,7 @@ against = stacked(
         metavar="DUMP",
         type=FILE,
         default_is="none",
-        help="An earlier dump: what has vanished since.",
+        help="An earlier dump: whether most URLs, or whole sitemaps, have vanished since.",
     ),
     option(
         "Against",

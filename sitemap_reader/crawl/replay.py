@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SEEDS_FILE = "site.toml"
 ERROR_HEADER = "replay-error"
+# The time of a recording is that of its last answer, as far as this.
+_SOON = timedelta(minutes=1)
 RECORDED_HEADERS = (
     "content-type",
     "content-encoding",
@@ -204,7 +206,7 @@ class Recorder:
         self._fetcher = fetcher
         self._folder = folder
         self._seeds = tuple(seeds)
-        self._has_written_seeds = False
+        self._written: datetime | None = None
         self._clock = clock
 
     @asynccontextmanager
@@ -236,17 +238,18 @@ class Recorder:
 
     def _write_seeds(self, url: str) -> None:
         parts = usable_url(url)
-        if self._has_written_seeds:
+        now = self._clock()
+        if self._written and now - self._written < _SOON:
             return
         seeds = self._seeds or (f"{parts['scheme']}://{parts['host']}/",)
         self._folder.mkdir(parents=True, exist_ok=True)
-        if (self._folder / SEEDS_FILE).exists():  # several targets, one recording
+        if (self._folder / SEEDS_FILE).exists():  # several targets, one recording; and a long one goes on
             seeds = tuple(dict.fromkeys((*read_recording(self._folder).seeds, *seeds)))
         # A JSON string is a TOML basic string, unless surrogates are escaped in it.
         lines = "".join(f"  {json.dumps(each, ensure_ascii=False)},\n" for each in seeds)
-        recorded = stamp(self._clock().replace(microsecond=0))
+        recorded = stamp(now.replace(microsecond=0))
         (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\nrecorded = {recorded}\n", "utf-8")
-        self._has_written_seeds = True
+        self._written = now
 
 
 class _Tee:

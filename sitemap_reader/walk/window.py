@@ -70,8 +70,9 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
 
 
 def make_moment(name: str, value: Moment, now: datetime) -> datetime:
-    """One moment; of a day, and of any period that text names, its end."""
-    return _period(name, value, now)[1]
+    """One moment; of a day, and of any period that text names, its last second."""
+    start, end = _period(name, value, now)
+    return max(start, end - timedelta(seconds=1))
 
 
 def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:

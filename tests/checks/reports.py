@@ -103,6 +103,30 @@ def small() -> Report:
     )
 
 
+def of_urls() -> Report:
+    """Of a dump of URLs alone: nobody knows what became of the sitemaps, and a code has two severities."""
+    mended = report("S01", "a bare & was read as &amp;", sitemap=f"{SHOP}/a.xml", line=4)
+    lost = report("S01", "reading ends here", sitemap=f"{SHOP}/b.xml", line=9)
+    findings = (
+        Finding("S01", "error", 1, 1, (lost,)),
+        Finding("D01", "error", 4, 1, ()),
+        Finding("S01", "warning", 8, 1, (attrs.evolve(mended, severity="warning"),)),
+    )
+    return attrs.evolve(small(), complete=None, findings=findings, sitemaps=(unread(f"{SHOP}/a.xml", 0),), notes=())
+
+
+def stamped() -> Report:
+    """Full times, and large numbers, in all rows of the tree."""
+    date = {f"{name}{of}": text for name in ("lastmod", "newest") for of, text in _STAMP.items()}
+    numbers = {"entries": 50_000, "kept": 49_999, "problems": 50_000, "bytes_decoded": 9_900_000, "seconds": 100.25}
+    rows = (row(f"{SHOP}/sitemap_index.xml", 0, format="sitemapindex", **date, **numbers),)
+    rows += tuple(row(f"{SHOP}/sitemaps/products/{number:04}.xml.gz", **date, **numbers) for number in range(9))
+    return attrs.evolve(small(), sitemaps=rows)
+
+
+_STAMP = {"": "2026-11-21T09:30:15.123456Z", "_precision": "subsecond"}
+
+
 def large() -> Report:
     """40 findings, 3,000 sitemaps, 120 months, more sections than can be drawn."""
     index = f"{SHOP}/sitemap_index.xml"

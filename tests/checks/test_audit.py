@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,10 +141,11 @@ def test_a_site_of_which_nothing_can_be_read_is_told_so(tmp_path: Path) -> None:
     assert [finding.code for finding in report.findings] == ["F01"]
 
 
-def test_where_there_is_no_sitemap_there_is_nothing_to_audit(tmp_path: Path) -> None:
+def test_where_there_is_no_sitemap_a_note_says_so(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text('seeds = ["https://a.example/"]')
-    with pytest.raises(sr.NothingFound):
-        sr.audit(tmp_path)
+    report = sr.audit(tmp_path)
+    assert (report.urls, report.complete, report.findings) == (0, True, ())
+    assert report.notes[0].startswith("no sitemap found for ")
 
 
 # --- dumps ---
@@ -160,8 +161,9 @@ def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
     report = sr.audit(dump)
     assert [finding.code for finding in report.findings] == ["U09"]
     of_urls, of_dumps = report.notes
-    assert of_urls.startswith(f"{dump} has URLs alone: the sitemaps themselves were not judged")
-    assert of_dumps.startswith(f"{dump} is a dump: U12 needs robots.txt, D04 the time of the request, D05 ")
+    assert of_urls.startswith(f"{dump} has no lines of sitemaps, as `dump --report -` writes them: ")
+    assert of_dumps.startswith(f"{dump} is a dump, which cannot tell of U12 (robots.txt), D04 (the time of the ")
+    assert (report.complete, json.loads(report.to_json())["complete"]) == (None, None)
 
 
 def test_a_url_that_names_no_sitemap_is_in_the_dump_itself(tmp_path: Path) -> None:
@@ -205,9 +207,9 @@ def test_codes_may_be_written_in_many_ways() -> None:
     assert codes("") == codes(()) == ()
 
 
-@pytest.mark.parametrize("wanted", ["Z", "D99", "D03;D04", ["D03", ""]])
+@pytest.mark.parametrize("wanted", ["Z", "D99", "D03;D04", ["D03", ""], 5, [5]])
 def test_what_is_no_code_is_refused(wanted: Any) -> None:
-    with pytest.raises(sr.UsageError, match="is no code, nor the beginning of one"):
+    with pytest.raises(sr.UsageError, match=r"is no code, nor the beginning of some|codes are text"):
         sr.audit(SITES / "shop", select=wanted)
 
 
@@ -219,7 +221,7 @@ def test_only_what_is_selected_is_found() -> None:
 def test_so_many_samples() -> None:
     report = sr.audit(SITES / "broken", samples=1)
     assert [len(finding.samples) for finding in report.findings] == [1] * 7
-    with pytest.raises(sr.UsageError, match="samples must be 0 or more"):
+    with pytest.raises(sr.UsageError, match="samples must be a number, 0 or more, not -1"):
         sr.audit(SITES / "broken", samples=-1)
 
 
@@ -227,10 +229,15 @@ def test_a_recording_is_judged_as_of_its_time() -> None:
     assert sr.audit(SITES / "shop").at == datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("as_of", ["2026-12-01", date(2026, 12, 1), datetime(2026, 12, 2, tzinfo=UTC)])
+LAST_SECOND = datetime(2026, 12, 1, 23, 59, 59, tzinfo=UTC)
+IN_BERLIN = datetime(2026, 12, 2, 0, 59, 59, tzinfo=timezone(timedelta(hours=1)))
+
+
+@pytest.mark.parametrize("as_of", ["2026-12-01", date(2026, 12, 1), LAST_SECOND, IN_BERLIN])
 def test_ages_go_by_the_time_that_is_given(as_of: Any) -> None:
     report = sr.audit(SITES / "shop", as_of=as_of)
-    assert report.at == datetime(2026, 12, 2, tzinfo=UTC)
+    assert report.at == LAST_SECOND
+    assert "as of 2026-12-01 23:59 UTC" in str(report)
     assert told(report)["N02", "warning"] == (30, 1)
 
 
@@ -267,9 +274,12 @@ def test_documents_are_told_as_they_end() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"baseline": "a.jsonl", "state": "b.db"}, "baseline and state both say what was there before"),
-        ({"baseline_crawl": "a.csv"}, "baseline_crawl is compared with crawl"),
-        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "baseline_crawl is compared with crawl"),
+        ({"baseline": "a.jsonl", "state": "b.db"}, "a baseline and a state both say what was there before"),
+        ({"baseline_crawl": "a.csv"}, "is held against a crawl and a baseline"),
+        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is held against a crawl and a baseline"),
+        ({"select": "C"}, r"^C needs what a crawler found \(--crawl FILE\)"),
+        ({"select": "D,X02"}, "^X02 needs an earlier dump or a state"),
+        ({"select": "X03", "crawl": "a.csv"}, "^X03 needs an earlier crawl and dump"),
         ({"crawl": "nowhere.csv"}, "there is no file nowhere.csv"),
         ({"baseline": "nowhere.jsonl"}, "there is no file nowhere.jsonl"),
     ],
@@ -320,7 +330,7 @@ def chunks(text: str) -> Iterator[str]:
 def test_text_begins_with_what_counts() -> None:
     head, overview, *findings = chunks(text_of(sr.audit(SITES / "broken")))
     assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 infos in 146 URLs"
-    assert "partial: not all could be read" in head
+    assert "; partial: 3 documents could not be read, 1 document could be read in part only" in head
     assert overview.splitlines()[0] == "error    F01   2  the answer is not 2xx"
     assert len(findings) == len(overview.splitlines()) == 7
     assert "  - and 5 more" in findings[4].splitlines()
@@ -341,3 +351,96 @@ def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> No
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert r"\x1b[31m\u202e.xml:1" in text
+
+
+# --- what others write ---
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ({"loc": "https://a.example"}, None),  # without a path
+        ({"loc": "foo"}, "U15"),
+        ({"loc": ""}, "U15"),
+        ({"loc": "https://a.example/x", "line": -1}, None),
+        ({"loc": "https://a.example/x", "sitemap": "http://[bad/s.xml"}, None),
+        ({"loc": "https://a.example/x", "lastmod": "0001-01-01T00:00:00Z", "lastmod_precision": "year"}, "D08"),
+        ({"loc": "https://a.example/x", "lastmod": "9999-12-31T23:59:59Z", "lastmod_precision": "year"}, "D02"),
+    ],
+)
+def test_odd_lines_of_other_tools(tmp_path: Path, line: dict[str, Any], code: str | None) -> None:
+    report = sr.audit(write(tmp_path / "urls.jsonl", line), as_of="2026-11-01")
+    assert [finding.code for finding in report.findings] == ([code] if code else [])
+
+
+@pytest.mark.parametrize("as_of", ["9999", "9999-12-31", "0001-01-01", datetime.max.replace(tzinfo=UTC)])
+def test_times_at_the_ends_of_the_calendar(as_of: Any) -> None:
+    assert sr.audit(SITES / "shop", as_of=as_of).urls == 640
+
+
+def test_a_list_of_changes_is_no_dump(tmp_path: Path) -> None:
+    line = {"type": "change", "change": "new", "loc": "https://a.example/"}
+    with pytest.raises(sr.UsageError, match=r"urls\.jsonl:1: that is a list of changes, and no dump: `sitemap-reader"):
+        sr.audit(write(tmp_path / "urls.jsonl", line))
+
+
+@pytest.mark.parametrize("source", [None, 3, b"shop"])
+def test_what_is_no_source_is_refused(source: Any) -> None:
+    with pytest.raises(sr.UsageError, match="a site is named by its host, URL or folder, a dump by its file"):
+        sr.audit(source)
+
+
+def test_urls_without_their_sitemap_are_of_no_sitemap(tmp_path: Path) -> None:
+    pages = [{"loc": f"https://a.example/{number % 30}", "priority": 0.5} for number in range(40)]
+    report = sr.audit(write(tmp_path / "urls.jsonl", *pages))
+    assert report.findings == ()
+    assert (report.urls, report.pages) == (40, 30)
+    assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 were not judged" in note for note in report.notes)
+
+
+def test_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
+    dump = write(tmp_path / "\udcffurls.jsonl", {"loc": "https://a.example/x?sid=1"})
+    assert json.loads(sr.audit(dump).to_json())["findings"][0]["samples"][0]["sitemap"].endswith("?urls.jsonl")
+
+
+def test_problems_of_the_tree_are_those_of_the_findings() -> None:
+    report = sr.audit(SITES / "broken")
+    rows = {row.url: row.problems for row in report.sitemaps}
+    assert sum(problems or 0 for problems in rows.values()) == sum(finding.count for finding in report.findings) == 28
+    assert rows["https://broken.example/maps/good.xml"] == 1  # F10
+
+
+def test_what_a_second_reading_keeps_is_no_problem(tmp_path: Path) -> None:
+    """A proof that comes late has a document read once more: what was out of scope is not, then."""
+    ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    pages = "".join(f"<url><loc>https://b.example/{number}</loc></url>" for number in range(13))
+    files = {
+        "a.example/robots.txt": "Sitemap: https://a.example/maps/index.xml",
+        "a.example/maps/index.xml": f"<sitemapindex {ns}><sitemap><loc>https://a.example/maps/b.xml</loc></sitemap>"
+        f"<sitemap><loc>https://b.example/own.xml</loc></sitemap></sitemapindex>",
+        "a.example/maps/b.xml": f"<urlset {ns}><url><loc>https://a.example/maps/x</loc></url>{pages}</urlset>",
+        "b.example/robots.txt": "Sitemap: https://a.example/maps/b.xml\nSitemap: https://b.example/own.xml",
+        "b.example/own.xml": f"<urlset {ns}><url><loc>https://b.example/own</loc></url></urlset>",
+    }
+    for name, body in files.items():
+        (tmp_path / "https" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "https" / name).write_text(body)
+    (tmp_path / "site.toml").write_text('seeds = ["https://a.example/"]\nrecorded = 2026-11-01T12:00:00Z')
+    report = sr.audit(tmp_path, select="U04")
+    assert (report.urls, report.findings) == (15, ())
+
+
+def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(schema: str) -> None:
+        raise OSError(28, "No space left on device", "the temporary folder")
+
+    monkeypatch.setattr("sitemap_reader.checks.languages.temporary_database", full)
+    report = sr.audit(AUDITED / "L03")
+    assert [finding.code for finding in report.findings] == []
+    assert report.notes == ("L03 was not judged: No space left on device",)
+
+
+def test_a_report_says_what_it_is() -> None:
+    report = sr.audit(SITES / "broken")
+    assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 infos in 146 URLs>"
+    assert str(report) == report.to_text() == text_of(report)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
-from reports import EMPTY, hostile, large, small
+from reports import EMPTY, hostile, large, of_urls, small, stamped
 
 from sitemap_reader.checks.html.page import fragment, page
 
@@ -28,6 +30,8 @@ REPORTS = {
     "small": small(),
     "large": large(),
     "empty": EMPTY,
+    "of_urls": of_urls(),
+    "stamped": stamped(),
     "hostile": hostile(BAD),
     "address": hostile("javascript:alert(1)"),
 }
@@ -106,6 +110,24 @@ def test_wide_tables_scroll_in_their_box_by_keyboard_too(show):
     pytest.fail("it does not scroll")
 
 
+def test_full_times_fit_beside_all_other_columns(show):
+    tab = show(page(stamped()), viewport={"width": 1280, "height": 800})
+    assert tab.locator("#sitemaps .scroll").evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    assert not tab.locator(".hint").is_visible()
+
+
+def test_on_a_small_screen_a_line_and_a_shade_say_that_the_table_scrolls(show):
+    tab = show(page(small()), viewport={"width": 400, "height": 800})
+    assert tab.locator(".hint").is_visible()
+    box = tab.locator("#sitemaps .scroll")
+    assert "linear-gradient" in box.evaluate("(box) => getComputedStyle(box).backgroundImage")
+    seen = box.evaluate("(box) => box.getBoundingClientRect().right")
+    read, problems, entries = (box.locator("thead th").nth(number).bounding_box() for number in (1, 2, 3))
+    assert problems["x"] + problems["width"] <= seen
+    assert entries["x"] < seen < entries["x"] + entries["width"]
+    assert read["x"] < problems["x"]
+
+
 def test_hostile_text_stays_text(show):
     tab = show(page(hostile(BAD)))
     assert tab.title().startswith("Sitemap audit: <script>")
@@ -145,6 +167,82 @@ def test_filters_work_by_keyboard(show):
     assert count(tab) == 3
 
 
+def tallies(tab: Any) -> list[str]:
+    return tab.locator(".group:visible h3").all_inner_texts()
+
+
+def test_headings_count_the_cards_that_are_shown(show):
+    tab = show(page(small()))
+    whole = tallies(tab)
+    assert whole == [
+        "◆ Errors · 3 findings, 1,333 places",
+        "▲ Warnings · 2 findings, 211 places",
+        "● Infos · 1 finding, 4 places",
+    ]
+    tab.get_by_label("Search").fill("products")
+    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 places"]
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    with in_print(tab):
+        assert tallies(tab) == whole
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 places"]
+
+
+def test_one_finding_is_one(show):
+    tab = show(page(attrs.evolve(small(), findings=small().findings[:1])))
+    assert tab.get_by_role("status").inner_text() == "1 of 1 finding shown"
+
+
+def test_a_line_of_the_overview_leads_to_its_card_also_where_that_is_filtered_away(show):
+    tab = show(page(of_urls()), viewport={"width": 1280, "height": 400})
+    card = tab.locator("#S01-warning")
+    line = tab.get_by_role("list", name="All findings").get_by_role("link").nth(2)
+    line.click()
+    assert card.evaluate("(card) => card.matches(':target')")
+    tab.get_by_role("button", name="Warnings").click()
+    tab.get_by_label("Search").fill("nothing has this")
+    assert count(tab) == 0
+    line.click()
+    assert count(tab) == 3
+    assert tab.get_by_label("Search").input_value() == ""
+    assert card.evaluate("(card) => Math.abs(card.getBoundingClientRect().top) < innerHeight")
+
+
+def test_the_overview_is_aligned(show):
+    for width in (1280, 400):
+        tab = show(page(large()), viewport={"width": width, "height": 800})
+        edges = tab.locator(".overview .title").evaluate_all("(all) => all.map((each) => each.offsetLeft)")
+        assert len(edges) == 40
+        assert len(set(edges)) == 1
+
+
+def luminance(colour: str) -> float:
+    """Of `rgb(1, 2, 3)`, as WCAG has it."""
+    shares = [int(part) / 255 for part in re.findall(r"[0-9]+", colour)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_filters_can_be_seen(show, scheme):
+    tab = show(page(small()), color_scheme=scheme)
+    tab.get_by_role("button", name="Errors").click()
+    of_placeholder = "((field) => getComputedStyle(field, '::placeholder'))(document.querySelector('input'))"
+    assert tab.evaluate(f"{of_placeholder}.opacity") == "1"
+    field = tab.evaluate("getComputedStyle(document.querySelector('input')).backgroundColor")
+    assert contrast(tab.evaluate(f"{of_placeholder}.color"), field) >= 4.5
+    edges = "(all) => all.map((each) => getComputedStyle(each).borderTopColor)"
+    borders = tab.locator(".filters :is(input, button)").evaluate_all(edges)
+    assert len(borders) == 4
+    for border in borders:
+        assert min(contrast(border, field), contrast(border, background(tab))) >= 3
+
+
 def test_without_scripts_all_is_there_to_read(show):
     tab = show(page(small()), java_script_enabled=False)
     assert count(tab) == 6
@@ -168,9 +266,9 @@ def test_print_has_all_and_no_filters(show):
     assert count(tab) == 3
     with in_print(tab):
         assert count(tab) == 6
-        assert count(tab, ".filters:visible") == 0
+        assert count(tab, ".filters:visible, .hint:visible") == 0
         assert background(tab) == "rgb(255, 255, 255)"
-        assert tab.locator("#F10-info li").is_visible()
+        assert tab.locator("#F10 li").is_visible()
         heights = tab.evaluate("[...document.querySelectorAll('figure table')].map((each) => each.offsetHeight)")
         assert all(heights)
     assert count(tab) == 3

@@ -20,7 +20,7 @@ from sitemap_reader.checks.documents import Answers, Emptiness
 from sitemap_reader.checks.findings import Findings
 from sitemap_reader.checks.languages import Alternates, ReturnLinks
 from sitemap_reader.checks.listings import Listings, Spellings
-from sitemap_reader.checks.media import Images, NewsItems, Videos, is_publication_language
+from sitemap_reader.checks.media import Images, NewsItems, NewsNumber, Videos, is_publication_language
 from sitemap_reader.checks.robots import Forbidden
 from sitemap_reader.checks.survey import Survey
 from sitemap_reader.checks.urls import Assets, Hosts, Parameters
@@ -205,6 +205,11 @@ def test_urls_of_two_sitemaps_are_counted_for_the_pair() -> None:
     assert [each.message for each in finding.samples] == [f"{A}/0 and 19 more are in {MAP} too"]
 
 
+def test_what_a_news_sitemap_listed_first_is_still_in_two_others() -> None:
+    news = entries("x", sitemap=f"{A}/news.xml", news=News(title="x"))
+    assert places(Listings(), news, entries("x"), entries("x", sitemap=OTHER)) == [("U07", OTHER, 1)]
+
+
 @pytest.mark.parametrize("format", ["rss", "atom"])
 def test_feeds_may_repeat_what_others_list(format: str) -> None:
     parts = entries("x"), entries("x", sitemap=OTHER), outcome(), outcome(OTHER, format=format)
@@ -237,12 +242,12 @@ def spellings(*parts: list[UrlRecord]) -> list[tuple[int | None, str]]:
 @pytest.mark.parametrize(
     ("pages", "told"),
     [
-        (["a/", "a"], [(2, f"{A}/a/ is listed too")]),
-        (["a", "b/", "a/"], [(3, f"{A}/a is listed too")]),
+        (["a/", "a"], [(2, f"{A}/a and {A}/a/ are both listed")]),
+        (["a", "b/", "a/"], [(3, f"{A}/a/ and {A}/a are both listed")]),
         (["a", "b/"], []),
         (["", "a"], []),  # the root has no other spelling
         (["a?x", "a/?x"], []),
-        (["a/", "a", "a", "a/"], [(2, f"{A}/a/ is listed too")]),
+        (["a/", "a", "a", "a/"], [(2, f"{A}/a and {A}/a/ are both listed")]),
     ],
 )
 def test_a_slash_makes_another_url(pages: list[str], told: list[tuple[int, str]]) -> None:
@@ -257,8 +262,14 @@ def test_the_rarer_scheme_is_told() -> None:
 
 def test_of_as_many_on_both_hosts_one_is_told() -> None:
     pages = entries("https://www.a.example/1", f"{A}/2")
-    told = "1 URL on https://a.example, 1 on https://www.a.example: www and the bare host are mixed"
-    assert spellings(pages) == [(2, told)]
+    told = "1 URL on https://www.a.example, 1 on https://a.example: www and the bare host are mixed"
+    assert spellings(pages) == [(1, told)]
+
+
+def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
+    pages = entries(f"{A}/1", f"{A}/2", "http://www.a.example/3", "http://a.example:8080/4", "https://ida@a.example/5")
+    told = "1 URL on http://www.a.example, 3 on https://a.example: http and https, www and the bare host are mixed"
+    assert spellings(pages) == [(3, told)]
 
 
 # --- URLs, each by itself ---
@@ -340,7 +351,7 @@ def test_private_addresses(host: str, is_private: bool) -> None:
     ],
 )
 def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, precision: str, is_late: bool) -> None:
-    assert bool(found(Future(NOW), dated(NOW, lastmod, precision=precision))) == is_late
+    assert bool(found(Future(lambda: NOW), dated(NOW, lastmod, precision=precision))) == is_late
 
 
 def same(number: int, of: int) -> list[UrlRecord]:
@@ -402,6 +413,12 @@ def test_an_index_may_not_be_older_than_what_it_lists(stated: str, precision: st
     ref = SitemapRef(MAP, at(stated), precision, f"{A}/index.xml", 7)  # type: ignore[arg-type]
     told = places(SitemapDates(None), ref, dated(newest, "2020-01-01"), outcome())
     assert told == ([("D05", f"{A}/index.xml", 7)] if is_told else [])
+
+
+def test_a_day_may_have_begun_elsewhere() -> None:
+    ref = SitemapRef(MAP, at("2026-05-01T22:30:00"), "second", f"{A}/index.xml", 7)
+    assert not found(SitemapDates(None), ref, dated("2026-05-02", precision="day"), outcome())
+    assert found(SitemapDates(None), ref, dated("2026-05-03", precision="day"), outcome())
 
 
 def test_of_two_indexes_the_first_counts() -> None:
@@ -468,6 +485,9 @@ def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
         ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or another one's second name
         ({"entries": 0, "kept": 0, "not_modified": True}, None),
         ({"entries": 0, "kept": 0, "format": "robots"}, None),
+        ({"entries": 0, "kept": 0, "complete": False}, None),  # it broke off before its first entry
+        ({"entries": 3, "kept": 0, "complete": False}, "none of its 3 entries can be kept"),
+        ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # as somebody asked for
         ({"entries": 0, "kept": 0, "format": None}, None),
     ],
 )
@@ -630,7 +650,7 @@ def test_a_date_of_news_that_cannot_be_read_is_not_called_missing() -> None:
 @pytest.mark.parametrize(("number", "is_told"), [(1_000, False), (1_001, True)])
 def test_a_thousand_news(number: int, is_told: bool) -> None:
     items = [item(each) for each in range(number)]
-    told = problems(NewsItems(NOW), items[:500], items[500:], outcome())
+    told = problems(NewsNumber(), items[:500], items[500:], outcome())
     assert [each.message for each in told] == (["1,001 news items; Google reads 1,000"] if is_told else [])
 
 
@@ -702,7 +722,7 @@ def test_what_is_forbidden_is_found() -> None:
                 "User-agent: *", "User-agent: bot", "User-agent: other", "Disallow: /private", "Disallow: /b/",
                 "Allow: /b/c", "Disallow: *.php", "Disallow:", "Disallow: /", "disalow /d", "Dissallow : /a$",
                 "Crawl-delay: 3", "Sitemap: https://a.example/s.xml", "", "# Disallow: /c", "Disallow: /%62/",
-                "Disallow: //b", "Disallow: b",
+                "Disallow: //b", "Disallow: b", "Author /x", "Archive: /y", "Noindex: /z", "Host: a.example",
             ]
         )
     ),
@@ -719,15 +739,32 @@ def test_for_want_of_time_some_are_tried() -> None:
     pages = [entries(*(f"private/{block}/{number}" for number in range(1_000))) for block in range(10)]
     (finding,) = found(check, *pages)
     (note,) = check.notes
-    assert note.startswith("U12: for want of time robots.txt was held against ")
-    assert f"{finding.count:,} of 10,000 URLs" in note
+    assert note == f"U12: robots.txt was held against {finding.count:,} of 10,000 URLs only, for want of time"
     assert 100 < finding.count < 1_000
 
 
 def test_where_robots_is_not_known_nothing_is_judged() -> None:
     check = Forbidden(lambda url: None if "b.example" in url else RULES)
     assert not found(check, entries("a", "https://b.example/private/"))
-    assert check.notes == ["U12: the robots.txt of 1 of 2 URLs' hosts was not read, so that is not judged"]
+    told = "U12: robots.txt was held against 1 of 2 URLs only, as that of the other hosts was not read"
+    assert check.notes == [told]
+
+
+def test_a_robots_txt_that_is_read_later_counts_for_what_came_before() -> None:
+    known: list[bool] = []
+    check = Forbidden(lambda url: RULES if known else None)
+    findings = Findings()
+    for pages in (entries("private/1", "a"), entries("private/2")):
+        columns = [[getattr(record, name) for record in pages] for name in _COLUMNS]
+        check.urls(listed(MAP, *columns), findings)
+        known.append(True)
+    check.end(findings)
+    assert [(each.count, check.notes) for each in findings.findings()] == [(2, [])]
+
+
+def test_a_url_that_takes_too_long_to_compare_is_not_called_forbidden() -> None:
+    rules = parse_rules("User-agent: *\n" + "Disallow: /*a*b$\n" * 20_000, "bot/1.0")
+    assert not found(Forbidden(lambda url: rules), entries("x" * 2_000))
 
 
 # --- the survey ---
@@ -754,7 +791,7 @@ def test_the_survey_counts_months_sections_and_formats() -> None:
 def test_codes_of_checks_are_in_the_catalogue() -> None:
     checks = (
         Parameters, Assets, Hosts, Spellings, Listings, Future, SitemapDates, Age, Priorities, Answers, Emptiness,
-        Alternates, ReturnLinks, NewsItems, Videos, Images, Forbidden,
+        Alternates, ReturnLinks, NewsNumber, NewsItems, Videos, Images, Forbidden,
     )  # fmt: skip
     codes = [code for check in checks for code in check.codes]
     assert len(codes) == len({*codes})

@@ -13,12 +13,12 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reports import AT, EMPTY, SHOP, finding, hostile, large, row, small
+from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, small, stamped
 
 from sitemap_reader.checks.explaining import explain
 from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import INSTALL, LABEL_CHARS, draw, redrawn
-from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, shortened, visible
+from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened, visible
 from sitemap_reader.checks.html.figures import GAP_BREADTH, MAX_BREADTH, MAX_NAMES, MAX_SLOWEST, figures, slowest
 from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, fragment, page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
@@ -197,7 +197,7 @@ def test_the_page_tells_all_of_a_finding():
     shown = Parsed(page(told)).text
     for each in told.findings:
         explained = explain(each.code)
-        for said in (each.code, explained.rule, explained.fix, f"{each.count:,} in {each.documents}"):
+        for said in (each.code, explained.rule, explained.fix, each.title[1:], _amount(each)):
             assert said.replace("`", "") in shown
         for sample in each.samples:
             assert sample.place in shown
@@ -205,6 +205,85 @@ def test_the_page_tells_all_of_a_finding():
             assert sample.raw is None or sample.raw in shown
     for words in ("shop.example", "2026-11-22 18:41 UTC", "Partial", *told.notes):
         assert words in shown
+
+
+def _amount(found) -> str:
+    return f"{found.count:,} place{'s' * (found.count != 1)} in {found.documents} document"
+
+
+def _targets(html: str) -> list[str]:
+    """Where the lines of the overview lead to."""
+    return re.findall('href="#(.*?)"', re.search('<ol class="overview".*?</ol>', html).group())
+
+
+def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
+    shown = page(small())
+    lines = re.findall("<li>(.*?)</li>", re.search('<ol class="overview".*?</ol>', shown).group())
+    assert [Parsed(line).text for line in lines] == [
+        "◆ Error D01 1,284 Unreadable date",
+        "◆ Error L03 48 No return link",
+        "◆ Error F01 1 The answer is not 2xx",
+        "▲ Warning U09 210 Session or tracking parameter",
+        "▲ Warning D05 1 A sitemap is newer than its index says",
+        "● Info F10 4 Neither ETag nor Last-Modified",
+    ]
+    assert _targets(shown) == [each.code for each in small().findings]
+    assert shown.index('class="score"') < shown.index('class="overview"') < shown.index('class="notes"')
+    assert 'class="overview"' not in page(EMPTY)
+
+
+def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too():
+    shown = page(of_urls())
+    assert _targets(shown) == ["S01", "D01", "S01-warning"]
+    assert re.findall('<article class="finding (.*?)" id="(.*?)"', shown) == [
+        ("error", "S01"),
+        ("error", "D01"),
+        ("warning", "S01-warning"),
+    ]
+
+
+def test_headings_tell_findings_from_places():
+    shown = Parsed(page(small())).text
+    assert "Errors · 3 findings, 1,333 places" in shown
+    assert "Infos · 1 finding, 4 places" in shown
+
+
+@pytest.mark.parametrize("render", [page, fragment])
+def test_it_says_whether_all_was_read(render):
+    def said(**told):
+        return Parsed(render(attrs.evolve(small(), **told))).text
+
+    missing = "Partial: 1 document could not be read; so findings may be missing too."
+    assert missing in said()
+    assert "Partial: it was stopped; " in said(sitemaps=())
+    assert "Complete: " in said(complete=True)
+    unknown = said(complete=None)
+    assert "Not known whether all was read: " in unknown
+    assert "Complete: " not in unknown
+    assert "Partial: " not in unknown
+
+
+def test_what_is_missing_leads_to_the_tree():
+    assert '<a href="#sitemaps">1 document could not be read</a>' in page(small())
+    assert 'href="#' not in fragment(small())
+
+
+def test_of_a_dump_of_urls_alone_nothing_is_said_of_sitemaps():
+    shown = page(of_urls())
+    assert "not known</td>" in shown
+    assert "not read" not in shown
+    bare = attrs.evolve(of_urls(), sitemaps=(), findings=())
+    assert "<dt>Sitemaps</dt><dd>–</dd>" in page(bare)
+    assert "The source says nothing of sitemaps." in page(bare)
+    for render in (page, fragment):
+        assert "No problem was found in 48,142 URLs. What was not read, if anything, may have some." in render(bare)
+
+
+def test_prose_has_several_pieces_of_code():
+    assert prose("`a` as `<b>`, ` alone") == "<code>a</code> as <code>&lt;b&gt;</code>, ` alone"
+    assert prose("`a``b`") == "<code>a</code><code>b</code>"
+    everything = tuple(finding(code, ()) for code in CATALOGUE)
+    assert "`" not in Parsed(page(attrs.evolve(small(), findings=everything, notes=()))).text
 
 
 def test_the_score_counts_problems_urls_pages_and_sitemaps():
@@ -265,6 +344,17 @@ def test_filters_are_hidden_until_the_script_shows_them():
 
 def _cells(html: str) -> list[str]:
     return re.findall(r'<th scope="row"><span[^>]*>(?:<span.*?</span>)?<a href="([^"]*)"', html)
+
+
+def test_the_columns_that_matter_most_come_first():
+    heads = re.findall('<th scope="col"[^>]*>(.*?)</th>', page(small()))
+    assert heads[:4] == ["Sitemap", "Read", "Problems", "Entries"]
+
+
+def test_dates_are_shown_as_stated_and_may_break_before_the_time():
+    shown = page(stamped())
+    assert shown.count('2026-11-21</bdi></span> <span class="moment"><bdi>09:30:15.123456Z</bdi></span></td>') == 20
+    assert '<td><span class="moment"><bdi>2026-11-20</bdi></span></td>' in page(small())
 
 
 def test_rows_of_unread_sitemaps_have_dashes():
@@ -405,6 +495,7 @@ def test_the_fragment_has_one_place_of_each_finding():
     shown = Parsed(fragment(small())).text
     for each in small().findings:
         assert each.samples[0].message in shown
+        assert f"To mend it: {explain(each.code).fix}".replace("`", "") in shown
         assert not [sample for sample in each.samples[1:] if sample.message in shown]
 
 

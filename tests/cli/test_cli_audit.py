@@ -36,7 +36,8 @@ def test_the_broken_site_as_text() -> None:
     assert codes(result.stdout) == ["F01", "F05", "F07", "S01", "U04", "S01", "F10"]
     assert "  - https://broken.example/maps/mended.xml:4: a bare & was read as &amp;\n" in result.stdout
     assert result.stderr.splitlines()[0].startswith("5 errors, 18 warnings and 5 infos in 146 URLs; ")
-    assert result.stderr.splitlines()[1] == "partial: not all could be read (exit 1)"
+    told = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
+    assert result.stderr.splitlines()[1] == told
 
 
 def test_the_shop_is_fine() -> None:
@@ -46,7 +47,7 @@ def test_the_shop_is_fine() -> None:
 
 @pytest.mark.parametrize(
     ("suffix", "begins"),
-    [("txt", SHOP), ("json", "{\n"), ("html", "<!DOCTYPE html>"), ("htm", "<!DOCTYPE html>"), ("report", SHOP)],
+    [("txt", SHOP), ("json", "{\n"), ("html", "<!DOCTYPE html>"), ("htm", "<!DOCTYPE html>")],
 )
 def test_the_suffix_says_how_to_write_it(tmp_path: Path, suffix: str, begins: str) -> None:
     file = tmp_path / f"report.{suffix}"
@@ -67,11 +68,11 @@ def test_html_is_one_page() -> None:
     assert "https://broken.example/maps/cut.xml.gz" in page
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_suffix_that_is_for_urls_is_refused(tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "gz", "md"])
+def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
     result = run("audit", SHOP, "-o", tmp_path / f"x.{suffix}")
     assert result.exit_code == 2
-    assert f"x.{suffix}: a report is text, json or html; --format says as which" in result.stderr
+    assert f"x.{suffix}: a report is written as .txt, .json or .html; --format says as which" in result.stderr
 
 
 def test_a_dump_on_stdin() -> None:
@@ -106,6 +107,7 @@ def test_verbose_tells_of_each_document() -> None:
         ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D03"), 0),
         ((AUDITED / "D03", "--fail-on", "warning", "--ignore", "D,U"), 0),
         ((AUDITED / "F10", "--fail-on", "warning"), 0),
+        ((AUDITED / "F10", "--fail-on", "info"), 1),
         ((AUDITED / "U12",), 1),
         ((AUDITED / "U12", "--fail-on", "never"), 0),
     ],
@@ -120,12 +122,12 @@ def test_where_nothing_can_be_read_the_errors_are_told_all_the_same(tmp_path: Pa
     assert (result.exit_code, codes(result.stdout)) == (5, ["F01"])
 
 
-def test_where_there_is_no_sitemap_nothing_is_written(tmp_path: Path) -> None:
-    old = tmp_path / "report.html"
-    old.write_text("old")
-    result = run("audit", replay(tmp_path / "site", {}), "-o", old)
-    assert (result.exit_code, old.read_text()) == (4, "old")
+def test_where_there_is_no_sitemap_the_report_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    result = run("audit", replay(tmp_path / "site", {}), "-o", file)
+    assert result.exit_code == 4
     assert "error: no sitemap found for " in result.stderr
+    assert json.loads(file.read_text())["notes"][0].startswith("no sitemap found for ")
 
 
 # --- against files ---
@@ -171,12 +173,14 @@ def test_every_code_is_explained(code: str) -> None:
     [
         ((), "which site? give a TARGET or a dump, or --explain CODE"),
         (("--explain", "D99"), '"D99" is no code; there are D01, D02, '),
-        ((SHOP, "--select", "ZZ"), "'ZZ' is no code, nor the beginning of one"),
+        ((SHOP, "--select", "ZZ"), "'ZZ' is no code, nor the beginning of some"),
         ((SHOP, "--as-of", "tomorrow"), "'tomorrow' is neither a date such as 2026-05-31 nor an age such as 7d"),
-        ((SHOP, "--fail-on", "info"), "'info' is not one of 'error', 'warning', 'never'"),
+        ((SHOP, "--fail-on", "note"), "'note' is not one of 'error', 'warning', 'info', 'never'"),
+        ((SHOP, "--select", "C"), "C needs what a crawler found (--crawl FILE)"),
+        (("-", "--select", "X"), "X needs an earlier crawl and dump (--baseline-crawl FILE, "),
         ((SHOP, "--crawl", "nowhere.csv"), "there is no file nowhere.csv; export one from the crawler"),
         ((SHOP, "--baseline", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
-        ((SHOP, "--baseline", "a", "--state", "b"), "baseline and state both say what was there before: give one"),
+        ((SHOP, "--baseline", "a", "--state", "b"), "a baseline and a state both say what was there before: give one"),
         (("nowhere.jsonl",), "there is no file nowhere.jsonl"),
         (("corpus/nowhere/",), "there is no folder corpus/nowhere/"),
     ],
@@ -199,6 +203,11 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
 
 
 # --- when it is stopped ---
+
+
+def test_several_codes_are_explained_one_after_the_other() -> None:
+    told = run("audit", "--explain", "D03,u06").stdout
+    assert (told.count("warning D03: "), told.count("warning U06: ")) == (1, 1)
 
 
 def test_an_interrupt_leaves_a_report_of_what_was_read(tmp_path: Path) -> None:

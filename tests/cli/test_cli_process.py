@@ -14,7 +14,7 @@ import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, process, run
 
 import sitemap_reader
-from sitemap_reader.cli import main, options
+from sitemap_reader.cli import fetching, main, options
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.read.scope import MODES
@@ -145,4 +145,4 @@ def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:
 
 
 def test_the_choices_of_options_are_those_that_the_reader_knows() -> None:
-    assert (options.SCOPES, options.PROBES, options.FORMATS) == (MODES, PROBES, FORMATS)
+    assert (options.SCOPES, fetching.PROBES, options.FORMATS) == (MODES, PROBES, FORMATS)

@@ -12,7 +12,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, get_args
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -21,6 +22,7 @@ from ...dumps import numbered_forms, open_file
 from ...errors import UsageError
 from ...ledger import count_of
 from ...read.sniff import SITEMAP_FORMATS, Format
+from ...records import Precision
 from ...walk.discovery import parse_target
 from ..check import Check
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from ...dumps import Form
-    from ...records import Outcome, Precision, SitemapRef
+    from ...records import Outcome, SitemapRef
     from ..check import Listed
     from ..findings import Findings
 
@@ -107,20 +109,23 @@ class DumpBaseline:
 
     def _place(self, form: Form, number: int) -> Place:
         sitemap = form.get("sitemap")
+        if sitemap is not None and not isinstance(sitemap, str):
+            raise UsageError(f"{self.name}:{number}: sitemap {sitemap!r:.60} is no text")
         if form.get("news") and sitemap:
             self.fleeting.add(sitemap)
         text = form.get("lastmod")
         try:
-            lastmod = None if text is None else datetime.fromisoformat(text)
-        except (TypeError, ValueError):
+            lastmod = None if text is None else _in_utc(datetime.fromisoformat(text))
+        except (TypeError, ValueError, OverflowError):
             raise UsageError(f"{self.name}:{number}: lastmod {text!r:.60} is no date as a dump has it") from None
-        if lastmod is not None and lastmod.tzinfo is None:  # other tools write it so
-            lastmod = lastmod.replace(tzinfo=UTC)
-        return Place(form["loc"], sitemap, number, lastmod, form.get("lastmod_precision"))
+        precision = form.get("lastmod_precision")
+        if precision not in (None, *get_args(Precision)):
+            raise UsageError(f"{self.name}:{number}: lastmod_precision {precision!r:.60} is none")
+        return Place(form["loc"], sitemap, number, lastmod, precision)
 
     def _hear(self, outcome: Form) -> None:
         url, kind = outcome.get("url"), outcome.get("format")
-        if isinstance(url, str) and kind in SITEMAP_FORMATS:
+        if isinstance(url, str) and isinstance(kind, str) and kind in SITEMAP_FORMATS:
             self.sitemaps.add(url)
             if kind in _FEEDS:
                 self.fleeting.add(url)
@@ -221,8 +226,15 @@ class Earlier(Check):
                 f"not all sitemaps could be read whole, so what of {name} is listed no more is not known (X01, X02)"
             )
         else:
+            if self._is_of_another_site():
+                self.notes.append(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
+                return
             self._tell_sitemaps(found)
             self._tell_urls(found)
+
+    def _is_of_another_site(self) -> bool:
+        before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._now))
+        return bool(before and now) and before.isdisjoint(now)
 
     def _tell_sitemaps(self, found: Findings) -> None:
         # Of a dump of URLs alone nobody knows which indexes there are, or which sitemaps are empty.
@@ -238,6 +250,9 @@ class Earlier(Check):
     def _tell_urls(self, found: Findings) -> None:
         missing = len(self._missing)
         if missing < FEW_URLS or missing * 2 <= self._total or not found.wants(("X01",)):
+            if missing:
+                told = f"{missing:,} of {count_of(self._total, 'URL')} of {self._baseline.name} are listed no more"
+                self.notes.append(f"{told}; `sitemap-reader diff` lists them")
             return
         with closing(self._baseline.listings()) as places:
             first = next((place for place in places if hash(place.loc) in self._missing), None)
@@ -245,3 +260,15 @@ class Earlier(Check):
             message = f"{missing:,} of {count_of(self._total, 'URL')} of {self._baseline.name} are listed no more"
             place: Any = {"sitemap": self._baseline.name, "line": first.line, "field": "loc", "raw": first.loc}
             found.note("X01", f"{message}, such as {first.loc}", **place, count=missing)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Other tools write it without a zone."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import attrs
 
+from ...compare import is_state
 from ...errors import UsageError
+from ...problems import CATALOGUE
 from .crawled import Crawl, Unchanged
-from .earlier import Earlier, open_baseline
+from .earlier import Earlier, StateBaseline, open_baseline
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..check import Check
     from ..findings import Findings
@@ -27,12 +29,22 @@ class Against:
     state: str | os.PathLike[str] | None = None
     baseline_crawl: str | os.PathLike[str] | None = None
 
-    def refuse(self) -> None:
-        """UsageError for what does not go together."""
+    def refuse(self, selected: Iterable[str] = ()) -> None:
+        """UsageError for what does not go together, and for selected codes that need what is not given."""
         if self.baseline is not None and self.state is not None:
-            raise UsageError("baseline and state both say what was there before: give one of them")
+            raise UsageError("a baseline and a state both say what was there before: give one of them")
         if self.baseline_crawl is not None and (self._earlier is None or self.crawl is None):
-            raise UsageError("baseline_crawl is compared with crawl, and lastmods with those of a baseline: give both")
+            raise UsageError("--baseline-crawl (baseline_crawl) is held against a crawl and a baseline: give both")
+        for beginning in selected:
+            meant = [code for code in CATALOGUE if code.startswith(beginning)]
+            needed = {what for code in meant for codes, what in self._missing() if code in codes}
+            if needed and all(any(code in codes for codes, _ in self._missing()) for code in meant):
+                raise UsageError(f"{beginning} needs {', and '.join(sorted(needed))}")
+
+    def _missing(self) -> list[tuple[tuple[str, ...], str]]:
+        """Codes that cannot be found, and what they need."""
+        given = (self.crawl, self._earlier, self.baseline_crawl)
+        return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
 
     def checks(self, found: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
         """Those that are asked for, their files read. A dump of several sites has `site`; a state calls it `seeds`."""
@@ -40,7 +52,9 @@ class Against:
             yield Crawl.read(self.crawl)
         if self._earlier is None:
             return
-        baseline = open_baseline(self._earlier, site if self.state is None else seeds)
+        is_kept = self.state is not None or is_state(os.fspath(self._earlier))
+        name = os.fspath(self._earlier)
+        baseline = StateBaseline(name, seeds) if is_kept else open_baseline(name, site)
         if found.wants(Earlier.codes):
             yield Earlier.read(baseline)
         if self.baseline_crawl is not None and self.crawl is not None and found.wants(Unchanged.codes):
@@ -49,3 +63,11 @@ class Against:
     @property
     def _earlier(self) -> str | os.PathLike[str] | None:
         return self.baseline if self.baseline is not None else self.state
+
+
+# In the order of _missing().
+_NEEDS = (
+    (Crawl.codes, "what a crawler found (--crawl FILE)"),
+    (Earlier.codes, "an earlier dump or a state (--baseline DUMP, --state FILE)"),
+    (Unchanged.codes, "an earlier crawl and dump (--baseline-crawl FILE, --baseline DUMP, --crawl FILE)"),
+)

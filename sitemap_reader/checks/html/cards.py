@@ -15,10 +15,17 @@ if TYPE_CHECKING:
     from ..findings import Finding
     from ..report import Report
 
+    Names = dict[tuple[str, Severity], str]
+
 WORDS: dict[Severity, tuple[str, str]] = {
     "error": ("Error", "Errors"),
     "warning": ("Warning", "Warnings"),
     "info": ("Info", "Infos"),
+}
+_UNREAD = {
+    True: None,
+    False: " What could not be read may have some.",
+    None: " What was not read, if anything, may have some.",
 }
 # Told apart without their colours.
 _SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "info": "●"}
@@ -29,18 +36,28 @@ def findings_part(report: Report) -> Html:
     title = element("h2", "Findings")
     if not report.findings:
         return element("section", title, nothing(report), id="findings")
-    return element("section", title, _filters(report), *map(_group, _by_severity(report)), id="findings")
+    names = _names(report)
+    groups = [_group(severity, found, names) for severity, found in _by_severity(report)]
+    return element("section", title, _filters(report), *groups, id="findings")
+
+
+def overview(report: Report) -> Html | None:
+    """All findings in a line each, which leads to its card."""
+    if not report.findings:
+        return None
+    names = _names(report)
+    lines = [_line(finding, names) for _, found in _by_severity(report) for finding in found]
+    return element("ol", *lines, class_="overview", role="list", aria_label="All findings")
 
 
 def nothing(report: Report) -> Html:
     """What no finding means."""
     if report.urls:
-        read = f"{count_of(report.urls, 'URL')} in {count_of(sitemaps(report), 'sitemap')}"
-        said_of_it = f"No problem was found in {read}."
+        of_sitemaps = f" in {count_of(sitemaps(report), 'sitemap')}" if report.sitemaps else ""
+        said_of_it = f"No problem was found in {count_of(report.urls, 'URL')}{of_sitemaps}."
     else:
         said_of_it = "No problem was found; but no URL was listed, so that there was little to look at."
-    partial = None if report.complete else " What could not be read may have some."
-    return element("p", said_of_it, partial, class_="nothing")
+    return element("p", said_of_it, _UNREAD[report.complete], class_="nothing")
 
 
 def sitemaps(report: Report) -> int:
@@ -55,8 +72,13 @@ def mark(severity: Severity, word: str | None = None) -> Html:
 
 
 def amount(finding: Finding) -> str:
-    """`1,200 in 3 documents`."""
-    return f"{finding.count:,} in {count_of(finding.documents, 'document')}"
+    """`1,200 places in 3 documents`."""
+    return f"{count_of(finding.count, 'place')} in {count_of(finding.documents, 'document')}"
+
+
+def mending(finding: Finding) -> Html:
+    """What to do."""
+    return element("p", element("strong", "To mend it: "), prose(explain(finding.code).fix), class_="fix")
 
 
 def place(sample: Problem) -> Html:
@@ -76,9 +98,38 @@ def words(sample: Problem) -> Html:
     return joined(message, " ", element("span", field, element("code", said(sample.raw)), class_="raw"))
 
 
+def sentence(title: str) -> str:
+    """What stands in a line elsewhere, as a heading or a sentence of its own."""
+    return title[:1].upper() + title[1:]
+
+
 def _by_severity(report: Report) -> list[tuple[Severity, list[Finding]]]:
     groups = [(severity, [each for each in report.findings if each.severity == severity]) for severity in SEVERITIES]
     return [(severity, found) for severity, found in groups if found]
+
+
+def _names(report: Report) -> Names:
+    """What the card of each finding is called: `D03`; the second one of a code `S01-warning`."""
+    names: Names = {}
+    for severity, found in _by_severity(report):
+        for code in (finding.code for finding in found):
+            names[code, severity] = f"{code}-{severity}" if code in names.values() else code
+    return names
+
+
+def _line(finding: Finding, names: Names) -> Html:
+    line = element(
+        "a",
+        mark(finding.severity),
+        " ",
+        element("code", finding.code),
+        " ",
+        element("span", f"{finding.count:,}", class_="count"),
+        " ",
+        element("span", sentence(finding.title), class_="title"),
+        href=f"#{names[finding.code, finding.severity]}",
+    )
+    return element("li", line)
 
 
 def _filters(report: Report) -> Html:
@@ -89,25 +140,27 @@ def _filters(report: Report) -> Html:
         for severity, _ in _by_severity(report)
     ]
     field = element("input", type="search", id="filter-text", placeholder="code, URL, word", autocomplete="off")
-    label = element("label", element("span", "Text"), field, for_="filter-text")
+    label = element("label", element("span", "Search"), field, for_="filter-text")
     group = element("div", *buttons, class_="buttons", role="group", aria_label="Severities shown")
     status = element("p", count_of(len(report.findings), "finding"), role="status", class_="shown")
     return element("div", group, label, status, class_="filters", hidden=True)
 
 
-def _group(of_severity: tuple[Severity, list[Finding]]) -> Html:
-    severity, found = of_severity
-    heading = element("h3", mark(severity, WORDS[severity][1]), " ", element("span", f"{len(found)}", class_="number"))
-    return element("section", heading, *map(_card, found), class_="group", data_severity=severity)
+def _group(severity: Severity, found: list[Finding], names: Names) -> Html:
+    """The script keeps the tally, as long as cards are hidden."""
+    places = sum(finding.count for finding in found)
+    tally = f"· {count_of(len(found), 'finding')}, {count_of(places, 'place')}"
+    heading = element("h3", mark(severity, WORDS[severity][1]), " ", element("span", tally, class_="tally"))
+    cards = [_card(finding, names[finding.code, severity]) for finding in found]
+    return element("section", heading, *cards, class_="group", data_severity=severity)
 
 
-def _card(finding: Finding) -> Html:
+def _card(finding: Finding, name: str) -> Html:
     told = explain(finding.code)
-    name = f"{finding.code}-{finding.severity}"
     head = element(
         "header",
         element("p", mark(finding.severity), " ", element("code", finding.code), class_="label"),
-        element("h4", element("a", _sentence(finding.title), href=f"#{name}")),
+        element("h4", element("a", sentence(finding.title), href=f"#{name}")),
         element("p", amount(finding), class_="amount"),
     )
     return element(
@@ -115,10 +168,11 @@ def _card(finding: Finding) -> Html:
         head,
         element("p", prose(told.rule), class_="rule"),
         _samples(finding),
-        element("p", element("strong", "To mend it: "), prose(told.fix), class_="fix"),
+        mending(finding),
         element("p", _source(told.source), class_="source"),
         class_=f"finding {finding.severity}",
         id=name,
+        data_count=str(finding.count),
     )
 
 
@@ -137,9 +191,4 @@ def _samples(finding: Finding) -> Html | None:
 
 def _source(source: str) -> Html:
     """Whose rule it is: an address, or a convention, which says so itself."""
-    return link(source) if is_address(source) else prose(_sentence(source))
-
-
-def _sentence(title: str) -> str:
-    """What stands in a line elsewhere, as a heading or a sentence of its own."""
-    return title[:1].upper() + title[1:]
+    return joined("Source: ", link(source)) if is_address(source) else prose(sentence(source))

@@ -104,7 +104,7 @@ def is_address(url: str) -> bool:
 
 
 def prose(value: str) -> Html:
-    """A sentence of our own: `code` between backticks, addresses as links.
+    """A sentence of our own: `code` between backticks, addresses as links; a backtick without a partner is one.
 
     >>> prose("`<loc>` is needed")
     '<code>&lt;loc&gt;</code> is needed'
@@ -114,8 +114,8 @@ def prose(value: str) -> Html:
 
 def _by_backticks(value: str) -> list[tuple[bool, str]]:
     runs = value.split("`")
-    if len(runs) % 2 == 0:  # one of them is only a backtick
-        return [(False, value)]
+    if len(runs) % 2 == 0:
+        runs[-2:] = ["`".join(runs[-2:])]
     return [(bool(number % 2), run) for number, run in enumerate(runs) if run]
 
 

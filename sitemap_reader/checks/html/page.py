@@ -15,7 +15,7 @@ from ...ledger import count_of
 from ...version import __version__
 from ..explaining import explain
 from ..findings import SEVERITIES
-from .cards import WORDS, amount, findings_part, mark, nothing, place, sitemaps, words
+from .cards import WORDS, amount, findings_part, mark, mending, nothing, overview, place, sentence, sitemaps, words
 from .elements import Html, element, joined, link, prose, said, shortened, visible
 from .tables import figures_part, sitemaps_part
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..report import Report
 
 _COMPLETE = "Complete: no sitemap, and no part of one, is missing."
-_PARTIAL = "Partial: a sitemap, or a part of one, is missing, and so may be findings."
+_UNKNOWN = "Not known whether all was read: the source, such as a dump of URLs alone, does not say."
+_STATES = {True: "complete", False: "partial", None: "unknown"}
 _TITLE_CHARS = 200
 _LONG_CHARS = 40
 # A notebook is saved with what it shows.
@@ -36,10 +37,10 @@ def page(report: Report) -> str:
     figures = figures_part(report)
     main = element(
         "main",
-        _head(report),
+        _head(report, _contents(has_figures=figures is not None)),
         _score(report),
+        overview(report),
         _notes(report),
-        _contents(has_figures=figures is not None),
         findings_part(report),
         sitemaps_part(report),
         figures,
@@ -55,8 +56,8 @@ def fragment(report: Report) -> str:
     return element(
         "div",
         element("style", _resource("fragment.css")),
-        element("p", element("strong", "Sitemap audit"), " of ", link(report.target), ", ", _time(report)),
-        element("p", _COMPLETE if report.complete else _PARTIAL, class_="state"),
+        element("p", element("strong", "Sitemap audit"), " of ", link(report.target), ", as of ", _time(report)),
+        element("p", _state(report), class_="state"),
         _score(report),
         _notes(report),
         element("ol", *map(_item, shown)) if shown else nothing(report),
@@ -104,16 +105,26 @@ def _hash_of(inline: str) -> str:
 # --- what both have ---
 
 
-def _head(report: Report) -> Html:
-    state = "complete" if report.complete else "partial"
+def _head(report: Report, contents: Html) -> Html:
     return element(
         "header",
-        element("p", "Sitemap audit", class_="eyebrow"),
+        element("div", element("p", "Sitemap audit", class_="eyebrow"), contents, class_="bar"),
         element("h1", link(report.target), class_="long" if len(report.target) > _LONG_CHARS else "short"),
-        element("p", _time(report), class_="when"),
-        element("p", _COMPLETE if report.complete else _PARTIAL, class_=f"state {state}"),
+        element("p", "As of ", _time(report), class_="when"),
+        element("p", _state(report, "#sitemaps"), class_=f"state {_STATES[report.complete]}"),
         class_="top",
     )
+
+
+def _state(report: Report, tree: str | None = None) -> Html:
+    """Whether all was read; `tree` is where what is missing can be seen."""
+    if report.complete is None:
+        return joined(_UNKNOWN)
+    if report.complete:
+        return joined(_COMPLETE)
+    missing = report.missing
+    seen = element("a", missing, href=tree) if missing and tree else missing or "it was stopped"
+    return joined("Partial: ", seen, "; so findings may be missing too.")
 
 
 def _time(report: Report) -> Html:
@@ -127,7 +138,12 @@ def _score(report: Report) -> Html:
         (mark(severity, WORDS[severity][report.count(severity) != 1]), report.count(severity), severity)
         for severity in SEVERITIES
     ]
-    rest = [("URLs listed", report.urls), ("Different pages", report.pages), ("Sitemaps", sitemaps(report))]
+    known = report.complete is not None or report.sitemaps
+    rest = [
+        ("URLs listed", report.urls),
+        ("Different pages", report.pages),
+        ("Sitemaps", sitemaps(report) if known else None),
+    ]
     return element(
         "dl",
         *(_count(name, count, f"of-{severity}" if count else None) for name, count, severity in problems),
@@ -136,8 +152,9 @@ def _score(report: Report) -> Html:
     )
 
 
-def _count(name: str, count: int, css_class: str | None = None) -> Html:
-    return element("div", element("dt", name), element("dd", f"{count:,}"), class_=css_class)
+def _count(name: str, count: int | None, css_class: str | None = None) -> Html:
+    """A number and its name; None is not known."""
+    return element("div", element("dt", name), element("dd", "–" if count is None else f"{count:,}"), class_=css_class)
 
 
 def _notes(report: Report) -> Html | None:
@@ -155,12 +172,14 @@ def _contents(*, has_figures: bool) -> Html:
 
 
 def _item(finding: Finding) -> Html:
-    """A finding with one of its places."""
+    """A finding with one of its places, and how to mend it."""
     sample = next(iter(finding.samples), None)
     where = None if sample is None else element("p", place(sample), ": ", words(sample), class_="sample")
+    title = element("strong", sentence(finding.title))
     return element(
         "li",
-        element("p", mark(finding.severity), " ", element("code", finding.code), " ", element("strong", finding.title)),
+        element("p", mark(finding.severity), " ", element("code", finding.code), " ", title),
         element("p", joined(amount(finding), ". "), prose(explain(finding.code).rule), class_="rule"),
         where,
+        mending(finding),
     )

@@ -24,13 +24,14 @@ _MAX_INDENT = 6
 _NONE = "–"
 _COMPLETE = {"yes": ("✓", "complete"), "no": ("✕", "partial"), "unread": ("–", "not read")}
 _FAILED = ("✕", "failed")
+_UNKNOWN = ("–", "not known")
 _COLUMNS = (
     ("Sitemap", False),
     ("Read", False),
     ("Problems", True),
-    ("Format", False),
     ("Entries", True),
     ("Kept", True),
+    ("Format", False),
     ("Size", True),
     ("Seconds", True),
     ("Stated lastmod", False),
@@ -45,11 +46,14 @@ def sitemaps_part(report: Report) -> Html:
     """The tree, or the part of it that matters most."""
     title = element("h2", "Sitemaps")
     if not report.sitemaps:
-        return element("section", title, element("p", "No sitemap was found.", class_="nothing"), id="sitemaps")
+        none = "The source says nothing of sitemaps." if report.complete is None else "No sitemap was found."
+        return element("section", title, element("p", none, class_="nothing"), id="sitemaps")
     shown = _chosen(report.sitemaps)
-    rows = [_row(row, root) for row, root in _with_roots(shown)]
+    unread = _UNKNOWN if report.complete is None else _COMPLETE["unread"]
+    rows = [_row(row, root, unread) for row, root in _with_roots(shown)]
+    hint = element("p", "The table scrolls sideways.", class_="hint")
     table = _table("The sitemaps, each below the one that lists it", _COLUMNS, rows)
-    return element("section", title, table, _left_out(len(report.sitemaps), len(shown)), id="sitemaps")
+    return element("section", title, hint, table, _left_out(len(report.sitemaps), len(shown)), id="sitemaps")
 
 
 def _chosen(rows: Sequence[Row]) -> list[Row]:
@@ -84,19 +88,19 @@ def _with_roots(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
         yield row, root
 
 
-def _row(row: Row, root: str) -> list[Html]:
+def _row(row: Row, root: str, unread: tuple[str, str]) -> list[Html]:
     level = None if row.depth == 0 else element("span", f"level {row.depth + 1}: ", class_="aside")
     name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
-    is_failed = row.complete == "no" and not row.entries
-    shape, word = _FAILED if is_failed else _COMPLETE.get(row.complete, ("", row.complete))
+    states = {**_COMPLETE, "unread": unread, "no": _COMPLETE["no"] if row.entries else _FAILED}
+    shape, word = states.get(row.complete, ("", row.complete))
     read = joined(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
     return [
         element("th", name, scope="row"),
         element("td", read, class_=f"read {row.complete}" if row.complete in _COMPLETE else None),
-        _number(_counted(row.problems)),
-        _cell(_NONE if row.format is None else said(row.format)),
+        element("td", _counted(row.problems), class_="number some" if row.problems else "number"),
         _number(_counted(row.entries)),
         _number(_counted(row.kept)),
+        _cell(_NONE if row.format is None else said(row.format)),
         _number(_NONE if row.bytes_decoded is None else size(row.bytes_decoded)),
         _number(_NONE if row.seconds is None else f"{row.seconds:.2f}"),
         _cell(_date(row.lastmod, row.lastmod_precision)),
@@ -121,9 +125,13 @@ def _counted(count: int | None) -> str:
 
 
 def _date(lastmod: str | None, precision: str | None) -> Html | str:
+    """As it was stated, the time below the day where there is no room beside it."""
     if lastmod is None:
         return _NONE
-    return said(as_stated(lastmod, precision) if precision and precision in get_args(Precision) else lastmod)
+    if precision is None or precision not in get_args(Precision):
+        return said(lastmod)
+    day, *time = (element("span", said(part), class_="moment") for part in as_stated(lastmod, precision).split("T", 1))
+    return joined(day, *(joined(" ", each) for each in time))
 
 
 def size(number: int) -> str:

@@ -1,0 +1,107 @@
+"""What the lines of a dump tell an audit: forms in, what a run would have given out; and what a dump cannot tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..errors import UsageError
+from ..ledger import count_of
+from ..problems import Problem, report
+from ..read.urls import clean_url, is_clean
+from ..records import Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..restore import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..dumps import Form
+    from .findings import Findings
+
+    Taken = UrlRecord | SitemapRef | Problem | Outcome
+
+# Codes that a dump cannot show -> what they need.
+_NEED = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
+# Of URLs that name no sitemap.
+_BY_SITEMAP = ("U06", "U07", "D03", "D07", "H03", "N01")
+
+
+@attrs.define
+class Told:
+    """items() of the lines, then end(), which enters the problems of URLs where no line told of them.
+
+    With a report among its lines each problem has one of its own; without, there are those of the URLs, and nobody
+    knows what became of the sitemaps.
+    """
+
+    name: str
+    _found: Findings
+    _complete: bool = True
+    _has_run: bool = False
+    _of_urls: Findings = attrs.field(init=False)
+    _unnamed: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._of_urls = self._found.like()
+
+    def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[Taken]:
+        """What an audit takes; UsageError for a line that is none, and for a list of changes."""
+        for number, form in forms:
+            try:
+                item = from_json(form)
+            except UsageError as exc:
+                raise UsageError(f"{self.name}:{number}: {exc}") from None
+            if isinstance(item, Change | Candidate):
+                what = "list of changes" if isinstance(item, Change) else "list of sitemaps"
+                hint = "`sitemap-reader dump` makes one"
+                raise UsageError(f"{self.name}:{number}: that is a {what}, and no dump: {hint}")
+            if isinstance(item, UrlRecord):
+                yield from self._record(item, number)
+            else:
+                self._note(item)
+                yield item
+
+    def _note(self, item: SitemapRef | Problem | Outcome) -> None:
+        self._has_run = self._has_run or not isinstance(item, SitemapRef)
+        self._complete = self._complete and not (isinstance(item, Outcome) and not item.complete)
+
+    def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
+        if record.sitemap is None:  # it was written with some fields only
+            self._unnamed += 1
+            record.line = number
+        for problem in record.problems:
+            # What could not be mended is no URL: of XML that is not well-formed, the worse half is not here.
+            self._of_urls.add(attrs.evolve(problem, severity="warning") if problem.code == "S01" else problem)
+        if not is_clean(record.loc):  # others than we wrote it
+            told = clean_url(record.loc)
+            if told.url is None:
+                place = {"sitemap": record.sitemap or self.name, "line": record.line, "field": "loc"}
+                self._of_urls.add(report("U15", f"{record.loc} is no URL", raw=record.loc, **place))  # type: ignore[arg-type]
+                return
+            record.loc = told.url
+        yield record
+
+    def end(self) -> None:
+        """All lines have passed."""
+        if not self._has_run:
+            self._found.absorb(self._of_urls)
+
+    @property
+    def complete(self) -> bool | None:
+        """Whether all sitemaps were read whole, as far as that is known."""
+        return self._complete if self._has_run else None
+
+    def notes(self) -> Iterator[str]:
+        """What cannot be known."""
+        if not self._has_run:
+            yield (
+                f"{self.name} has no lines of sitemaps, as `dump --report -` writes them: the sitemaps themselves were "
+                "not judged, and nobody knows whether any is missing"
+            )
+        if self._unnamed:
+            judged = ", ".join(_BY_SITEMAP)
+            yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {judged} were not judged there"
+        needs = [f"{code} ({needed})" for code, needed in _NEED.items() if self._found.wants([code])]
+        if needs:
+            yield f"{self.name} is a dump, which cannot tell of {', '.join(needs)}"
