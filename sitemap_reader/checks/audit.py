@@ -16,9 +16,9 @@ from ..targets import find_target
 from ..walk.window import make_moment
 from .against.sources import Against
 from .auditing import Auditing
+from .dumped import Dumped
 from .findings import SAMPLES, Findings
 from .robots import Forbidden
-from .told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,7 +72,7 @@ def audit(
     moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
     found = make_findings(select, ignore, samples)
     against = Against(crawl, baseline, state, baseline_crawl)
-    against.refuse(codes(select))
+    against.refuse(parse_codes(select))
     if not isinstance(source, Dump) and not is_dump_name(str(source)):
         reading: dict[str, Any] = {"jobs": jobs, "on_outcome": on_outcome}
         reading |= {"on_progress": on_progress, "show_progress": show_progress}
@@ -95,7 +95,7 @@ def make_findings(select: str | Iterable[str], ignore: str | Iterable[str], samp
     """Empty ones; UsageError for codes that are none, and for fewer than no samples."""
     if type(samples) is not int or samples < 0:
         raise UsageError(f"samples must be a number, 0 or more, not {samples!r}")
-    return Findings(select=codes(select), ignore=codes(ignore), samples=samples)
+    return Findings(select=parse_codes(select), ignore=parse_codes(ignore), samples=samples)
 
 
 def _never() -> bool:
@@ -159,21 +159,22 @@ def audit_dump(
     """What is wrong with what a dump says, which is read to its end; `name` is what the report calls it."""
     others = [*against.checks(found, None)]
     auditing = Auditing(name, found, as_of=as_of, fetched=None, others=others)
-    told = Told(name, found)
-    items = told.items(numbered_forms(body, name))
+    dumped = Dumped(name, found)
+    items = dumped.items(numbered_forms(body, name))
     while batch := [*islice(items, _AT_ONCE)]:
+        auditing.take(batch)
         if stop():
             auditing.break_off()
-            return auditing.report(complete=False, notes=[_STOPPED, *told.notes()])
-        auditing.take(batch)
-    told.end()
-    return auditing.report(complete=told.complete, notes=told.notes())
+            dumped.end()
+            return auditing.report(complete=False, notes=[_STOPPED])
+    dumped.end()
+    return auditing.report(complete=dumped.complete, notes=dumped.notes())
 
 
-def codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
+def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """Codes, or beginnings of some, in any case; text has commas or blanks between them.
 
-    >>> codes("D03, l")
+    >>> parse_codes("D03, l")
     ('D03', 'L')
     """
     try:

@@ -51,7 +51,7 @@ class Auditing:
         now = clock()
         self.target = target
         self.found = found
-        self.now = now
+        self._now = now
         self._scoped: dict[str, Findings] = {}  # what is out of scope, by document
         self._nesting = Nesting()
         self._survey = Survey()
@@ -80,8 +80,8 @@ class Auditing:
             _hearing(self._checks, name) for name in ("urls", "record", "ref", "outcome")
         )
         # Of URLs that name no sitemap, as some dumps have them, those do not hear whose rules are of sitemaps.
-        others = [check for check in self._checks if not check.is_by_sitemap]
-        self._hear_unnamed_urls, self._hear_unnamed_record = (_hearing(others, name) for name in ("urls", "record"))
+        rest = [check for check in self._checks if not check.is_by_sitemap]
+        self._hear_unnamed_urls, self._hear_unnamed_record = (_hearing(rest, name) for name in ("urls", "record"))
 
     # --- what comes ---
 
@@ -148,7 +148,7 @@ class Auditing:
         told = [note for check in self._checks for note in getattr(check, "notes", ())]
         return Report(
             target=self.target,
-            at=self.now,
+            at=self._now,
             urls=self._listings.listings,
             pages=len(self._listings.first),
             complete=complete,
@@ -157,7 +157,6 @@ class Auditing:
             facts=tuple(self._survey.facts()),
             notes=(*notes, *told),
         )
-
 
     def _rows(self) -> Iterator[Row]:
         """The tree, each document with all problems that were found in it."""

@@ -224,5 +224,3 @@ class Priorities(ByDocument[Counter[float]]):
         if len(gathered) == 1 and count >= _FEWEST_PRIORITIES:
             told = f"all {count:,} priorities are {next(iter(gathered)):g}"
             found.note("H03", told, sitemap=sitemap, field="priority")
-
-

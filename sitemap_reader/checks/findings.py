@@ -93,14 +93,15 @@ class Findings:
         return other
 
     def absorb(self, other: Findings, most: Mapping[str, int] | None = None) -> None:
-        """What the other one has found, behind all here; with `most`, no more than so many of a code and document."""
+        """What the other one has found, behind all here; with `most`, of one document, no more of a code than that."""
         for (code, severity), theirs in other._found.items():
             room = theirs.documents.total() if most is None else most.get(code, 0)
             if not room:
                 continue
             found = self._of(code, severity)
             for sample in theirs.samples[:room]:
-                found.keep(sample, self._most)
+                if found.keeps(sample.sitemap, self._most):
+                    found.keep(sample, self._most)
             for document, count in theirs.documents.items():
                 found.documents[document] += min(count, room)
 

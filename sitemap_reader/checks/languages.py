@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .listings import Listings
 
 DEFAULT = "x-default"
+_NEVER = 1_000_000  # pages that are missing, and will not come
 
 
 class Alternates(Check):
@@ -90,9 +91,6 @@ JOIN entry ON entry.rowid = link.entry
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
 """
-
-
-_NEVER = 1_000_000  # pages that are missing, and will not come
 
 
 class ReturnLinks(Check):

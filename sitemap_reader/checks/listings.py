@@ -34,12 +34,9 @@ class _Places:
     lines: array[int] = attrs.field(factory=lambda: array("q"))
     elsewhere: set[int] = attrs.field(factory=set)
 
-    def line_of(self, key: int) -> str:
-        """Where it stands first, in words."""
-        if key not in self.keys:  # it stands in the part that is being looked at
-            return "before"
-        line = self.lines[self.keys.index(key)]
-        return f"on line {line}" if line else "before"
+    def line_of(self, key: int) -> int | None:
+        """Where it stands first; None where nobody knows."""
+        return self.lines[self.keys.index(key)] or None if key in self.keys else None
 
 
 @attrs.define
@@ -69,6 +66,8 @@ class Listings(Check):
     def urls(self, listed: Listed, found: Findings) -> None:
         """Mostly all of them are new."""
         self.listings += len(listed.keys)
+        if not listed.names_sitemap:
+            self._recent.add(listed.sitemap)  # whatever else lists it
         places = self._places.get(listed.sitemap) or self._places.setdefault(listed.sitemap, _Places())
         fresh = dict.fromkeys(listed.keys, listed.sitemap)
         if len(fresh) == len(listed.keys) and self.first.keys().isdisjoint(fresh):
@@ -89,6 +88,8 @@ class Listings(Check):
                 continue
             if first != listed.sitemap and first in self._recent:
                 self.first[key] = listed.sitemap
+                if first in self._places:
+                    self._places[first].elsewhere.add(key)  # it has listed it all the same
             elif first == listed.sitemap or key in places.elsewhere:
                 self._note_again(listed, place, places, found)
             else:
@@ -97,10 +98,10 @@ class Listings(Check):
 
     def _note_again(self, listed: Listed, place: int, places: _Places, found: Findings) -> None:
         def told() -> str:
-            earlier = listed.keys.index(listed.keys[place])
-            if earlier < place and listed.keys[place] not in places.keys:
-                return f"{listed.locs[place]} is listed on line {listed.lines[earlier]} already"
-            return f"{listed.locs[place]} is listed {places.line_of(listed.keys[place])} already"
+            key = listed.keys[place]
+            line = places.line_of(key) or listed.lines[listed.keys.index(key)]
+            is_here = line is not None and line != listed.lines[place]
+            return f"{listed.locs[place]} is listed " + (f"on line {line} already" if is_here else "before")
 
         found.note("U06", told, **listed.at(place))
 

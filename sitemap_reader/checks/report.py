@@ -52,7 +52,7 @@ class Report:
 
     @property
     def missing(self) -> str:
-        """What could not be read, in words; nothing if all that is known of could."""
+        """What could not be read, in words; nothing if all that was tried could."""
         lost = [row for row in self.sitemaps if row.complete == "no"]
         failed = sum(not row.entries for row in lost)
         parts = []
@@ -61,6 +61,11 @@ class Report:
         if len(lost) > failed:
             parts.append(f"{count_of(len(lost) - failed, 'document')} could be read in part only")
         return ", ".join(parts)
+
+    @property
+    def partial(self) -> str:
+        """What is missing where `complete` is False."""
+        return self.missing or "it was stopped"
 
     def __str__(self) -> str:
         return self.to_text()

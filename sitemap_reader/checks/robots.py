@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .check import Listed, Place
     from .findings import Findings
 
-BUDGET_SECONDS = 2.0
+BUDGET_SECONDS = 2.0  # while URLs come, and once more for each of the samples at the end
 # Of those for which there was no time, or no rules yet, every nth is tried at the end: so many, up to twice as many.
 _SAMPLE = 2_000
 # So many beginnings are looked for in all URLs at once.
@@ -59,7 +59,7 @@ class _Host:
         return place > 0 and loc.startswith(self._suspects[place - 1])
 
     def forbids(self, loc: str) -> bool:
-        """What Protego says. Where it would take too long, the reason for a refusal is another one."""
+        """What Protego says: "" stands for a rule; a text says that it was not asked, as it would take too long."""
         return self.rules.refusal(loc) == ""
 
 
@@ -136,9 +136,11 @@ class Forbidden(Check):
         late = self._try_sample(self._late, found)
         unasked = self._unknown.urls - unknown + self._late.urls - late
         if unasked:
-            why = "for want of time" if self._late.urls > late else "as that of the other hosts was not read"
+            has_hosts = all(self._host(origin) for origin, _ in self._unknown.sample)
+            reasons = ["that of some hosts was not read"] * (not has_hosts)
+            reasons += ["there was no time for more"] * (self._late.urls > late or (has_hosts and bool(unasked)))
             asked = f"{self._urls - unasked:,} of {self._urls:,} URLs"
-            self.notes.append(f"U12: robots.txt was held against {asked} only, {why}")
+            self.notes.append(f"U12: robots.txt was held against {asked} only: {', and '.join(reasons)}")
 
     def _try_sample(self, put_off: _PutOff, found: Findings) -> int:
         """How many could be tried."""

@@ -38,7 +38,7 @@ class Survey(Check):
     codes = ()
 
     def __init__(self) -> None:
-        self.urls_listed = 0
+        self._urls = 0
         self._dated = 0
         self._months: Counter[tuple[int, int]] = Counter()
         self._sections = Tops()
@@ -46,7 +46,7 @@ class Survey(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Counts them."""
-        self.urls_listed += len(listed.locs)
+        self._urls += len(listed.locs)
         dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
         self._dated += len(dated)
         self._months.update(map(_month, dated))
@@ -60,7 +60,7 @@ class Survey(Check):
 
     def facts(self) -> Iterator[Fact]:
         """As Report.facts has them."""
-        urls = self.urls_listed
+        urls = self._urls
         months = [(f"{year}-{month:02}", count) for (year, month), count in sorted(self._months.items())]
         yield from facts("lastmod month", months, urls)
         if urls:

@@ -57,7 +57,7 @@ def _basis(report: Report) -> str:
     parts = [count_of(documents, "document"), count_of(report.pages, "different URL")] if documents else []
     parts.append(f"as of {report.at:%Y-%m-%d %H:%M} UTC")
     if report.complete is False:
-        parts.append(f"partial: {report.missing or 'it was stopped'}")
+        parts.append(f"partial: {report.partial}")
     return "; ".join(parts)
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..checks.against.sources import Against
-from ..checks.audit import audit, audit_dump, codes, make_findings
+from ..checks.audit import audit, audit_dump, make_findings, parse_codes
 from ..checks.explaining import explain as explained
 from ..checks.findings import SEVERITIES
 from ..checks.text import headline, text_of
-from ..dumps import is_dump_name
+from ..dumps import STDIN, is_dump_name
 from ..errors import UsageError
-from ..escapes import printable
 from ..walk.window import make_moment
 from .columns import encoding_of
 from .exits import Exit
@@ -87,7 +87,7 @@ def run(
     if report is None:
         return console.end(None, None, ended)
     told = None if is_terminal(output) else f"{headline(report)}; {auditor.seconds:.1f} s"
-    return console.end(told, f"partial: {report.missing or 'it was stopped'}", ended)
+    return console.end(told, f"partial: {report.partial}", ended)
 
 
 @attrs.define
@@ -121,8 +121,10 @@ class _Auditor:
         name = called(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
         found = make_findings(**self.rules)
-        self.against.refuse(codes(self.rules["select"]))
-        with opened(file) as body, self.interrupts.held():
+        self.against.refuse(parse_codes(self.rules["select"]))
+        # Who waits for a pipe that is silent is not to be held.
+        held = nullcontext() if file == STDIN else self.interrupts.held()
+        with opened(file) as body, held:
             self.outputs.spare(body, name)
             return self._keep(audit_dump(body, name, found, self.against, as_of=as_of, stop=self._stop))
 
@@ -134,7 +136,7 @@ class _Auditor:
         is_partial = report.complete is False
         if report.urls:
             return Exit.PARTIAL if is_partial else Exit.COMPLETE
-        self.console.error(f"{printable(report.target)} lists no URL" if report.complete is None else _nothing(report))
+        self.console.error(_nothing(report))
         return Exit.UNREADABLE if is_partial else Exit.NOTHING
 
 
@@ -144,8 +146,9 @@ def _is_bad(report: Report, fail_on: str) -> bool:
 
 def _nothing(report: Report) -> str:
     """Why there is not one URL."""
-    first = report.notes[0] if report.notes else f"no URL could be read of {report.target}"
-    return first
+    told = next((note for note in report.notes if note.startswith("no sitemap found")), None)
+    what = "no URL could be read of" if report.complete is False else "there is no URL in"
+    return told or f"{what} {report.target}"
 
 
 def _format_for(output: str | None, format: str | None) -> str:

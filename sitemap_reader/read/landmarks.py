@@ -45,7 +45,7 @@ _LANDMARK = re.compile(
     | (?P<open>  <!-- | <!\[CDATA\[ | <\? )
     | (?P<entry> < (?:[\w.-]+:)? (?:(?i:url|sitemap)|item|entry) (?=[\s/>"'<]) )
     | (?P<end>   </ (?:[\w.-]+:)? (?:urlset|sitemapindex|rss|RDF|feed|channel) (?=[\s>]) )
-    | (?P<location> < (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )
+    | (?P<location> </? (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )  # one end, where the beginning is missing
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -59,8 +59,8 @@ _TAG_START_BYTES = 64
 class Landmark:
     """Where reading can go on: at an entry, or at the end of an element around (`found`); None: not in sight.
 
-    Up to `searched` all was looked through, and on the way a location was passed or not. `is_aside`: there something
-    begins, a comment or the like, that has not ended, or is too long.
+    Up to `searched` all was looked through, and on the way a location was passed, or a part of one, or not. `is_aside`:
+    there something begins, a comment or the like, that has not ended, or is too long.
     """
 
     found: int | None

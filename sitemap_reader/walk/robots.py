@@ -1,6 +1,6 @@
 """What a robots.txt permits us: its text or its HTTP status in, a Rules value out, through Protego.
 
-Nothing is fetched here, and listed URLs are never judged: a hostile file makes each question slow.
+Nothing is fetched here. A hostile file makes each question slow: listed URLs are judged by the audit alone.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from audit_cases import AUDITED, cases
 
 import sitemap_reader as sr
-from sitemap_reader.checks.audit import codes
+from sitemap_reader.checks.audit import parse_codes
 from sitemap_reader.checks.findings import SEVERITIES
 from sitemap_reader.checks.text import text_of
 from sitemap_reader.testing import make_site
@@ -203,8 +203,8 @@ def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_codes_may_be_written_in_many_ways() -> None:
-    assert codes("d03, U0") == codes(["D03 ", "u0"]) == ("D03", "U0")
-    assert codes("") == codes(()) == ()
+    assert parse_codes("d03, U0") == parse_codes(["D03 ", "u0"]) == ("D03", "U0")
+    assert parse_codes("") == parse_codes(()) == ()
 
 
 @pytest.mark.parametrize("wanted", ["Z", "D99", "D03;D04", ["D03", ""], 5, [5]])
@@ -395,7 +395,7 @@ def test_urls_without_their_sitemap_are_of_no_sitemap(tmp_path: Path) -> None:
     report = sr.audit(write(tmp_path / "urls.jsonl", *pages))
     assert report.findings == ()
     assert (report.urls, report.pages) == (40, 30)
-    assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 were not judged" in note for note in report.notes)
+    assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 not judged" in note for note in report.notes)
 
 
 def test_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
@@ -444,3 +444,32 @@ def test_a_report_says_what_it_is() -> None:
     report = sr.audit(SITES / "broken")
     assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 infos in 146 URLs>"
     assert str(report) == report.to_text() == text_of(report)
+
+
+def test_a_dump_is_its_own_baseline_however_it_is_written(tmp_path: Path) -> None:
+    dump = write(tmp_path / "urls.jsonl", *({"loc": f"https://E.com/é{number}"} for number in range(40)))
+    assert sr.audit(dump, baseline=dump).findings == ()
+
+
+def test_a_stopped_dump_keeps_the_problems_of_its_urls(tmp_path: Path) -> None:
+    problems = [{"code": "D01", "field": "lastmod", "raw": "soon"}]
+    lines = [{"loc": f"https://a.example/{number}", "problems": problems} for number in range(5_000)]
+    report = sr.audit(write(tmp_path / "urls.jsonl", *lines), stop=lambda: True)
+    assert (report.complete, report.urls) == (False, 2_000)
+    (finding,) = report.findings
+    first = finding.samples[0]
+    assert (first.code, first.sitemap, first.line) == ("D01", str(tmp_path / "urls.jsonl"), 1)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_url_with_and_without_its_sitemap_is_in_no_two(tmp_path: Path, order: tuple[int, int]) -> None:
+    dated = {"lastmod": "2026-11-01T00:00:00Z", "lastmod_precision": "day"}
+    page = {"loc": "https://a.example/"}
+    lines = [page, {**page, "sitemap": "https://a.example/s.xml", **dated}]
+    assert sr.audit(write(tmp_path / "urls.jsonl", *(lines[each] for each in order))).findings == ()
+
+
+def test_urls_of_a_sitemap_without_lines_are_listed_before(tmp_path: Path) -> None:
+    line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml"}
+    (finding,) = sr.audit(write(tmp_path / "urls.jsonl", line, line)).findings
+    assert finding.samples[0].message == "https://a.example/ is listed before"

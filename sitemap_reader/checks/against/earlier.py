@@ -22,6 +22,7 @@ from ...dumps import numbered_forms, open_file
 from ...errors import UsageError
 from ...ledger import count_of
 from ...read.sniff import SITEMAP_FORMATS, Format
+from ...read.urls import clean_url, is_clean
 from ...records import Precision
 from ...walk.discovery import parse_target
 from ..check import Check
@@ -62,13 +63,15 @@ class Baseline(Protocol):
         """Every URL, each time from the beginning."""
 
 
-def open_baseline(path: str | os.PathLike[str], site: str | None = None) -> Baseline:
-    """A dump, or a state; of several sites, the one that the target `site` is: a state needs it then.
+def open_baseline(
+    path: str | os.PathLike[str], site: str | None = None, *, seeds: str | None = None, is_kept: bool = False
+) -> Baseline:
+    """A dump, or a state, which it must be if it `is_kept`.
 
-    UsageError where there is no such file; what else is wrong is told when it is read.
+    Of several sites the one that the target `site` is; a state calls it by its `seeds`.
     """
     name = os.fspath(path)
-    return StateBaseline(name, site) if is_state(name) else DumpBaseline(name, site)
+    return StateBaseline(name, seeds or site) if is_kept or is_state(name) else DumpBaseline(name, site)
 
 
 @attrs.define
@@ -93,7 +96,9 @@ class DumpBaseline:
                     continue
                 is_ours = True
                 if kind is None:
-                    yield self._place(form, number)
+                    loc = form["loc"] if is_clean(form["loc"]) else clean_url(form["loc"]).url
+                    if loc is not None:  # else other tools wrote what is no URL
+                        yield self._place(loc, form, number)
                 elif kind == "outcome":
                     self._hear(form)
                 elif kind == "change":
@@ -107,7 +112,7 @@ class DumpBaseline:
             return True
         return isinstance(site, str) and _start(site) is not None and _start(site) == _start(self.site)
 
-    def _place(self, form: Form, number: int) -> Place:
+    def _place(self, loc: str, form: Form, number: int) -> Place:
         sitemap = form.get("sitemap")
         if sitemap is not None and not isinstance(sitemap, str):
             raise UsageError(f"{self.name}:{number}: sitemap {sitemap!r:.60} is no text")
@@ -121,7 +126,7 @@ class DumpBaseline:
         precision = form.get("lastmod_precision")
         if precision not in (None, *get_args(Precision)):
             raise UsageError(f"{self.name}:{number}: lastmod_precision {precision!r:.60} is none")
-        return Place(form["loc"], sitemap, number, lastmod, precision)
+        return Place(loc, sitemap, number, lastmod, precision)
 
     def _hear(self, outcome: Form) -> None:
         url, kind = outcome.get("url"), outcome.get("format")
@@ -225,10 +230,9 @@ class Earlier(Check):
             self.notes.append(
                 f"not all sitemaps could be read whole, so what of {name} is listed no more is not known (X01, X02)"
             )
+        elif self._is_of_another_site():
+            self.notes.append(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
         else:
-            if self._is_of_another_site():
-                self.notes.append(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
-                return
             self._tell_sitemaps(found)
             self._tell_urls(found)
 

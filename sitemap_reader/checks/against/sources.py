@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import attrs
 
-from ...compare import is_state
 from ...errors import UsageError
 from ...problems import CATALOGUE
 from .crawled import Crawl, Unchanged
-from .earlier import Earlier, StateBaseline, open_baseline
+from .earlier import Earlier, open_baseline
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Iterator
 
     from ..check import Check
@@ -35,11 +34,11 @@ class Against:
             raise UsageError("a baseline and a state both say what was there before: give one of them")
         if self.baseline_crawl is not None and (self._earlier is None or self.crawl is None):
             raise UsageError("--baseline-crawl (baseline_crawl) is held against a crawl and a baseline: give both")
+        needs = {code: what for codes, what in self._missing() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
-            needed = {what for code in meant for codes, what in self._missing() if code in codes}
-            if needed and all(any(code in codes for codes, _ in self._missing()) for code in meant):
-                raise UsageError(f"{beginning} needs {', and '.join(sorted(needed))}")
+            if needs.keys() >= {*meant}:
+                raise UsageError(f"{beginning} needs {', and '.join(sorted({needs[code] for code in meant}))}")
 
     def _missing(self) -> list[tuple[tuple[str, ...], str]]:
         """Codes that cannot be found, and what they need."""
@@ -52,9 +51,7 @@ class Against:
             yield Crawl.read(self.crawl)
         if self._earlier is None:
             return
-        is_kept = self.state is not None or is_state(os.fspath(self._earlier))
-        name = os.fspath(self._earlier)
-        baseline = StateBaseline(name, seeds) if is_kept else open_baseline(name, site)
+        baseline = open_baseline(self._earlier, site, seeds=seeds, is_kept=self.state is not None)
         if found.wants(Earlier.codes):
             yield Earlier.read(baseline)
         if self.baseline_crawl is not None and self.crawl is not None and found.wants(Unchanged.codes):

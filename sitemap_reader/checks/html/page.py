@@ -122,8 +122,7 @@ def _state(report: Report, tree: str | None = None) -> Html:
         return joined(_UNKNOWN)
     if report.complete:
         return joined(_COMPLETE)
-    missing = report.missing
-    seen = element("a", missing, href=tree) if missing and tree else missing or "it was stopped"
+    seen = element("a", report.missing, href=tree) if report.missing and tree else report.partial
     return joined("Partial: ", seen, "; so findings may be missing too.")
 
 

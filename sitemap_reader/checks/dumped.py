@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -28,7 +28,7 @@ _BY_SITEMAP = ("U06", "U07", "D03", "D07", "H03", "N01")
 
 
 @attrs.define
-class Told:
+class Dumped:
     """items() of the lines, then end(), which enters the problems of URLs where no line told of them.
 
     With a report among its lines each problem has one of its own; without, there are those of the URLs, and nobody
@@ -39,6 +39,7 @@ class Told:
     _found: Findings
     _complete: bool = True
     _has_run: bool = False
+    _has_refs: bool = False
     _of_urls: Findings = attrs.field(init=False)
     _unnamed: int = 0
 
@@ -63,21 +64,24 @@ class Told:
                 yield item
 
     def _note(self, item: SitemapRef | Problem | Outcome) -> None:
+        self._has_refs = self._has_refs or isinstance(item, SitemapRef)
         self._has_run = self._has_run or not isinstance(item, SitemapRef)
         self._complete = self._complete and not (isinstance(item, Outcome) and not item.complete)
 
     def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
-        if record.sitemap is None:  # it was written with some fields only
+        place: dict[str, Any] = {"sitemap": record.sitemap, "line": record.line}
+        if not record.sitemap:  # it was written with some fields only
             self._unnamed += 1
             record.line = number
+            place = {"sitemap": self.name, "line": number}
         for problem in record.problems:
             # What could not be mended is no URL: of XML that is not well-formed, the worse half is not here.
-            self._of_urls.add(attrs.evolve(problem, severity="warning") if problem.code == "S01" else problem)
+            severity = "warning" if problem.code == "S01" else problem.severity
+            self._of_urls.add(attrs.evolve(problem, severity=severity, **place))
         if not is_clean(record.loc):  # others than we wrote it
             told = clean_url(record.loc)
             if told.url is None:
-                place = {"sitemap": record.sitemap or self.name, "line": record.line, "field": "loc"}
-                self._of_urls.add(report("U15", f"{record.loc} is no URL", raw=record.loc, **place))  # type: ignore[arg-type]
+                self._found.add(report("U15", f"{record.loc} is no URL", field="loc", raw=record.loc, **place))
                 return
             record.loc = told.url
         yield record
@@ -99,9 +103,10 @@ class Told:
                 f"{self.name} has no lines of sitemaps, as `dump --report -` writes them: the sitemaps themselves were "
                 "not judged, and nobody knows whether any is missing"
             )
-        if self._unnamed:
-            judged = ", ".join(_BY_SITEMAP)
-            yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {judged} were not judged there"
-        needs = [f"{code} ({needed})" for code, needed in _NEED.items() if self._found.wants([code])]
+        judged = ", ".join(code for code in _BY_SITEMAP if self._found.wants([code]))
+        if self._unnamed and judged:
+            yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {judged} not judged there"
+        unknown = {code: needed for code, needed in _NEED.items() if code != "D05" or not self._has_refs}
+        needs = [f"{code} ({needed})" for code, needed in unknown.items() if self._found.wants([code])]
         if needs:
             yield f"{self.name} is a dump, which cannot tell of {', '.join(needs)}"
