@@ -62,6 +62,7 @@ def audit(
     `select` and `ignore` are codes, or beginnings of codes: `"L"` is all of hreflang. `samples` of the places of each
     are kept, their number is exact. Ages go by `as_of`, a date, a datetime or text; without it, by the time of a
     recording, or else by the clock.
+
     `on_outcome`, `on_progress` and `show_progress` are as in urls(). `stop` is asked a few times a second: as soon as
     it says so, the Report is of what was read by then.
 

@@ -43,8 +43,9 @@ class Dumped:
     _of_urls: Findings = attrs.field(init=False)
     _unnamed: int = 0
 
-    def __attrs_post_init__(self) -> None:
-        self._of_urls = self._found.like()
+    @_of_urls.default
+    def _nothing_yet(self) -> Findings:
+        return self._found.like()
 
     def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[Taken]:
         """What an audit takes; UsageError for a line that is none, and for a list of changes."""
