@@ -23,7 +23,7 @@ from sitemap_reader.checks.listings import Listings, Spellings
 from sitemap_reader.checks.media import Images, NewsItems, NewsNumber, Videos, is_publication_language
 from sitemap_reader.checks.robots import Forbidden
 from sitemap_reader.checks.survey import Survey
-from sitemap_reader.checks.urls import Assets, Hosts, Parameters
+from sitemap_reader.checks.urls import ASSETS, Assets, Hosts, Parameters
 from sitemap_reader.problems import CATALOGUE, report
 from sitemap_reader.records import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
 from sitemap_reader.walk.robots import parse_rules
@@ -314,6 +314,13 @@ def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> Non
 def test_what_is_no_page(page: str, extension: str | None) -> None:
     told = [each.message for each in problems(Assets(), entries("x", page))]
     assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
+
+
+def test_every_asset_is_found_among_other_urls() -> None:
+    pages = [f"a.{extension}" for extension in sorted(ASSETS)]
+    assert len(problems(Assets(), entries("x", *pages))) == len(pages)
+    for page in pages:
+        assert [each.raw for each in problems(Assets(), entries("x", "y.html", page, "z"))] == [f"{A}/{page}"]
 
 
 @pytest.mark.parametrize(
