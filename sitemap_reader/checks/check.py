@@ -5,6 +5,7 @@ In: URLs, some of one sitemap at a time; records that have extensions, one by on
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import attrs
@@ -39,6 +40,12 @@ class Listed:
     text: str
     names_sitemap: bool = True  # else `sitemap` is the dump that they stand in, which does not tell
 
+    @cached_property
+    def dated(self) -> list[datetime]:
+        """The lastmods of those that have one."""
+        return [lastmod for lastmod in self.lastmods if lastmod is not None]
+
+    @cached_property
     def origins(self) -> list[tuple[str, list[int]]]:
         """The places of each origin's URLs. Mostly there is one."""
         start = self.locs[0][: _path_at(self.locs[0])]

@@ -52,8 +52,7 @@ class Future(Check):
     def urls(self, listed: Listed, found: Findings) -> None:
         """Mostly not one of them does."""
         now = self._clock()
-        dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
-        if not dated or max(dated) - now <= TOLERANCE:
+        if not listed.dated or max(listed.dated) - now <= TOLERANCE:
             return
         rows = zip(listed.locs, listed.lastmods, listed.precisions, listed.lines, strict=True)
         for loc, lastmod, precision, line in rows:
@@ -100,14 +99,13 @@ class SitemapDates(ByDocument[_Dated]):
         """Counts them."""
         seen = self.of(listed.sitemap)
         seen.urls += len(listed.lines)
-        dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
-        if not dated:
+        if not listed.dated:
             return
-        seen.dated += len(dated)
+        seen.dated += len(listed.dated)
         if len(seen.counts) < _MOST_DATES:
-            seen.counts.update(dated)
-        seen.oldest = min(seen.oldest, min(dated))
-        newest = max(dated)
+            seen.counts.update(listed.dated)
+        seen.oldest = min(seen.oldest, min(listed.dated))
+        newest = max(listed.dated)
         if newest > seen.newest:
             seen.newest, seen.newest_precision = newest, listed.precisions[listed.lastmods.index(newest)]
         seen.precisions.update(filter(None, listed.precisions))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..ledger import count_of
-from ..read.sniff import Format
+from ..read.sniff import FEEDS
 from ..read.urls import host, without_userinfo
 from .check import Check
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Pairs of sitemaps, and origins, that are told apart.
 _MOST_PAIRS = 10_000
 _MOST_ORIGINS = 10_000
-_FEEDS = frozenset({Format.RSS, Format.ATOM})
 
 
 @attrs.define
@@ -122,7 +121,7 @@ class Listings(Check):
     def outcome(self, outcome: Outcome, found: Findings) -> None:
         """Feeds are, too."""
         self._places.pop(outcome.url or "", None)
-        if outcome.format in _FEEDS:
+        if outcome.format in FEEDS:
             self._recent.add(outcome.url or "")
 
     def end(self, found: Findings) -> None:
@@ -153,7 +152,7 @@ class Spellings(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Counts the origins, and looks for URLs that differ by a slash."""
-        for full, places in listed.origins():
+        for full, places in listed.origins:
             origin = without_userinfo(f"{full}/")[:-1]
             known = self._origins.get(origin)
             if known is not None:

@@ -104,7 +104,7 @@ class Forbidden(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """Those that may be forbidden are tried, as long as there is time."""
-        for origin, places in listed.origins():
+        for origin, places in listed.origins:
             self._urls += len(places)
             host = self._host(origin)
             if host is None:

@@ -47,9 +47,8 @@ class Survey(Check):
     def urls(self, listed: Listed, found: Findings) -> None:
         """Counts them."""
         self._urls += len(listed.locs)
-        dated = [lastmod for lastmod in listed.lastmods if lastmod is not None]
-        self._dated += len(dated)
-        self._months.update(map(_month, dated))
+        self._dated += len(listed.dated)
+        self._months.update(map(_month, listed.dated))
         for section, count in _sections(listed).items():
             self._sections.add(section, count)
 

@@ -75,7 +75,7 @@ class Hosts(Check):
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """One look at each origin."""
-        for origin, places in listed.origins():
+        for origin, places in listed.origins:
             name = host(f"{origin}/")
             for place in places if _is_private(name) else ():
                 found.note("U14", f"{listed.locs[place]}: {name} is a private address", **listed.at(place))

@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from ..read.dates import period_end
-from ..read.sniff import Format
+from ..read.sniff import FEEDS, Format
 from ..records import Outcome, SitemapRef
 from ..walk.again import has_drops
 from ..walk.honesty import History, Honesty, honesty, is_proven
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 # How long nothing but 404 and 410 must come before a document counts as gone.
 GONE_AFTER = timedelta(hours=24)
 _GONE_STATUSES = frozenset({404, 410})
-_FEEDS = frozenset({Format.RSS, Format.ATOM})
 # An index with more is read anew each time: what it lists would not fit into memory.
 _MOST_CHILDREN = 100_000
 
@@ -312,7 +311,7 @@ def stored_documents(db: sqlite3.Connection, site: int, where: str = "", *told: 
 
 def expires(format: str | None) -> bool:
     """Whether a document holds only what is recent, by its nature."""
-    return format in _FEEDS
+    return format in FEEDS
 
 
 def _row(row: tuple[Any, ...]) -> Row:

@@ -29,7 +29,8 @@ class Format(StrEnum):
     HTML = "html"
 
 
-SITEMAP_FORMATS = frozenset({Format.URLSET, Format.INDEX, Format.TEXT, Format.RSS, Format.ATOM})
+FEEDS = frozenset({Format.RSS, Format.ATOM})  # they hold what is recent
+SITEMAP_FORMATS = FEEDS | {Format.URLSET, Format.INDEX, Format.TEXT}
 
 # Local name of the root element -> format. RSS 1.0 is RDF.
 ROOTS: dict[str, Format] = {

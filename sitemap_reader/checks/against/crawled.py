@@ -95,7 +95,7 @@ class Crawl(Check):
     def urls(self, listed: Listed, found: Findings) -> None:
         """C01 to C05."""
         self._unlisted.difference_update(listed.keys)
-        self._hosts.update([host(f"{origin}/") for origin, _ in listed.origins()])
+        self._hosts.update([host(f"{origin}/") for origin, _ in listed.origins])
         told = list(map(self._said.get, listed.keys, repeat(_ABSENT)))
         if not self._met:
             self._met = told.count(_ABSENT) < len(told)

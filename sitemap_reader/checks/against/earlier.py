@@ -21,7 +21,7 @@ from ...compare import is_state
 from ...dumps import numbered_forms, open_file
 from ...errors import UsageError
 from ...ledger import count_of
-from ...read.sniff import SITEMAP_FORMATS, Format
+from ...read.sniff import FEEDS, SITEMAP_FORMATS
 from ...read.urls import clean_url, is_clean
 from ...records import Precision
 from ...walk.discovery import parse_target
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 # So many URLs, and over half: fewer come and go.
 FEW_URLS = 20
-_FEEDS = frozenset({Format.RSS, Format.ATOM})
 
 
 class Place(NamedTuple):
@@ -132,7 +131,7 @@ class DumpBaseline:
         url, kind = outcome.get("url"), outcome.get("format")
         if isinstance(url, str) and isinstance(kind, str) and kind in SITEMAP_FORMATS:
             self.sitemaps.add(url)
-            if kind in _FEEDS:
+            if kind in FEEDS:
                 self.fleeting.add(url)
 
 
@@ -163,7 +162,7 @@ class StateBaseline:
             for document in state.documents(self.site):
                 if document.format in SITEMAP_FORMATS and document.gone_since is None:
                     self.sitemaps.add(document.url)
-                if document.format in _FEEDS:
+                if document.format in FEEDS:
                     self.fleeting.add(document.url)
             for record in state.entries(self.site):
                 yield Place(record.loc, record.sitemap, None, record.lastmod, record.lastmod_precision)
@@ -253,17 +252,16 @@ class Earlier(Check):
 
     def _tell_urls(self, found: Findings) -> None:
         missing = len(self._missing)
+        told = f"{missing:,} of {count_of(self._total, 'URL')} of {self._baseline.name} are listed no more"
         if missing < FEW_URLS or missing * 2 <= self._total or not found.wants(("X01",)):
             if missing:
-                told = f"{missing:,} of {count_of(self._total, 'URL')} of {self._baseline.name} are listed no more"
                 self.notes.append(f"{told}; `sitemap-reader diff` lists them")
             return
         with closing(self._baseline.listings()) as places:
             first = next((place for place in places if hash(place.loc) in self._missing), None)
         if first is not None:
-            message = f"{missing:,} of {count_of(self._total, 'URL')} of {self._baseline.name} are listed no more"
             place: Any = {"sitemap": self._baseline.name, "line": first.line, "field": "loc", "raw": first.loc}
-            found.note("X01", f"{message}, such as {first.loc}", **place, count=missing)
+            found.note("X01", f"{told}, such as {first.loc}", **place, count=missing)
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -5,19 +5,18 @@ A lastmod is the period that it states: one that only states more of the same ti
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
+from ...crawl.rows import PRECISIONS, micros, moment
 from ...jsonl import stamp
 from ...read.dates import period_end
-from ...records import Precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+    from ...records import Precision
+
 _BITS = 3  # for the place of a precision
 
 
@@ -44,8 +43,8 @@ class FormerLastmods:
             return None
         if any(_overlap(_unpacked(each), (lastmod, precision or "second")) for each in self._all(key, first)):
             return None
-        moment, stated = _unpacked(first)
-        return moment.date().isoformat() if stated == "day" else stamp(moment)
+        had, stated = _unpacked(first)
+        return had.date().isoformat() if stated == "day" else stamp(had)
 
     def _all(self, key: int, first: int) -> Iterator[int]:
         yield first
@@ -53,12 +52,12 @@ class FormerLastmods:
 
 
 def _packed(lastmod: datetime, precision: Precision | None) -> int:
-    return ((lastmod - _EPOCH) // _MICROSECOND << _BITS) + _PRECISIONS.index(precision or "second")
+    return (micros(lastmod) << _BITS) + PRECISIONS.index(precision or "second")
 
 
 def _unpacked(packed: int) -> tuple[datetime, Precision]:
-    micros, place = divmod(packed, 1 << _BITS)
-    return _EPOCH + micros * _MICROSECOND, _PRECISIONS[place]
+    number, place = divmod(packed, 1 << _BITS)
+    return moment(number), PRECISIONS[place]
 
 
 def _overlap(one: tuple[datetime, Precision], other: tuple[datetime, Precision]) -> bool:
