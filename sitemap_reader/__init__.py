@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .analysis.reading import load, snapshot
+    from .analysis.snapshot import Snapshot
     from .blocking import changes, discover, urls
     from .checks.audit import audit
     from .checks.explaining import Explanation, explain
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .crawl.replay import ReplayFetcher
     from .crawl.state import State, StoredRun, StoredSite
-    from .dumps import Dump, load
     from .errors import (
         FallbackFailed,
         FetchError,
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
 
 # Module -> the public names that live there.
 _HOMES = {
+    "analysis.reading": ("load", "snapshot"),
+    "analysis.snapshot": ("Snapshot",),
     "blocking": ("changes", "discover", "urls"),
     "checks.audit": ("audit",),
     "checks.explaining": ("Explanation", "explain"),
@@ -77,7 +80,6 @@ _HOMES = {
     "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     "crawl.replay": ("ReplayFetcher",),
     "crawl.state": ("State", "StoredRun", "StoredSite"),
-    "dumps": ("Dump", "load"),
     "errors": (
         "FallbackFailed",
         "FetchError",
@@ -132,7 +134,6 @@ __all__ = [
     "Counted",
     "Counts",
     "Document",
-    "Dump",
     "Explanation",
     "Extra",
     "FallbackFailed",
@@ -163,6 +164,7 @@ __all__ = [
     "SitemapReader",
     "SitemapReaderError",
     "SitemapRef",
+    "Snapshot",
     "State",
     "StateError",
     "StoredDocument",
@@ -189,6 +191,7 @@ __all__ = [
     "load",
     "parse",
     "schema",
+    "snapshot",
     "urls",
 ]
 

@@ -79,6 +79,7 @@ def lines(
     unique: bool | Seen = False,
     on_item: Callable[[Item], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    show_progress: bool = False,
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> LineStream:
@@ -91,7 +92,7 @@ def lines(
         at_least_one(jobs=jobs)
     reader = _own_reader(options)
     filters = (since, until, undated, include, exclude, follow, no_follow, unique)
-    asked = Asked(*filters, on_item=on_item, on_progress=on_progress, most=most)
+    asked = Asked(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, most=most)
     walk = reader.walk(target, asked, as_lines=AsLines(site), workers=workers_for(jobs))
     return LineStream(walk, reader.close, on_wait)
 

@@ -105,6 +105,18 @@ def all_fields() -> Fields:
     return Fields(tuple(_column(field.name) for field in _line().fields))
 
 
+@cache
+def fields_of(record: type) -> Fields:
+    """Every key of the line of a record, but for its "type".
+
+    >>> from sitemap_reader import Problem
+    >>> fields_of(Problem).names
+    ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'site')
+    """
+    fields = [field for field in line_shape(record).fields if field.name != "type"]
+    return Fields(tuple(Column(field.name, field.shape, _getter([field.name])) for field in fields))
+
+
 class _NoField(Exception):
     """Why a text names no field."""
 

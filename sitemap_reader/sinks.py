@@ -34,6 +34,9 @@ class Sink(Protocol):
     def write(self, form: dict[str, Any], /) -> None:
         """Takes one form, as json_form() gives it; UsageError where the format cannot hold what is in it."""
 
+    def write_lines(self, lines: bytes, /) -> bool:
+        """Takes those of whole JSON lines, as json_line() writes them, at once; False where it took none of them."""
+
     def flush(self) -> None:
         """Passes on what is ready."""
 
@@ -57,7 +60,7 @@ def check_format(format: str, fields: Fields | None = None) -> None:
     if format == "txt" and fields is not None:
         raise UsageError("txt is the locs alone, without fields; --format tsv has fields, one URL a line")
     if format == "parquet":
-        from .parquet import require_pyarrow
+        from .arrow import require_pyarrow
 
         require_pyarrow()
 
@@ -85,13 +88,18 @@ class _Jsonl:
     """One JSON object a line; with fields a flat one, every name present."""
 
     def __init__(self, out: Blocks, fields: Fields | None) -> None:
-        self._write = out.write
+        self._out = out
         self._select = fields and fields.select
         self.flush = out.flush
 
     def write(self, form: dict[str, Any]) -> None:
         line = self._select(form) if self._select else form
-        self._write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def write_lines(self, lines: bytes) -> bool:
+        if self._select is None:
+            self._out.write_lines(lines)
+        return self._select is None
 
     def close(self) -> None:
         self.flush()
@@ -109,6 +117,9 @@ class _Text:
         if type(loc) is not str or _LINE_END.search(loc):
             raise UsageError(f"the loc {orjson.dumps(loc).decode()} is no line of text; --format jsonl takes any")
         self._write(f"{loc}\n".encode())
+
+    def write_lines(self, lines: bytes) -> bool:
+        return False
 
     def close(self) -> None:
         self.flush()
@@ -129,6 +140,9 @@ class _Table:
         if not self._has_header:
             self._head()
         self._write(self._row(cells))
+
+    def write_lines(self, lines: bytes) -> bool:
+        return False
 
     def close(self) -> None:
         if not self._has_header:

@@ -396,8 +396,8 @@ def test_a_missing_new_is_told_before_old_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told_so"),
     [
-        (([], 5), "new is a int; give a path, a Dump, a binary stream, or UrlRecords"),
-        ((None, []), "old is a NoneType; give a path, a Dump, a binary stream, or UrlRecords"),
+        (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
+        ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
         (([{"loc": "a", "priority": {1}}], []), "old:1: Type is not JSON serializable: set"),
     ],

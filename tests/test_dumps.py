@@ -18,7 +18,7 @@ from corpus_cases import CORPUS
 
 import sitemap_reader as sr
 from sitemap_reader import dumps
-from sitemap_reader.dumps import Dump, load, numbered_forms
+from sitemap_reader.dumps import DumpFile, numbered_forms, open_dump
 from sitemap_reader.problems import report
 from sitemap_reader.records import Attribute, Change, Price
 from sitemap_reader.shapes import schema
@@ -307,9 +307,9 @@ def test_rows_of_parquet_are_the_lines(writer: str, tmp_path: Path) -> None:
     jsonl, parquet = tmp_path / "urls.jsonl", tmp_path / "urls.parquet"
     jsonl.write_bytes(DUMPED)
     WRITERS[writer](jsonl, parquet)
-    assert list(load(parquet).forms()) == list(load(jsonl).forms())
-    assert list(load(parquet)) == list(load(jsonl))
-    assert sr.json_line(next(iter(load(parquet)))) == LINES.splitlines(keepends=True)[0]
+    assert list(open_dump(parquet).forms()) == list(open_dump(jsonl).forms())
+    assert list(open_dump(parquet)) == list(open_dump(jsonl))
+    assert sr.json_line(next(iter(open_dump(parquet)))) == LINES.splitlines(keepends=True)[0]
 
 
 def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
@@ -380,31 +380,31 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def test_a_dump_gives_its_urls_each_time(mixed: Path) -> None:
-    dump = load(mixed)
+    dump = open_dump(mixed)
     assert list(dump) == list(dump) == [MIXED[0], MIXED[5]]
-    assert list(load(str(mixed))) == list(dump)
+    assert list(open_dump(str(mixed))) == list(dump)
     assert dump.path == mixed
-    assert dump == Dump(mixed)
+    assert dump == DumpFile(mixed)
 
 
 def test_two_readings_of_a_dump_do_not_disturb_each_other() -> None:
-    dump = load(SHOP)
+    dump = open_dump(SHOP)
     pairs = list(zip(dump, dump, strict=True))
     assert [one for one, _ in pairs] == [other for _, other in pairs] == RECORDS
 
 
 def test_a_dump_gives_every_line_as_what_it_is(mixed: Path) -> None:
-    assert tuple(load(mixed).items()) == MIXED
+    assert tuple(open_dump(mixed).items()) == MIXED
 
 
 def test_forms_keep_what_no_record_has(mixed: Path) -> None:
-    assert [form["site"] for form in load(mixed).forms()] == ["example.com"] * len(MIXED)
+    assert [form["site"] for form in open_dump(mixed).forms()] == ["example.com"] * len(MIXED)
 
 
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_bytes(A + b'\n{"type":"node"}\n{"loc":"a","priority":"high"}\n')
-    dump = load(path)
+    dump = open_dump(path)
     with pytest.raises(sr.UsageError) as told:
         list(dump)
     assert str(told.value) == f'{path}:3: URL record, priority: "high" is not a number'
@@ -414,12 +414,12 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
 
 def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
     """Or the warning of an open file would end the test."""
-    for _ in load(mixed):
+    for _ in open_dump(mixed):
         break
-    records = iter(load(mixed))
+    records = iter(open_dump(mixed))
     next(records)
     del records
-    forms = load(mixed).forms()
+    forms = open_dump(mixed).forms()
     next(forms)
     del forms
 
@@ -438,13 +438,13 @@ def test_what_cannot_be_opened_is_told_at_once(name: str, told: str, tmp_path: P
     path = str(tmp_path / name)
     for give in (str, Path):
         with pytest.raises(sr.UsageError) as failure:
-            load(give(path))
+            open_dump(give(path))
         assert str(failure.value) == told.replace("{}", str(give(path)))
 
 
 def test_a_url_is_no_file() -> None:
     with pytest.raises(sr.UsageError, match=r"^https://example.com is a URL, and a dump is a file: "):
-        load("https://example.com")
+        open_dump("https://example.com")
 
 
 def test_memory_stays_flat(tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
         tracemalloc.stop()
         return most
 
-    assert peak(load(path).forms()) < 2 << 20
+    assert peak(open_dump(path).forms()) < 2 << 20
 
 
 @pytest.mark.parametrize(
@@ -477,11 +477,11 @@ def test_parquet_of_other_tools_is_refused_by_name(tmp_path: Path, column: str, 
     columns = {"loc": pa.array(["https://a.example/"])} | {column: values}
     pq.write_table(pa.table(columns), path)
     with pytest.raises(sr.UsageError, match=re.escape(str(path))):
-        list(load(path))
+        list(open_dump(path))
 
 
 def test_a_decimal_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "urls.parquet"
     columns = {"loc": pa.array(["https://a.example/"]), "priority": pa.array([Decimal("0.8")])}
     pq.write_table(pa.table(columns), path)
-    assert [record.priority for record in load(path)] == [0.8]
+    assert [record.priority for record in open_dump(path)] == [0.8]

@@ -17,11 +17,12 @@ import pytest
 from corpus_cases import CORPUS
 
 from sitemap_reader import parquet as room
+from sitemap_reader.arrow import arrow_schema
 from sitemap_reader.blocks import Blocks
 from sitemap_reader.dumps import numbered_forms
 from sitemap_reader.errors import UsageError
 from sitemap_reader.fields import Fields, all_fields, parse_fields
-from sitemap_reader.parquet import ParquetSink, arrow_schema
+from sitemap_reader.parquet import ParquetSink
 from sitemap_reader.shapes import schema
 
 if TYPE_CHECKING:

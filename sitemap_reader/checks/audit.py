@@ -6,10 +6,10 @@ import os
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..crawl.state import site_name
-from ..dumps import Dump, is_dump_name, numbered_forms, open_file
+from ..dumps import Dump, DumpFile, is_dump_name
 from ..errors import NothingFound, NothingReadable, UsageError
 from ..problems import CATALOGUE
 from ..targets import find_target
@@ -23,6 +23,7 @@ from .robots import Forbidden
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..dumps import Form
     from ..ledger import Progress
     from ..reader import ReaderOptions
     from ..records import Outcome
@@ -74,17 +75,17 @@ def audit(
     found = make_findings(select, ignore, samples)
     against = Against(crawl, baseline, state, baseline_crawl)
     against.refuse(parse_codes(select))
-    if not isinstance(source, Dump) and not is_dump_name(str(source)):
+    if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
         reading: dict[str, Any] = {"jobs": jobs, "on_outcome": on_outcome}
         reading |= {"on_progress": on_progress, "show_progress": show_progress}
         target = source if isinstance(source, str) else Path(source)
         return _audit_site(target, found, against, moment, stop or _never, {**reading, **options})
-    path = source.path if isinstance(source, Dump) else Path(source)
+    dump = source if isinstance(source, Dump) else DumpFile(Path(source))
     if options or jobs is not None:
         named = ", ".join([*options, *(["jobs"] if jobs is not None else [])])
-        raise UsageError(f"{named}: that is for what is read from a site, and {path} is a dump")
-    with open_file(path) as body:
-        return audit_dump(body, str(path), found, against, as_of=moment, stop=stop or _never)
+        raise UsageError(f"{named}: that is for what is read from a site, and {dump.name} is a dump")
+    moment = moment or dump.read_at
+    return audit_lines(dump.numbered(), dump.name, found, against, as_of=moment, stop=stop or _never)
 
 
 def _check_source(source: object) -> None:
@@ -148,8 +149,8 @@ def _audit_site(
         return auditing.report(complete=stream.complete, notes=notes)
 
 
-def audit_dump(
-    body: BinaryIO,
+def audit_lines(
+    numbered: Iterable[tuple[int, Form]],
     name: str,
     found: Findings,
     against: Against,
@@ -157,11 +158,11 @@ def audit_dump(
     as_of: datetime | None = None,
     stop: Callable[[], bool] = _never,
 ) -> Report:
-    """What is wrong with what a dump says, which is read to its end; `name` is what the report calls it."""
+    """What is wrong with what the lines of a dump say, to their end; `name` is what the report calls it."""
     others = [*against.checks(found, None)]
     auditing = Auditing(name, found, as_of=as_of, fetched=None, others=others)
     dumped = Dumped(name, found)
-    items = dumped.items(numbered_forms(body, name))
+    items = dumped.items(numbered)
     while batch := [*islice(items, _AT_ONCE)]:
         auditing.take(batch)
         if stop():

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..checks.against.sources import Against
-from ..checks.audit import audit, audit_dump, make_findings, parse_codes
+from ..checks.audit import audit, audit_lines, make_findings, parse_codes
 from ..checks.explaining import explain as explained
 from ..checks.findings import SEVERITIES
 from ..checks.text import headline, text_of
-from ..dumps import STDIN, is_dump_name
+from ..dumps import STDIN, is_dump_name, numbered_forms
 from ..errors import UsageError
 from ..walk.window import make_moment
 from .columns import encoding_of
@@ -126,7 +126,8 @@ class _Auditor:
         held = nullcontext() if file == STDIN else self.interrupts.held()
         with opened(file) as body, held:
             self.outputs.spare(body, name)
-            return self._keep(audit_dump(body, name, found, self.against, as_of=as_of, stop=self._stop))
+            lines = numbered_forms(body, name)
+            return self._keep(audit_lines(lines, name, found, self.against, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:
         return self.interrupts.is_pending

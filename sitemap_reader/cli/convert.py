@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..dumps import numbered_forms
+from ..dumps import numbered_blocks, numbered_forms
 from ..errors import UsageError
 from ..fields import all_fields, parse_fields
 from ..ledger import count_of
+from ..parquet import ParquetSink
 from ..seen import Seen
 from ..sinks import SUFFIXES
 from .exits import Exit
@@ -20,7 +21,9 @@ from .messages import Console
 from .output import STDOUT, Outputs, format_for, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from ..dumps import Block
 
 
 def run(
@@ -54,7 +57,11 @@ def run(
         )
         # What is ready goes out before a read that may have to wait.
         before_read = None if dump.seekable() else outputs.flush
-        code = conversion.run(numbered_forms(dump, name, before_read=before_read))
+        if isinstance(outputs.sink, ParquetSink) and not unique:
+            forms = conversion.rest_of(numbered_blocks(dump, name, before_read=before_read), outputs.sink)
+        else:
+            forms = numbered_forms(dump, name, before_read=before_read)
+        code = conversion.run(forms)
     return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
 
 
@@ -102,6 +109,18 @@ class _Conversion:
             self.console.error(str(exc))
             return Exit.USAGE
         return Exit.COMPLETE if self.urls else self._nothing()
+
+    def rest_of(self, blocks: Iterable[Block], sink: ParquetSink) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The forms of those that cannot be written at once; and of the first one, as its lines tell what is there."""
+        for block in blocks:
+            written = 0
+            if block.lines is not None and block.before:
+                with self.interrupts.held():
+                    written = sink.try_lines(block.lines)
+                    self.urls += written
+                self.interrupts.check()
+            if not written:
+                yield from block.numbered()
 
     def summary(self, place: str) -> str:
         """What was written, and what was not."""

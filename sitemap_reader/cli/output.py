@@ -49,7 +49,6 @@ class Outputs:
     records: Blocks
     report: Blocks | None
     sink: Sink
-    takes_lines: bool = False  # what the sink would write are the lines themselves
     streams: tuple[_Unbuffered, ...] = ()
     _has_begun: bool = False
 
@@ -61,9 +60,7 @@ class Outputs:
 
     def write_lines(self, lines: bytes) -> None:
         """Writes the URLs of many JSON lines."""
-        if self.takes_lines:
-            self.records.write_lines(lines)
-        else:
+        if not self.sink.write_lines(lines):
             for line in lines.splitlines():
                 self.sink.write(orjson.loads(line))
 
@@ -126,8 +123,7 @@ def open_outputs(
         blocks = {name: _blocks(stream, name, interrupts) for name, stream in streams.items()}
         sink = make_sink(format, blocks[output], fields=fields)
         own = tuple(stream for stream in streams.values() if isinstance(stream, _Unbuffered))
-        takes_lines = format == "jsonl" and fields is None
-        outputs = Outputs(blocks[output], blocks[report] if report else None, sink, takes_lines, own)
+        outputs = Outputs(blocks[output], blocks[report] if report else None, sink, own)
         try:
             yield outputs
         finally:

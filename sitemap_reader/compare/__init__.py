@@ -1,6 +1,6 @@
 """What differs between two dumps: their lines in, changes out.
 
-In: paths, Dumps, States, binary streams or records, OLD and NEW. Out: Changes, new and updated ones in the order of
+In: paths, Snapshots, States, binary streams or records, OLD and NEW. Out: Changes, new and updated ones in the order of
 NEW, then removed ones in the order of OLD.
 """
 
@@ -23,8 +23,8 @@ __all__ = ["COMPARED", "STATED", "Changes", "Counts", "On", "compare", "diff", "
 def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     """What is new, updated and removed in `new`, of which `old` is an earlier state.
 
-    Each is a path of a dump or of a state that changes() keeps, a Dump, a State, a binary stream of a dump, or anything
-    that gives UrlRecords, as urls() does. Both are read to their ends at once.
+    Each is a path of a dump or of a state that changes() keeps, a Snapshot, a State, a binary stream of a dump, or
+    anything that gives UrlRecords, as urls() does. Both are read to their ends at once.
 
     A URL is its `loc`; in dumps that both name a `site`, each site's URLs are its own. Where a dump lists one several
     times, the listing with the newest lastmod counts, of equal ones the first. It is updated where anything differs

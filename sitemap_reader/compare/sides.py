@@ -1,4 +1,4 @@
-"""One side of a comparison: a path, a Dump, a State, a stream or records in, rows out that SQL can sort and compare.
+"""One side of a comparison: a path, a Snapshot, a State, a stream or records in, rows for SQL to sort and compare out.
 
 What a row says is a place, a key, how new it is, a digest of what the site states, and the line itself. On the way it
 notes what the side holds. Never has more than one line in memory.
@@ -93,7 +93,7 @@ class Side:
 def open_side(source: Source, name: str, files: ExitStack) -> Side:
     """A side that is not read yet; `name` is for what has none of its own."""
     if isinstance(source, Dump):
-        source = source.path
+        return Side(source.name, source.numbered())
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if is_state(path):
@@ -104,7 +104,8 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     if isinstance(source, _states()):
         return _state_side(source)
     if not hasattr(source, "__iter__"):
-        raise UsageError(f"{name} is a {type(source).__name__}; give a path, a Dump, a binary stream, or UrlRecords")
+        told = "give a path, a Snapshot, a binary stream, or UrlRecords"
+        raise UsageError(f"{name} is a {type(source).__name__}; {told}")
     items = cast("Iterable[Any]", source)
     forms = enumerate((item if isinstance(item, dict) else json_form(item) for item in items), 1)
     return Side(name, ((number, checked({**form}, name, number)) for number, form in forms))

@@ -1,0 +1,312 @@
+"""Measures as pictures: a frame and how it is to be drawn in, a chart of Altair out, and SVG and PNG of it.
+
+Readable without colour: every number that matters stands at its mark, sites have panels, shapes and dashes of their
+own. Drawn on this machine, without a browser or a network.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pandas as pd
+
+from ..errors import UsageError
+from .measure import BETWEEN_SITES
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from .drawings import Drawing
+    from .measure import Measure
+
+_BAR, _INK, _QUIET, _GRID = "#3d6b99", "#222222", "#5b6470", "#dfe3e8"
+_WIDTH, _HEIGHT, _ROW_HEIGHT, _SQUARE = 640, 240, 22, 34
+_PANEL_WIDTH = 300
+_TITLE_CHARS, _RULE_CHARS = 84, 100
+_LABEL_PIXELS, _CHAR_PIXELS = 240, 7.2
+_FEW_BARS, _MOST_BESIDE = 16, 8
+# Of long names the end tells more: they begin alike.
+_END_OF_NAME = "length(datum.label) > 36 ? '…' + slice(datum.label, -35) : datum.label"
+_FORMATS = ("png", "svg", "html", "json")
+
+
+class Chart:
+    """A chart in a notebook (SVG: nothing is loaded from anywhere), save() for a file, `altair` to change it."""
+
+    def __init__(self, measure: Measure, drawing: Drawing) -> None:
+        """A measure's chart() makes it; UsageError without the extra `analysis`."""
+        _require_altair()
+        self.title = measure.finding
+        self.altair: Any = _chart(measure, drawing)
+
+    def to_svg(self) -> str:
+        """The picture."""
+        import vl_convert
+
+        return str(vl_convert.vegalite_to_svg(self.altair.to_dict()))
+
+    def to_png(self, scale: float = 2.0) -> bytes:
+        """The picture, `scale` times as many pixels wide."""
+        import vl_convert
+
+        return bytes(vl_convert.vegalite_to_png(self.altair.to_dict(), scale=scale))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as the name's suffix says: .png, .svg, .html (interactive, whole in one file) or .json."""
+        from pathlib import Path
+
+        file = Path(path)
+        kind = file.suffix.lower().lstrip(".")
+        if kind not in _FORMATS:
+            raise UsageError(f"{file}: a chart is saved as {', '.join(_FORMATS)}")
+        if kind == "png":
+            file.write_bytes(self.to_png())
+        elif kind == "svg":
+            file.write_text(self.to_svg(), encoding="utf-8")
+        else:
+            self.altair.save(str(file), format=kind, **({"inline": True} if kind == "html" else {}))
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"image/svg+xml": self.to_svg(), "text/plain": self.title}
+
+    def __repr__(self) -> str:
+        return f"<Chart: {self.title}>"
+
+
+def _require_altair() -> None:
+    try:
+        import altair  # noqa: F401
+        import vl_convert  # noqa: F401
+    except ImportError as exc:
+        raise UsageError("charts need Altair and vl-convert: pip install 'sitemap-reader[analysis]'") from exc
+
+
+# --- what all charts have ----------------------------------------------------------------------------------------
+
+
+def _chart(measure: Measure, drawing: Drawing) -> Any:
+    """The whole: panels under a title."""
+    import altair as alt
+
+    frame = _rows(measure, drawing)
+    drawing = attrs.evolve(drawing, ends=drawing.ends or _ends(frame, drawing))
+    panels = [_KINDS[drawing.kind](part, drawing, title) for title, part in _panels(frame, drawing)]
+    is_wide = drawing.kind == "columns" or len(drawing.x_order or ()) > _MOST_BESIDE
+    body = _arranged(panels, is_wide=is_wide) if panels else _nothing()
+    title = alt.TitleParams(
+        _lines_of(measure.finding, _TITLE_CHARS),
+        subtitle=_lines_of(measure.rule, _RULE_CHARS) + _lines_of(measure.verdict or "", _RULE_CHARS),
+        anchor="start",
+        fontSize=15,
+        color=_INK,
+        subtitleColor=_QUIET,
+        subtitleFontSize=11.5,
+        offset=14,
+    )
+    style: dict[str, Any] = {"labelColor": _INK, "titleColor": _QUIET, "labelFontSize": 12, "titleFontSize": 12}
+    return (
+        body.properties(title=title, background="white", padding=14)
+        .configure_view(stroke=None)
+        .configure_axis(domainColor=_GRID, gridColor=_GRID, tickColor=_GRID, titleFontWeight="normal", **style)
+        .configure_header(labelFontSize=13, labelColor=_INK)
+        .configure_legend(labelFontSize=12, titleFontSize=12)
+    )
+
+
+def _lines_of(text: str, chars: int) -> list[str]:
+    """A line or more for each site where there are several."""
+    return [part for line in text.split(BETWEEN_SITES) for part in wrap(line, chars)]
+
+
+def _ends(frame: pd.DataFrame, drawing: Drawing) -> tuple[Any, Any] | None:
+    """Of the axis of the numbers, or of time: the same in all panels, as they are to be compared."""
+    if not len(frame):
+        return None
+    if drawing.kind in ("columns", "lines"):
+        return frame[drawing.x].min().isoformat(), frame[drawing.x].max().isoformat()
+    return 0, frame[drawing.value or drawing.x].max() or 1
+
+
+def _rows(measure: Measure, drawing: Drawing) -> pd.DataFrame:
+    """The frame as it is drawn: columns that are rows of the picture made so."""
+    frame = pd.DataFrame(measure)
+    if drawing.melt is not None:
+        value, name = (drawing.value, drawing.x) if drawing.kind == "heat" else (drawing.x, drawing.split)
+        others = [column for column in ("site", drawing.y) if column in frame]
+        frame = frame.melt(others, [*drawing.melt], var_name=name, value_name=value)
+        frame[name] = frame[name].map(drawing.melt)
+    return frame
+
+
+def _panels(frame: pd.DataFrame, drawing: Drawing) -> list[tuple[str | None, pd.DataFrame]]:
+    """A panel each site, and each value of `split`; lines share one."""
+    by = ["site"] if drawing.is_by_site and drawing.kind != "lines" and frame["site"].nunique() > 1 else []
+    by += [drawing.split] if drawing.split else []
+    if not by or not len(frame):
+        return [(None, frame)] if len(frame) else []
+    return [(", ".join(map(str, keys)), part) for keys, part in frame.groupby(by, sort=False)]
+
+
+def _arranged(panels: list[Any], *, is_wide: bool) -> Any:
+    import altair as alt
+
+    if len(panels) == 1:
+        return panels[0]
+    return alt.vconcat(*panels) if is_wide else alt.concat(*panels, columns=2)
+
+
+def _nothing() -> Any:
+    import altair as alt
+
+    return alt.Chart(alt.Data(values=[{"text": "nothing to draw"}]), width=_WIDTH, height=40).mark_text(
+        color=_QUIET, align="left"
+    ).encode(text="text:N", x=alt.value(0))
+
+
+def _data(frame: pd.DataFrame) -> Any:
+    """Rows as JSON has them: instants and nulls too."""
+    import altair as alt
+
+    return alt.Data(values=[*map(_plain, frame.to_dict("records"))])
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {str(name): _value(value) for name, value in row.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    if isinstance(value, list | tuple | str):
+        return value
+    if pd.isna(value):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def _number_format(drawing: Drawing) -> Callable[[float], str]:
+    return lambda value: "" if pd.isna(value) else format(value, drawing.format)
+
+
+# --- the kinds ---------------------------------------------------------------------------------------------------
+
+
+def _columns(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+    """Bars over time, with their numbers where there are few."""
+    import altair as alt
+
+    few = len(frame) <= _FEW_BARS
+    frame = frame.assign(_text=frame[drawing.y].map(_number_format(drawing)))
+    chart = alt.Chart(_data(frame), width=_WIDTH, height=_HEIGHT if title is None else _HEIGHT // 2)
+    if title is not None:
+        chart = chart.properties(title=_panel_title(title))
+    width = max(1.0, min(28.0, 0.7 * _WIDTH / max(len(frame), 1)))
+    axis = alt.Axis(grid=False, tickCount=min(len(frame), 8))
+    x = alt.X(f"{drawing.x}:T", title=drawing.x_title, axis=axis, scale=_time(drawing))
+    y = alt.Y(f"{drawing.y}:Q", title=drawing.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
+    bars = chart.mark_bar(color=_BAR, width=width).encode(x=x, y=y)
+    if not few:
+        return bars
+    return bars + chart.mark_text(dy=-7, color=_INK).encode(x=x, y=y, text="_text:N")
+
+
+def _lying(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+    """Bars below each other, each with its number."""
+    import altair as alt
+
+    order = [value for value in drawing.y_order or frame[drawing.y].drop_duplicates() if value in {*frame[drawing.y]}]
+    left_out = len(order) - (drawing.most or len(order))
+    order = order[: drawing.most]
+    frame = frame[frame[drawing.y].isin(order)]
+    number = frame[drawing.x].map(_number_format(drawing))
+    text = number if drawing.text is None else number.str.cat(frame[drawing.text], sep="  ").str.rstrip()
+    frame = frame.assign(_text=text)
+    width = _WIDTH if title is None else _PANEL_WIDTH
+    chart = alt.Chart(_data(frame), width=width, height=_ROW_HEIGHT * max(len(order), 1))
+    if title is not None:
+        chart = chart.properties(title=_panel_title(title))
+    # Beyond the longest bar there is room for its number.
+    beyond = min(_CHAR_PIXELS * max(map(len, text), default=0) + 8, 0.66 * width)
+    end = (drawing.ends or (0, 1))[1]
+    scale = alt.Scale(domain=[0, end * width / (width - beyond)], nice=False)
+    name = drawing.x_title if left_out <= 0 else f"{drawing.x_title} ({left_out:,} more rows in the table)"
+    x = alt.X(f"{drawing.x}:Q", title=name, scale=scale, axis=alt.Axis(grid=False, labels=False, ticks=False))
+    labels = alt.Axis(labelExpr=_END_OF_NAME, labelLimit=_LABEL_PIXELS, ticks=False, domain=False)
+    y = alt.Y(f"{drawing.y}:N", title=drawing.y_title, sort=order, axis=labels)
+    bars = chart.mark_bar(color=_BAR, height={"band": 0.7}).encode(x=x, y=y)
+    return bars + chart.mark_text(align="left", dx=4, color=_INK).encode(x=x, y=y, text="_text:N")
+
+
+def _lines(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+    """A line a site, each with a dash and a shape of its own, and with its name and number at the end."""
+    import altair as alt
+
+    frame = frame.assign(_text=frame[drawing.y].map(_number_format(drawing)))
+    several = frame["site"].nunique() > 1
+    last = frame.groupby("site", sort=False).tail(1)
+    last = last.assign(_text=last["site"] + " " + last["_text"] if several else last["_text"])
+    x = alt.X(f"{drawing.x}:T", title=drawing.x_title, axis=alt.Axis(grid=False), scale=_time(drawing))
+    y = alt.Y(f"{drawing.y}:Q", title=drawing.y_title, axis=alt.Axis(tickCount=5, format=",d", tickMinStep=1))
+    chart = alt.Chart(_data(frame), width=_WIDTH, height=_HEIGHT).encode(x=x, y=y)
+    dash = {"strokeDash": alt.StrokeDash("site:N", legend=None)} if several else {}
+    shape = {"shape": alt.Shape("site:N", legend=None)} if several else {}
+    lines = chart.mark_line(color=_BAR).encode(detail="site:N", **dash)
+    points = chart.mark_point(color=_BAR, filled=True, size=60, opacity=1).encode(detail="site:N", **shape)
+    ends = alt.Chart(_data(last)).mark_text(align="left", dx=8, color=_INK).encode(x=x, y=y, text="_text:N")
+    return lines + points + ends
+
+
+def _time(drawing: Drawing) -> Any:
+    """From end to end, with room for half a bar."""
+    import altair as alt
+
+    return alt.Scale(domain=drawing.ends, padding=16, type="utc") if drawing.ends else alt.Scale(type="utc")
+
+
+def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+    """A square for each two, the darker the more, with its number."""
+    import altair as alt
+
+    frame = frame.assign(
+        _x=frame[drawing.x].map(str, na_action="ignore").fillna(drawing.missing or ""),
+        _y=frame[drawing.y].map(str),
+        _text=frame[drawing.value].map(_number_format(drawing)),
+    )
+    x_order = _order(frame["_x"], drawing.x_order)
+    y_order = [*(drawing.y_order or frame["_y"].drop_duplicates())][: drawing.most]
+    frame = frame[frame["_y"].isin(y_order)]
+    end = float((drawing.ends or (0, 1))[1])
+    square = min(96, max(_SQUARE, _WIDTH // (2 * max(len(x_order), 1))))
+    chart = alt.Chart(_data(frame), width=square * len(x_order), height=30 * len(y_order))
+    if title is not None:
+        chart = chart.properties(title=_panel_title(title))
+    axis = alt.Axis(labelAngle=0, ticks=False, orient="bottom")
+    x = alt.X("_x:N", title=drawing.x_title, axis=axis, scale=alt.Scale(domain=x_order))
+    y = alt.Y("_y:N", title=drawing.y_title, sort=y_order, axis=alt.Axis(labelLimit=_LABEL_PIXELS, ticks=False))
+    scale = alt.Scale(domain=[0, end], range=["#f3f6f9", "#2b557f"])
+    squares = chart.mark_rect(stroke="white").encode(
+        x=x, y=y, color=alt.Color(f"{drawing.value}:Q", scale=scale, legend=None)
+    )
+    dark = alt.condition(f"datum[{drawing.value!r}] > {end / 2}", alt.value("white"), alt.value(_INK))
+    return squares + chart.mark_text(fontSize=11).encode(x=x, y=y, text="_text:N", color=dark)
+
+
+def _order(values: pd.Series[str], given: tuple[str, ...] | None) -> list[str]:
+    return sorted(values.drop_duplicates()) if given is None else [*given]
+
+
+def _panel_title(title: str) -> Any:
+    import altair as alt
+
+    return alt.TitleParams(title, anchor="start", fontSize=13, color=_INK, fontWeight="normal", subtitle=[])
+
+
+_KINDS: dict[str, Callable[[pd.DataFrame, Drawing, str | None], Any]] = {
+    "columns": _columns,
+    "rows": _lying,
+    "lines": _lines,
+    "heat": _heat,
+}

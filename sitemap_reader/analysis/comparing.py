@@ -1,0 +1,161 @@
+"""Sites beside each other, and a site beside what it was: Snapshots in; overlap, growth and churn out."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..compare import diff
+from ..errors import UsageError
+from .drawings import Drawing
+from .measure import each_site, measure, percent
+from .pages import PAGE, ordered, pages_of
+from .sections import section_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .measure import Measure
+    from .snapshot import Snapshot
+
+# --- overlap -----------------------------------------------------------------------------------------------------
+
+_OVERLAPS = {
+    "path": "paths, host and query aside",
+    "slug": "slugs, the last names of their paths without extension",
+}
+
+
+def overlap(snapshot: Snapshot, by: str) -> Measure:
+    """See Snapshot.overlap()."""
+    if by not in _OVERLAPS:
+        raise UsageError(f"by is one of {', '.join(_OVERLAPS)}, and not {by!r}")
+    if len(snapshot.sites) < 2:
+        raise UsageError('overlap() compares sites, and here is one: sr.snapshot(["a.example", "b.example"])')
+    pages = pages_of(snapshot, by).dropna()
+    values = {site: frozenset(part[by]) for site, part in pages.groupby("site", sort=False)}
+    rows = [
+        (site, other, len(mine), len(mine & theirs), len(mine & theirs) / len(mine))
+        for (site, mine), (other, theirs) in permutations(values.items(), 2)
+    ]
+    frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "share"])
+    first = frame.sort_values("share", ascending=False).iloc[0]
+    finding = f"{first['other']} has {percent(first['share'])} of the {by}s of {first['site']}, and that is the most"
+    rule = f"How many of a site's different {_OVERLAPS[by]}, another one has too."
+    drawing = Drawing(
+        "heat",
+        x="other",
+        y="site",
+        x_title="is shared by",
+        y_title="of the site",
+        value="share",
+        value_title=f"share of its {by}s",
+        format=".1%",
+        ends=(0.0, 1.0),
+        is_by_site=False,
+    )
+    return measure(frame, rule=rule, finding=finding if first["shared"] else f"no {by} is shared", drawing=drawing)
+
+
+# --- growth ------------------------------------------------------------------------------------------------------
+
+
+def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure:
+    """See Snapshot.growth()."""
+    every = [snapshot, *([others] if hasattr(others, "pages") else others)]
+    frame = pd.concat([_sizes(each) for each in every]).sort_values("at", kind="stable")
+    frame = ordered(frame, snapshot)
+    unread = [each for each in every if each.read_at is None]
+    rule = "Pages of each snapshot, at the time when it was read."
+    if unread:
+        rule += f" Of {len(unread)} nobody knows that: load(path, at=...) tells it."
+    partial = int((~frame["complete"]).sum())
+    if partial:
+        rule += f" {partial} could not be read whole."
+    told = {site: _grown(part) for site, part in frame.groupby("site", sort=False)}
+    drawing = Drawing("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
+    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+
+
+def _sizes(snapshot: Snapshot) -> pd.DataFrame:
+    pages = pages_of(snapshot, "lastmod").groupby("site", sort=False)["lastmod"]
+    frame = pages.agg(pages="size", dated="count", newest="max").reset_index()
+    listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
+    frame["sitemaps"] = frame["site"].map(listed)
+    frame["complete"] = snapshot.complete is not False
+    frame.insert(1, "at", pd.Timestamp(snapshot.at).as_unit("us"))
+    return frame
+
+
+def _grown(part: pd.DataFrame) -> str:
+    first, last = part.iloc[0], part.iloc[-1]
+    days = (last["at"] - first["at"]).days
+    by = f" ({last['pages'] / first['pages'] - 1:+.0%})" if first["pages"] else ""
+    return f"from {first['pages']:,} to {last['pages']:,} pages{by} in {days:,} days"
+
+
+# --- churn -------------------------------------------------------------------------------------------------------
+
+_KINDS = ("new", "updated", "removed")
+_RULE = (
+    "Pages beside those of an earlier snapshot. Updated: anything differs that the site states of it (lastmod, "
+    "changefreq, priority, images, …), as diff() has it."
+)
+
+
+def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
+    """See Snapshot.churn()."""
+    if not hasattr(other, "pages"):
+        raise UsageError(f"churn() takes an earlier Snapshot, such as sr.load() gives, and not {other!r}")
+    sections = _sections(snapshot, depth)
+    sections = pd.concat([sections, _sections(other, depth)]).drop_duplicates(PAGE)
+    changes = [(form.get("site"), form["loc"], form["change"]) for form in _differences(snapshot, other)]
+    changed = pd.DataFrame(changes, columns=[*PAGE, "change"])
+    every = sections.merge(changed, how="left", on=PAGE)
+    every["change"] = every["change"].fillna("unchanged")
+    counts = every.groupby(["site", "section", "change"], sort=False).size().unstack(fill_value=0)
+    frame = counts.reindex(columns=[*_KINDS, "unchanged"], fill_value=0).rename_axis(columns=None).reset_index()
+    frame["_changed"] = frame[[*_KINDS]].sum(axis=1)
+    frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
+    frame = ordered(frame, snapshot)
+    rule = _RULE
+    for each, becomes in ((other, "new"), (snapshot, "removed")):
+        if each.complete is False:
+            rule += f" {each.name} was not read whole: what is missing there counts as {becomes}."
+    told = {site: _churned(part) for site, part in frame.groupby("site", sort=False)}
+    drawing = Drawing(
+        "rows",
+        x="pages",
+        y="section",
+        x_title="pages",
+        split="change",
+        melt={name: name for name in _KINDS},
+        most=15,
+    )
+    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+
+
+def _sections(snapshot: Snapshot, depth: int) -> pd.DataFrame:
+    return pages_of(snapshot, "loc").assign(section=section_of(snapshot, depth))
+
+
+def _differences(snapshot: Snapshot, other: Snapshot) -> Iterable[dict[str, Any]]:
+    """By the site that both tables name, which a file need not."""
+    with diff(_forms(other), _forms(snapshot)) as changes:
+        yield from changes.forms()
+
+
+def _forms(snapshot: Snapshot) -> Iterable[dict[str, Any]]:
+    from .gathering import Gathered, forms_of
+
+    none = snapshot.urls.stored.schema.empty_table()
+    return forms_of(Gathered(snapshot.pages.stored, none, none))
+
+
+def _churned(part: pd.DataFrame) -> str:
+    sums = part[[*_KINDS, "unchanged"]].sum()
+    before = sums["updated"] + sums["removed"] + sums["unchanged"]
+    told = ", ".join(f"{sums[name]:,} {name}" for name in _KINDS)
+    return f"{told} of {before:,} pages"

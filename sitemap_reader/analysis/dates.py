@@ -1,0 +1,198 @@
+"""When pages change: lastmods of pages in; cadence, weekday and hour, freshness out. No date is made more exact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import attrs
+import pandas as pd
+
+from ..errors import UsageError
+from ..ledger import count_of
+from .drawings import Drawing
+from .measure import each_site, measure, percent
+from .pages import ordered, pages_of
+from .trust import EXACT, verdict
+
+if TYPE_CHECKING:
+    from .measure import Measure
+    from .snapshot import Snapshot
+
+# --- cadence -----------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Freq:
+    """A period of pandas, and the precisions that state no such period."""
+
+    alias: str
+    too_coarse: tuple[str, ...]
+    format: str
+
+
+_FREQS = {
+    "day": _Freq("D", ("year", "month"), "%Y-%m-%d"),
+    "week": _Freq("W-SUN", ("year", "month"), "%Y-%m-%d"),
+    "month": _Freq("M", ("year",), "%Y-%m"),
+    "quarter": _Freq("Q", ("year",), "%Y-Q%q"),
+    "year": _Freq("Y", (), "%Y"),
+}
+_MOST_PERIODS = 5_000
+
+
+def cadence(snapshot: Snapshot, freq: str) -> Measure:
+    """See Snapshot.cadence()."""
+    if freq not in _FREQS:
+        raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
+    wanted = _FREQS[freq]
+    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
+    ahead = pages["lastmod"] > snapshot.at + pd.Timedelta(days=1)
+    left_out = {
+        "no lastmod": pages["lastmod"].isna(),
+        f"one that states no {freq}": pages["lastmod_precision"].isin(wanted.too_coarse),
+        "one in the future": ahead,
+    }
+    counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
+    periods = counted["lastmod"].dt.tz_localize(None).dt.to_period(wanted.alias)
+    counts = counted.groupby(["site", periods.rename("period")], sort=False).size()
+    frame = pd.concat([_filled(part, site) for site, part in counts.groupby(level=0, sort=False)] or [_NO_PERIODS])
+    frame = ordered(frame, snapshot)
+    rule = f"Pages by the {freq} of their lastmod (UTC), which is their last change alone: older ones are not seen."
+    rule += _told(left_out)
+    told = {site: _busiest(part, freq, wanted.format) for site, part in frame.groupby("site", sort=False)}
+    frame["period"] = frame["period"].dt.start_time
+    drawing = Drawing("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
+    finding = each_site(told) or f"no page states a {freq}"
+    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=verdict(snapshot))
+
+
+_NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
+
+
+def _filled(counts: Any, site: str) -> pd.DataFrame:
+    """Periods without a page are rows too; a single date of long ago is no reason for a million of them."""
+    counts = counts.droplevel(0).sort_index()
+    every = pd.period_range(counts.index[0], counts.index[-1], name="period")
+    if len(every) <= _MOST_PERIODS:
+        counts = counts.reindex(every, fill_value=0)
+    return counts.rename("pages").reset_index().assign(site=site)[["site", "period", "pages"]]
+
+
+def _busiest(part: pd.DataFrame, freq: str, format: str) -> str:
+    most = part.loc[part["pages"].idxmax()]
+    median = part["pages"].median()
+    named = most["period"].strftime(format) if freq != "week" else most["period"].start_time.strftime(format)
+    return f"{median:,.0f} pages in the median {freq}, most in {named} ({most['pages']:,})"
+
+
+def _told(left_out: dict[str, Any]) -> str:
+    """What is not counted."""
+    counts = {words: int(where.sum()) for words, where in left_out.items()}
+    parts = [f"{count_of(count, 'page')} with {words}" for words, count in counts.items() if count]
+    return f" Not counted: {', '.join(parts)}." if parts else ""
+
+
+# --- weekday and hour --------------------------------------------------------------------------------------------
+
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_NO_HOUR = "no time"
+
+
+def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
+    """See Snapshot.weekday_hour()."""
+    try:
+        zone = ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise UsageError(f'tz is a zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
+    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
+    left_out = {
+        "no lastmod": pages["lastmod"].isna(),
+        "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
+    }
+    counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
+    has_time = counted["lastmod_precision"].isin(EXACT)
+    local = counted["lastmod"].dt.tz_convert(zone)
+    # A day that was stated is that day wherever the reader is.
+    weekday = local.dt.dayofweek.where(has_time, counted["lastmod"].dt.dayofweek)
+    hour = local.dt.hour.where(has_time).astype("Int64")
+    by = [counted["site"], weekday.map(dict(enumerate(_WEEKDAYS))).rename("weekday"), hour.rename("hour")]
+    frame = counted.groupby(by, sort=False, dropna=False).size().rename("pages").reset_index()
+    rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
+    frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
+    frame = ordered(frame, snapshot)
+    told = {site: _peak(part, tz) for site, part in frame.groupby("site", sort=False)}
+    rule = f"Pages by weekday and hour ({tz}) of their lastmod; one that states a day alone has no hour."
+    rule += _told(left_out)
+    finding = each_site(told) or "no page states a day"
+    return measure(frame, rule=rule, finding=finding, drawing=_hours(tz), verdict=verdict(snapshot))
+
+
+def _hours(tz: str) -> Drawing:
+    return Drawing(
+        "heat",
+        x="hour",
+        y="weekday",
+        x_title=f"hour ({tz})",
+        value="pages",
+        value_title="pages",
+        x_order=(*map(str, range(24)), _NO_HOUR),
+        y_order=_WEEKDAYS,
+        missing=_NO_HOUR,
+    )
+
+
+def _peak(part: pd.DataFrame, tz: str) -> str:
+    total = part["pages"].sum()
+    days = part.groupby("weekday")["pages"].sum()
+    day = days.idxmax()
+    told = f"{percent(days[day] / total)} of changes on a {day}"
+    hours = part.dropna(subset="hour").groupby("hour")["pages"].sum()
+    if not len(hours):
+        return f"{told}; no lastmod states a time"
+    return f"{told}; the hour with most is {hours.idxmax():02}:00 {tz} ({hours.max():,} of {hours.sum():,})"
+
+
+# --- freshness ---------------------------------------------------------------------------------------------------
+
+_AGES = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
+_OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
+_EVERY_AGE = (*_AGES, _OLDER, _UNDATED, _FUTURE)
+
+
+def freshness(snapshot: Snapshot) -> Measure:
+    """See Snapshot.freshness()."""
+    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
+    pages["age"] = _age(pages, snapshot)
+    counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
+    every = pd.MultiIndex.from_product([snapshot.sites, _EVERY_AGE], names=["site", "age"])
+    frame = counts.reindex(every, fill_value=0).reset_index()
+    frame["share"] = frame["pages"] / frame.groupby("site")["pages"].transform("sum")
+    frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
+    told = {site: _fresh(part) for site, part in frame.groupby("site", sort=False)}
+    rule = (
+        f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first that fits. A stated day "
+        "counts from its end, a month or a year from its beginning."
+    )
+    drawing = Drawing("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
+    finding = each_site(told) or "there is no page"
+    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=verdict(snapshot))
+
+
+def _age(pages: pd.DataFrame, snapshot: Snapshot) -> Any:
+    lastmod, precision = pages["lastmod"], pages["lastmod_precision"]
+    tolerance = precision.isin(EXACT).map({True: pd.Timedelta(minutes=10), False: pd.Timedelta(days=1)})
+    # As for stats and --since: a day counts if any of it is within.
+    old = snapshot.at - lastmod - (precision == "day").map({True: pd.Timedelta(days=1), False: pd.Timedelta(0)})
+    age = pd.Series(_OLDER, index=pages.index)
+    for name, days in reversed(_AGES.items()):
+        age = age.mask(old <= pd.Timedelta(days=days), name)
+    return age.mask(lastmod > snapshot.at + tolerance, _FUTURE).mask(lastmod.isna(), _UNDATED)
+
+
+def _fresh(part: pd.DataFrame) -> str:
+    shares = part.set_index("age")["share"]
+    within = shares[["7 days", "30 days"]].sum()
+    year = within + shares[["90 days", "365 days"]].sum()
+    undated = percent(shares[_UNDATED])
+    return f"{percent(within)} changed within 30 days, {percent(year)} within a year, {undated} undated"

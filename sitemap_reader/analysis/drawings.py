@@ -1,0 +1,40 @@
+"""How a measure is drawn, as data: which column is where, and what the axes are called. charts.py draws it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import attrs
+
+Kind = Literal["columns", "rows", "lines", "heat"]
+
+
+@attrs.frozen
+class Drawing:
+    """`columns`: bars over time. `rows`: bars below each other. `lines`: over time. `heat`: a number in each square.
+
+    `x` and `y` are the columns of the frame, `x_title` and `y_title` what they mean, with the unit. `text` is the
+    column whose values stand at the marks, without it their numbers; `value` that of the numbers of a heat map.
+    `split` has a picture of its own for each of its values, beside those of each site. `order` are the values of `y`
+    (of `x` where `x_order` says so) from the first to the last, where that is not the order of the rows. `missing` is
+    what null is called. `ends` are those of the axis. `melt`: columns that are rows of the
+    picture, under these names: `x` of a heat map, else `split`. No more than `most` values of `y` are drawn.
+    """
+
+    kind: Kind
+    x: str
+    y: str
+    x_title: str | None = None
+    y_title: str | None = None
+    value: str | None = None
+    value_title: str | None = None
+    text: str | None = None
+    format: str = ","
+    split: str | None = None
+    x_order: tuple[str, ...] | None = None
+    y_order: tuple[str, ...] | None = None
+    missing: str | None = None
+    ends: tuple[Any, Any] | None = None
+    melt: dict[str, str] | None = None
+    most: int | None = None
+    is_by_site: bool = True

@@ -1,0 +1,36 @@
+"""Listings to pages: which rows of a table stand for a page; and pages as frames of pandas, for the measures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .snapshot import Snapshot
+
+PAGE = ["site", "loc"]
+
+
+def places_of_pages(urls: Any) -> Any:
+    """The rows of a pyarrow.Table that count: of a page's listings, the first with the newest lastmod; None for all."""
+    import pyarrow as pa
+
+    listed = urls.select([*PAGE, "lastmod"]).to_pandas()
+    if not listed.duplicated(PAGE).any():
+        return None
+    newest_first = listed.sort_values("lastmod", ascending=False, kind="stable", na_position="last")
+    return pa.array(newest_first.drop_duplicates(PAGE).index.sort_values())
+
+
+def pages_of(snapshot: Snapshot, *columns: str) -> pd.DataFrame:
+    """Each page with its `site` and these columns."""
+    frame: pd.DataFrame = snapshot.pages.to_pandas(["site", *columns])
+    return frame
+
+
+def ordered(frame: pd.DataFrame, snapshot: Snapshot) -> pd.DataFrame:
+    """Rows by site, in the order of the snapshot's sites; within a site as they are."""
+    rank = {site: number for number, site in enumerate(snapshot.sites)}
+    sorted_frame: pd.DataFrame = frame.sort_values("site", key=lambda sites: sites.map(rank), kind="stable")
+    return sorted_frame.reset_index(drop=True)

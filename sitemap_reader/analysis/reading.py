@@ -1,0 +1,156 @@
+"""snapshot() and load(): sites, or what was written of them, in; a Snapshot out."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import attrs
+
+from ..arrow import require_pyarrow
+from ..dumps import DumpFile, is_dump_name, open_file
+from ..errors import NothingFound, NothingReadable, UsageError
+from ..reader import ReaderOptions
+from ..walk.window import make_moment
+from .gathering import Gathering
+from .saving import Circumstances, circumstances_of, read
+from .snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..errors import ReadError
+    from ..ledger import Progress
+    from ..records import SitemapRef
+    from ..targets import Target
+    from ..walk.selection import Pattern
+    from ..walk.window import Moment, Undated
+
+_STOPPED = "stopped before the end: there is what was read by then"
+
+
+class SnapshotOptions(ReaderOptions, total=False):
+    """The keywords of SitemapReader and of its urls(), those that choose what is read."""
+
+    jobs: int | None
+    since: Moment | None
+    until: Moment | None
+    undated: Undated
+    include: Pattern | Iterable[Pattern] | None
+    exclude: Pattern | Iterable[Pattern] | None
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
+    no_follow: Pattern | Iterable[Pattern] | None
+    on_progress: Callable[[Progress], None] | None
+
+
+def snapshot(
+    target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    show_progress: bool = True,
+    **options: Unpack[SnapshotOptions],
+) -> Snapshot:
+    """Reads a site, or several one after the other, into tables; a target is what urls() takes.
+
+    `options` are the keywords of urls(), and `jobs`, how many processes read (None: as many as there are cores, once a
+    site proves large). In a notebook and on a terminal a bar shows how far it is.
+
+    Interrupted, by Ctrl-C or a notebook's stop button, it gives what was read by then: `complete` is False, and `notes`
+    say so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable where nothing was.
+
+    Needs the extra `analysis`. Memory is some 300 bytes a URL.
+    """
+    require_pyarrow("a Snapshot")
+    names = [target] if isinstance(target, str | os.PathLike) else [*target]
+    if not names:
+        raise UsageError("there is no target; name a site, such as example.com")
+    files = [name for name in names if is_dump_name(os.fspath(name))]
+    if files:
+        raise UsageError(f"{os.fspath(files[0])} is a file, and no site: sr.load() opens a dump")
+    reading = _Reading({"show_progress": show_progress, **options})
+    for name in names:
+        if not reading.is_stopped:
+            reading.site(name if isinstance(name, str) else Path(name))
+    return reading.snapshot()
+
+
+def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | None = None) -> Snapshot:
+    """Opens what was written before: a dump (JSON lines, also gzipped, or Parquet), or a folder of to_parquet().
+
+    Iterating over it reads line by line, and needs nothing; its tables and measures need the extra `analysis`.
+
+    `at` is when the site was read, a date, a datetime or text: ages go by it. Without it, what the file tells counts;
+    dumps tell nothing, and then it is now. `site` is what the site is called, where the lines do not name theirs;
+    without it, the host on which most URLs are.
+
+    UsageError at once where there is no such file; what is wrong inside is told when it is read.
+    """
+    place = Path(path)
+    if not place.is_fifo() and not place.is_dir():  # whoever writes to a pipe would see its only reader leave
+        open_file(path).close()
+    circumstances = Circumstances() if place.is_fifo() else circumstances_of(place)
+    if at is not None:
+        moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
+        circumstances = attrs.evolve(circumstances, at=moment)
+    file = None if place.is_dir() else DumpFile(place)
+    return Snapshot(str(place), lambda: read(place), circumstances, file=file, site=site)
+
+
+@attrs.define
+class _Reading:
+    """Several sites on their way into one Snapshot."""
+
+    options: dict[str, Any]
+    is_stopped: bool = False
+    _gathering: Gathering = attrs.field(factory=Gathering)
+    _names: list[str] = attrs.field(factory=list)
+    _notes: list[str] = attrs.field(factory=list)
+    _failures: list[ReadError] = attrs.field(factory=list)
+    _complete: bool = True
+    _at: datetime | None = None
+
+    def site(self, name: str | Path) -> None:
+        """Reads one to its end, or until somebody has enough."""
+        from ..blocking import lines
+        from ..targets import find_target
+
+        target = find_target(name)
+        site = _site_name(target)
+        self._names.append(site)
+        self._at = min(filter(None, (self._at, _time_of(target))))
+        gathering = self._gathering
+        try:
+            with lines(name, site=site, on_item=lambda item: gathering.hear(item, site), **self.options) as stream:
+                try:
+                    for some in stream:
+                        gathering.lines(some.data)
+                finally:
+                    self._complete = self._complete and stream.complete
+        except KeyboardInterrupt:
+            self.is_stopped = True
+            self._notes.append(_STOPPED)
+        except (NothingFound, NothingReadable) as exc:
+            self._failures.append(exc)
+
+    def snapshot(self) -> Snapshot:
+        """What came of it."""
+        gathered = self._gathering.gathered()
+        if self._failures and not len(gathered.urls) and not self.is_stopped:
+            raise self._failures[0]
+        self._notes += map(str, self._failures)
+        complete = self._complete and not self.is_stopped and not self._failures
+        circumstances = Circumstances(self._at, complete)
+        return Snapshot(", ".join(self._names), lambda: gathered, circumstances, notes=self._notes)
+
+
+def _site_name(target: Target) -> str:
+    """`shop.example`; a document by its URL, without the scheme."""
+    from ..crawl.state import site_name
+
+    return site_name(target.seeds).replace("https://", "").removesuffix("/")
+
+
+def _time_of(target: Target) -> datetime:
+    """When a recording was made, else now."""
+    return target.recorded.astimezone(UTC) if target.recorded else datetime.now(UTC)

@@ -1,0 +1,149 @@
+"""Where pages are, and what they state: pages in; sections, media coverage and hints out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..errors import UsageError
+from ..ledger import count_of
+from .drawings import Drawing
+from .measure import each_site, measure, percent
+from .pages import ordered, pages_of
+from .places import MAX_DIRS
+
+if TYPE_CHECKING:
+    from .measure import Measure
+    from .snapshot import Snapshot
+
+_MOST_ROWS = 15
+
+
+def section_of(snapshot: Snapshot, depth: int) -> pd.Series[str]:
+    """The first folders of each page, such as `/blog/`, and `/` for one that lies in none."""
+    if type(depth) is not int or not 1 <= depth <= MAX_DIRS:
+        raise UsageError(f"depth is a number from 1 to {MAX_DIRS}, and not {depth!r}")
+    names = [name for name in (f"dir_{level + 1}" for level in range(depth)) if name in snapshot.pages.columns]
+    folders = snapshot.pages.to_pandas(names)
+    section = pd.Series("/", index=folders.index)
+    for name in names:
+        section = section.where(folders[name].isna(), section + folders[name].astype(object) + "/")
+    return section.astype("str")
+
+
+def _deep(depth: int) -> str:
+    return "the first folder of the path" if depth == 1 else f"the first {depth} folders of the path"
+
+
+def sections(snapshot: Snapshot, depth: int) -> Measure:
+    """See Snapshot.sections()."""
+    section = section_of(snapshot, depth)
+    pages = pages_of(snapshot, "lastmod")
+    by = pages.groupby(["site", section.rename("section")], sort=False)["lastmod"]
+    frame = by.agg(pages="size", dated="count", newest="max").reset_index()
+    frame.insert(3, "share", frame["pages"] / frame.groupby("site")["pages"].transform("sum"))
+    frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
+    told = {site: _largest(part) for site, part in frame.groupby("site", sort=False)}
+    rule = f"Pages by {_deep(depth)}; / has those that lie in none. The last name of a path is the page."
+    drawing = Drawing("rows", x="pages", y="section", x_title="pages", most=_MOST_ROWS)
+    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+
+
+def _largest(part: pd.DataFrame) -> str:
+    first = part.iloc[0]
+    return f"{first['section']} has {percent(first['share'])} of {part['pages'].sum():,} pages in {_of(part)}"
+
+
+def _of(part: pd.DataFrame) -> str:
+    return count_of(len(part), "section")
+
+
+_MEDIA = ("images", "videos", "news", "alternates")
+
+
+def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
+    """See Snapshot.media_coverage()."""
+    pages = pages_of(snapshot)
+    pages["section"] = section_of(snapshot, depth)
+    for name in _MEDIA:
+        pages[name] = _has(snapshot, name)
+    by = pages.groupby(["site", "section"], sort=False)
+    frame = by[[*_MEDIA]].sum()
+    frame.insert(0, "pages", by.size())
+    frame = frame.reset_index()
+    for name in _MEDIA:
+        frame[f"{name}_share"] = frame[name] / frame["pages"]
+    frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
+    told = {site: _covered(part) for site, part in frame.groupby("site", sort=False)}
+    rule = f"Pages that list images, videos, news or hreflang alternates of their own in a sitemap, by {_deep(depth)}."
+    drawing = Drawing(
+        "heat",
+        x="medium",
+        y="section",
+        x_title="listed with the page",
+        value="share",
+        value_title="share of pages",
+        format=".0%",
+        x_order=_MEDIA,
+        melt={f"{name}_share": name for name in _MEDIA},
+        most=_MOST_ROWS,
+        ends=(0.0, 1.0),
+    )
+    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+
+
+def _has(snapshot: Snapshot, name: str) -> Any:
+    """Whether a page has any; of a column of Arrow, which need not become Python's lists for that."""
+    from pyarrow import compute, types
+
+    column = snapshot.pages.stored[name]
+    if types.is_list(column.type):
+        return compute.greater(compute.fill_null(compute.list_value_length(column), 0), 0).to_pandas()
+    return compute.is_valid(column).to_pandas()
+
+
+def _covered(part: pd.DataFrame) -> str:
+    total = part["pages"].sum()
+    shares = {name: part[name].sum() / total for name in _MEDIA}
+    told = [f"{percent(share)} with {name}" for name, share in shares.items() if share]
+    return ", ".join(told) or "no page lists any"
+
+
+_HINTS = ("changefreq", "priority")
+_NONE = "none"
+
+
+def hints(snapshot: Snapshot) -> Measure:
+    """See Snapshot.hints()."""
+    pages = pages_of(snapshot, "changefreq", "priority", "lastmod")
+    pages["age"] = (snapshot.at - pages["lastmod"]).dt.total_seconds() / 86_400
+    pages["priority"] = pages["priority"].map("{:g}".format, na_action="ignore")
+    frame = pd.concat([_values(pages, name) for name in _HINTS])
+    frame = ordered(frame, snapshot)
+    told = {site: _stated(part) for site, part in frame.groupby("site", sort=False)}
+    rule = (
+        "changefreq and priority as pages state them, none where they do not, with the median age of their lastmod on "
+        f"{snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
+    )
+    drawing = Drawing("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
+    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+
+
+def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
+    value = pages[name].astype(object).fillna(_NONE).rename("value")
+    by = pages.groupby(["site", value], sort=False)["age"]
+    frame = by.agg(pages="size", median_age_days="median").reset_index()
+    frame.insert(1, "hint", name)
+    frame.insert(4, "share", frame["pages"] / frame.groupby("site")["pages"].transform("sum"))
+    return frame.sort_values(["pages", "value"], ascending=[False, True])
+
+
+def _stated(part: pd.DataFrame) -> str:
+    told = []
+    for name in _HINTS:
+        values = part[(part["hint"] == name) & (part["value"] != _NONE)]
+        share = values["share"].sum()
+        different = count_of(len(values), "value")
+        told.append(f"{percent(share)} state a {name} ({different})" if share else f"none states a {name}")
+    return ", ".join(told)

@@ -1,0 +1,101 @@
+"""What lastmods are worth: the dates of each sitemap in, a score with its reasons out; and a verdict on a site's.
+
+The score is walk/honesty's, of one look: whether a lastmod moves with its page can only be told from two.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..walk.honesty import History, honesty
+from .drawings import Drawing
+from .measure import each_site, measure, percent
+from .pages import ordered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .measure import Measure
+    from .snapshot import Snapshot
+
+EXACT = ("minute", "second", "subsecond")
+# Clocks differ a little; where a day is stated, it may have begun elsewhere.
+_TOLERANCE, _DAY = timedelta(minutes=10), timedelta(days=1)
+# From this score on, in words.
+_WORDS = ((0.9, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
+
+_FEW = 10
+
+_RULE = (
+    "Each sitemap's lastmods: how many are alike (the most frequent one, if ten or more have it), in the future, or "
+    "the time of the request. The score is 1 where nothing speaks against them, 0 where they say nothing."
+)
+_DRAWING = Drawing(
+    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1)
+)
+
+
+def lastmod_trust(snapshot: Snapshot) -> Measure:
+    """See Snapshot.lastmod_trust()."""
+    frame = _frame(snapshot)
+    told = {site: f"lastmods {verdict_on(part)}" for site, part in frame.groupby("site", sort=False)}
+    finding = each_site(told) or "there is no URL"
+    return measure(frame, rule=_RULE, finding=finding, drawing=_DRAWING)
+
+
+def verdict(snapshot: Snapshot) -> str:
+    """A line on the lastmods of each site: `lastmods are doubtful (0.60): 40% have the same lastmod; 90% of URLs …`."""
+    frame = _frame(snapshot)
+    told = {}
+    for site, part in frame.groupby("site", sort=False):
+        share = part["dated"].sum() / part["urls"].sum()
+        stated = f"; {percent(share)} of URLs have one" if share else ""
+        told[site] = f"lastmods {verdict_on(part)}{stated}"
+    return each_site(told) or "there is no URL"
+
+
+def verdict_on(part: pd.DataFrame) -> str:
+    """What the sitemaps of one site come to together."""
+    sums = {name: int(part[name].sum()) for name in ("dated", "identical", "future", "at_fetch")}
+    judged = honesty(History(entries=int(part["urls"].sum()), **sums))
+    if not sums["dated"]:
+        return "are missing: no URL has one"
+    words = next(words for least, words in _WORDS if judged.score >= least)
+    return f"{words} ({judged.score:.2f}): {', '.join(judged.reasons) or 'nothing speaks against them'}"
+
+
+def _frame(snapshot: Snapshot) -> pd.DataFrame:
+    urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
+    urls["sitemap"] = urls["sitemap"].fillna("")
+    is_exact = urls["lastmod_precision"].isin(EXACT)
+    urls["dated"] = urls["lastmod"].notna()
+    urls["future"] = urls["lastmod"] > is_exact.map({True: snapshot.at + _TOLERANCE, False: snapshot.at + _DAY})
+    urls["at_fetch"] = is_exact & _is_at_fetch(snapshot, urls["lastmod"])
+    by = urls.groupby(["site", "sitemap"], sort=False)
+    frame = by[["dated", "future", "at_fetch"]].sum()
+    frame.insert(0, "urls", by.size())
+    frame.insert(2, "identical", _identical(urls).reindex(frame.index).fillna(0).astype("int64"))
+    judged = [honesty(_history(row)) for row in frame.to_dict("records")]
+    frame["score"] = [each.score for each in judged]
+    frame["reasons"] = ["; ".join(each.reasons) for each in judged]
+    return ordered(frame.reset_index(), snapshot)
+
+
+def _history(row: dict[str, Any]) -> History:
+    return History(entries=row.pop("urls"), **row)
+
+
+def _identical(urls: pd.DataFrame) -> pd.Series[int]:
+    """How many of a sitemap's URLs have its most frequent lastmod; fewer than ten alike are no sign of anything."""
+    dated = urls[urls["dated"]]
+    most = dated.groupby(["site", "sitemap", "lastmod"], sort=False).size().groupby(level=[0, 1], sort=False).max()
+    return most.where(most >= _FEW, 0)
+
+
+def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:
+    """False for all where nobody knows when it was read."""
+    if snapshot.read_at is None:
+        return False
+    took = timedelta(seconds=float(snapshot.sitemaps.to_pandas(["seconds"])["seconds"].sum()))
+    return lastmods.between(snapshot.read_at - _TOLERANCE, snapshot.read_at + took + _TOLERANCE)
