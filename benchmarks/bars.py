@@ -19,6 +19,7 @@ Direction = Literal["at most", "at least"]
 ONE_WORKER, TWO_WORKERS = "sitemap-reader -j 1", "sitemap-reader -j 2"
 OURS, IDEAL, CLEAN = "sitemap-reader", "the ideal", "clean"
 AUDIT, AUDIT_TWO_WORKERS = "audit -j 1", "audit -j 2"
+CONVERT, PANDAS, SNAPSHOT = "convert to Parquet", "pandas", "Snapshot.to_pandas"
 FIRST, UNCHANGED, CHANGED = "sync, first run", "sync, nothing changed", "sync, 1% changed"
 EXPAT, UNPACK = "bare expat", "gunzip + bare expat"
 
@@ -66,6 +67,11 @@ BARS: dict[str, tuple[Bar, ...]] = {
         Bar(AUDIT, ONE_WORKER, "at most", 2),
         Bar(AUDIT_TWO_WORKERS, TWO_WORKERS, "at most", 2),
     ),
+    "Parquet: 20 x 50,000": (
+        Bar(CONVERT, ONE_WORKER, "at most", 1),
+        Bar(CONVERT, TWO_WORKERS, "at most", 1),
+    ),
+    "Parquet to pandas": (Bar(SNAPSHOT, PANDAS, "at most", 3),),
     "mending: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
 }
 PEAK_MB, PEAK_STRETCH_MB = 60, 45

@@ -87,11 +87,11 @@ def has_workers() -> bool:
     return "-j" in done.stdout.split() or "-j," in done.stdout.split()
 
 
-def dump_ours(served: Served, out: Path, workers: int) -> Measure:
+def dump_ours(served: Served, out: Path, workers: int, *, keep: bool = False) -> Measure:
     """Our command from its start to its end. Where it knows no workers it is the same as with one."""
     jobs = ["-j", str(workers)] if has_workers() else []
     command = [*OURS_COMMAND, "dump", f"{served.origin}/", "--allow-private", "-o", str(out), *jobs]
-    return _written(run(command), out)
+    return _written(run(command), out, keep=keep)
 
 
 def sync_ours(served: Served, state: Path, out: Path, workers: int) -> Measure:
@@ -109,6 +109,19 @@ def audit_ours(served: Served, out: Path, workers: int) -> Measure:
     return Measure(done.seconds, urls, done.megabytes, done.child_megabytes)
 
 
+def convert_ours(dump: Path, out: Path, urls: int) -> Measure:
+    """A dump to Parquet, from the command's start to its end."""
+    done = run([*OURS_COMMAND, "convert", str(dump), "-o", str(out)])
+    return Measure(done.seconds, urls, done.megabytes)
+
+
+def table(reader: str, file: Path) -> Measure:
+    """Parquet to a frame of pandas; the seconds that it takes inside of its process."""
+    done = run([sys.executable, str(HERE / "tabling.py"), reader, str(file)])
+    told = json.loads(done.printed)
+    return Measure(told["seconds"], told["urls"], done.megabytes)
+
+
 def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
     """The peer's program from its start to its end."""
     asked = [served.sitemap, str(out), str(in_flight)]
@@ -119,11 +132,12 @@ def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
     return _written(run(command, peer), out)
 
 
-def _written(done: Watched, out: Path) -> Measure:
-    """Takes the file away: the next one shall not write over it."""
+def _written(done: Watched, out: Path, *, keep: bool = False) -> Measure:
+    """Takes the file away, unless it is to be kept: the next one shall not write over it."""
     with out.open("rb") as lines:
         urls = sum(1 for _ in lines)
-    out.unlink()
+    if not keep:
+        out.unlink()
     return Measure(done.seconds, urls, done.megabytes, done.child_megabytes)
 
 

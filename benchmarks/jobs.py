@@ -17,11 +17,14 @@ from .bars import (
     AUDIT_TWO_WORKERS,
     CHANGED,
     CLEAN,
+    CONVERT,
     EXPAT,
     FIRST,
     IDEAL,
     ONE_WORKER,
     OURS,
+    PANDAS,
+    SNAPSHOT,
     TWO_WORKERS,
     UNCHANGED,
     UNPACK,
@@ -203,6 +206,32 @@ def audited(setting: Setting) -> Iterator[Table]:
     yield attrs.evolve(table, bars=[*table.bars, row])
 
 
+# --- tables ---
+
+
+def tabled(setting: Setting) -> Iterator[Table]:
+    """The dump of a site to Parquet, beside the dump itself; and that to pandas."""
+    data, title = setting.data, "Parquet: 20 x 50,000"
+    lines, parquet, out = (data.folder / name for name in ("urls.jsonl", "urls.parquet", "out.jsonl"))
+    with data.site(data.sizes.urls) as served:
+        commands.dump_ours(served, lines, 1, keep=True)
+        commands.convert_ours(lines, parquet, served.urls)
+        contenders = [
+            Contender(name, partial(_dump_ours, served, out, workers), None, served.urls, ours=True)
+            for name, workers in WORKERS.items()
+        ]
+        convert = partial(commands.convert_ours, lines, parquet, served.urls)
+        contenders.append(Contender(CONVERT, convert, None, served.urls, ours=True))
+        about = f"{served.urls:,} URLs: their dump over loopback, and that file to Parquet; wall time"
+        yield _table(setting, title, about, ONE_WORKER, contenders)
+    contenders = [
+        Contender(name, partial(commands.table, name, parquet), None, served.urls, ours=True)
+        for name in (PANDAS, SNAPSHOT)
+    ]
+    about = f"{served.urls:,} URLs to a data frame; a Snapshot's has ten columns more, of what URLs tell"
+    yield _table(setting, "Parquet to pandas", about, PANDAS, contenders)
+
+
 # --- memory ---
 
 
@@ -268,6 +297,7 @@ JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
     "late": late,
     "sync": followed,
     "audit": audited,
+    "tables": tabled,
     "memory": memory,
     "start-up": start_up,
     "mending": mended,

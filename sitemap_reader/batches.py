@@ -99,11 +99,14 @@ class Batches:
 _PARSED_AT_ONCE_BYTES = 1 << 20
 # What stands behind a lastmod as we write it. In text there is no bare quotation mark.
 _STAMPED = b'Z","lastmod_precision":'
+# As a key with a stamp, with null, and as a text of its own.
 _DATES_INSIDE = tuple(
-    (f'"{key}"'.encode(), f'"{key}":null'.encode(), f'Z","{key}_precision":'.encode())
+    (f'"{key}"'.encode(), [f'Z","{key}_precision":'.encode(), *(f'"{key}"{end}'.encode() for end in (":null", *",}]"))])
     for key in ("publication_date", "expiration_date", "premier_date")
 )
 _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
+# Nothing else is escaped by number when we write.
+_FOREIGN_ESCAPE = re.compile(rb"\\u(?!00[01])")
 _HAVE_DATES_AND_NUMBERS = ("videos", "news")
 _YEAR_ONE = -62_135_596_800_000_000  # in microseconds: Python has no dates before
 
@@ -117,10 +120,10 @@ def lines_table(lines: bytes, schema: Any) -> Any:
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
-    if not (lines.startswith(b"{") and lines.endswith(b"\n") and _is_text(lines)):
+    if not (lines.startswith(b"{") and lines.endswith(b"}\n") and _is_text(lines)):
         return None
     expected = arrow_schema(all_fields()).append(pa.field("type", pa.string()))
-    parsing = arrow_json.ParseOptions(explicit_schema=expected, unexpected_field_behavior="ignore")
+    parsing = arrow_json.ParseOptions(explicit_schema=expected, unexpected_field_behavior="error")
     reading = arrow_json.ReadOptions(block_size=_PARSED_AT_ONCE_BYTES)
     try:
         table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=parsing)
@@ -135,7 +138,10 @@ def _is_ours(table: Any, lines: bytes) -> bool:
 
     rows = table.num_rows
     stated = {name: rows - table[name].null_count for name in ("loc", "type", "lastmod", *_HAVE_DATES_AND_NUMBERS)}
-    if lines.count(b"\n{") + 1 != rows or stated["loc"] != rows or stated["type"]:
+    # What stands at such a place is always the end of one object and the beginning of the next.
+    if lines.count(b"}\n{") + 1 != rows or lines.count(b"\n") != rows:
+        return False
+    if stated["loc"] != rows or stated["type"] or (b"\\u" in lines and _FOREIGN_ESCAPE.search(lines)):
         return False
     is_finite = compute.all(compute.is_finite(table["priority"])).as_py()
     if lines.count(_STAMPED) != stated["lastmod"] or is_finite is False:  # None: there is no priority
@@ -147,7 +153,7 @@ def _is_ours(table: Any, lines: bytes) -> bool:
 
 def _is_ours_inside(lines: bytes) -> bool:
     """The same of the dates and numbers of videos and news."""
-    if any(lines.count(key) != lines.count(null) + lines.count(end) for key, null, end in _DATES_INSIDE):
+    if any(lines.count(key) != sum(map(lines.count, places)) for key, places in _DATES_INSIDE):
         return False
     may_be_none = b"NaN" in lines or b"Inf" in lines
     return b'"0000-' not in lines and not (may_be_none and _NO_NUMBER.search(lines))

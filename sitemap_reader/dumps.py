@@ -189,21 +189,24 @@ def numbered_blocks(
     if body is None:
         yield Block(None, 0, lambda: _parquet_forms(stream, name))
         return
-    before, rest, fault, is_over = 0, bytearray(), None, False
-    while not is_over:
+    before, rest, is_over = 0, bytearray(), False
+    fault: BaseException | None = None
+    while not is_over and fault is None:
         try:
             # The first ones tell what is there.
             is_over = _fill(rest, body, BLOCK_BYTES if before else FIRST_BYTES)
-        except _DAMAGE as exc:
-            is_over, fault = True, exc
-        end = len(rest) if is_over or len(rest) > MAX_LINE_BYTES else rest.rfind(b"\n") + 1
+        except (*_DAMAGE, UsageError, KeyboardInterrupt) as exc:
+            fault = exc  # told when what was read before it has been given
+        end = len(rest) if is_over else rest.rfind(b"\n") + 1
+        if not end and len(rest) > MAX_LINE_BYTES:
+            end = len(rest)  # numbered() says that this is no line
         lines = bytes(rest[:end])
         del rest[:end]
         if lines:
             yield Block(lines, before, partial(_json_forms, io.BytesIO(lines), name, before))
         before += lines.count(b"\n")
     if fault is not None:
-        raise _damaged(fault, name, before + 1) from fault
+        raise _damaged(fault, name, before + 1) if isinstance(fault, _DAMAGE) else fault
 
 
 def _fill(lines: bytearray, body: _Body, least: int) -> bool:

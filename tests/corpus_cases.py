@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CORPUS = Path(__file__).parent.parent / "corpus"
 COMPANIONS = (".jsonl", ".toml")
 # Folders of whole sites, not of documents.
-SITES = ("sites", "audit")
+SITES = ("sites", "audit", "market")
 
 
 @attrs.define(slots=False)

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
+from sitemap_reader.analysis.reading import load
 from sitemap_reader.compare import COMPARED, STATED, Counts, diff
 from sitemap_reader.compare import changes as comparison
-from sitemap_reader.dumps import load
 from sitemap_reader.records import Change
 from sitemap_reader.shapes import line_shape
 

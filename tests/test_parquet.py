@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from corpus_cases import CORPUS
 
+from sitemap_reader import batches
 from sitemap_reader import parquet as room
 from sitemap_reader.arrow import arrow_schema
 from sitemap_reader.blocks import Blocks
@@ -172,7 +173,7 @@ def test_row_groups_are_written_as_they_fill() -> None:
 
 def test_long_rows_end_a_batch_and_a_row_group_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROW_GROUP_BYTES", 1 << 20)
-    monkeypatch.setattr(room, "BATCH_BYTES", 1 << 18)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 1 << 18)
     forms = [{"loc": f"https://example.com/{number:0>10000}"} for number in range(300)]
     file = pq.ParquetFile(io.BytesIO(written(forms, parse_fields("loc"))))
     sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
@@ -315,5 +316,5 @@ def test_what_must_not_strike_within_pyarrow_is_held() -> None:
     sink.write({"loc": "after"})
     sink.close()
     *before, after = pq.read_table(stream).to_pylist()
-    assert [row["line"] for row in before] == list(range(room.BATCH_ROWS))
+    assert [row["line"] for row in before] == list(range(batches.BATCH_ROWS))
     assert after["loc"] == "after"

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..ledger import count_of
-from .measure import percent
+from .findings import BETWEEN_SITES, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,9 +33,9 @@ def card(snapshot: Snapshot) -> str:
     told = [_when(snapshot), *snapshot.notes]
     left = len(snapshot.sites) - len(columns)
     told += [f"{count_of(left, 'site')} more"] if left > 0 else []
-    line = verdict(snapshot)
+    verdicts = "<br>".join(map(escape, verdict(snapshot).split(BETWEEN_SITES)))
     return (
-        f"<div><p><strong>{escape(line[:1].upper() + line[1:])}</strong></p>\n"
+        f"<div><p><strong>{verdicts}</strong></p>\n"
         f"<table><thead><tr><th></th>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody></table>\n"
         f"<p>{'<br>'.join(map(escape, told))}</p></div>"
     )
@@ -92,7 +92,9 @@ def _documents(urls: Any, outcomes: Any) -> str:
 
 def _most(column: Any) -> str:
     """`3: a.example (90), b.example (8), …`."""
-    counts = sorted(column.value_counts().to_pylist(), key=lambda each: -each["counts"])
+    counts = sorted(column.drop_null().value_counts().to_pylist(), key=lambda each: -each["counts"])
+    if not counts:
+        return "none"
     told = ", ".join(f"{each['values']} ({each['counts']:,})" for each in counts[:3])
     return f"{len(counts):,}: {told}" + (", …" if len(counts) > 3 else "")
 

@@ -13,7 +13,8 @@ import attrs
 import pandas as pd
 
 from ..errors import UsageError
-from .measure import BETWEEN_SITES
+from ..escapes import printable
+from .findings import BETWEEN_SITES
 
 if TYPE_CHECKING:
     import os
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
     from .measure import Measure
 
 _BAR, _INK, _QUIET, _GRID = "#3d6b99", "#222222", "#5b6470", "#dfe3e8"
-_WIDTH, _HEIGHT, _ROW_HEIGHT, _SQUARE = 640, 240, 22, 34
+_WIDTH, _HEIGHT, _ROW_HEIGHT, _SQUARE = 640, 240, 22, 26
 _PANEL_WIDTH = 300
-_TITLE_CHARS, _RULE_CHARS = 84, 100
+# Of letters as wide as a reader's font may have them: where a picture is shown it is not known which there are.
+_TITLE_CHAR_PIXELS, _RULE_CHAR_PIXELS, _LABEL_CHAR_PIXELS = 9.4, 7.2, 7.6
+_LEAST_WIDTH, _LABELS_WIDTH = 560, 90
 _LABEL_PIXELS, _CHAR_PIXELS = 240, 7.2
 _FEW_BARS, _MOST_BESIDE = 16, 8
 # Of long names the end tells more: they begin alike.
-_END_OF_NAME = "length(datum.label) > 36 ? '…' + slice(datum.label, -35) : datum.label"
+_END_OF_NAME = "length(datum.label) > 31 ? '…' + slice(datum.label, -30) : datum.label"
 _FORMATS = ("png", "svg", "html", "json")
 
 
@@ -92,13 +95,19 @@ def _chart(measure: Measure, drawing: Drawing) -> Any:
     import altair as alt
 
     frame = _rows(measure, drawing)
-    drawing = attrs.evolve(drawing, ends=drawing.ends or _ends(frame, drawing))
+    if len(frame):
+        frame = frame.assign(_text=drawing.numbers(frame))
+        longest = int(frame["_text"].str.len().max())
+        drawing = attrs.evolve(drawing, ends=drawing.ends or _ends(frame, drawing), most_chars=longest)
     panels = [_KINDS[drawing.kind](part, drawing, title) for title, part in _panels(frame, drawing)]
     is_wide = drawing.kind == "columns" or len(drawing.x_order or ()) > _MOST_BESIDE
     body = _arranged(panels, is_wide=is_wide) if panels else _nothing()
+    width = _breadth(panels, is_wide=is_wide)
+    broad = max(width, _LEAST_WIDTH)
+    chars, small_chars = int(broad / _TITLE_CHAR_PIXELS), int(broad / _RULE_CHAR_PIXELS)
     title = alt.TitleParams(
-        _lines_of(measure.finding, _TITLE_CHARS),
-        subtitle=_lines_of(measure.rule, _RULE_CHARS) + _lines_of(measure.verdict or "", _RULE_CHARS),
+        _lines_of(measure.finding, chars),
+        subtitle=_lines_of(measure.rule, small_chars) + _lines_of(measure.verdict or "", small_chars),
         anchor="start",
         fontSize=15,
         color=_INK,
@@ -106,9 +115,10 @@ def _chart(measure: Measure, drawing: Drawing) -> Any:
         subtitleFontSize=11.5,
         offset=14,
     )
+    padding = {"left": 14, "top": 14, "bottom": 14, "right": 14 + broad - width}
     style: dict[str, Any] = {"labelColor": _INK, "titleColor": _QUIET, "labelFontSize": 12, "titleFontSize": 12}
     return (
-        body.properties(title=title, background="white", padding=14)
+        body.properties(title=title, background="white", padding=padding)
         .configure_view(stroke=None)
         .configure_axis(domainColor=_GRID, gridColor=_GRID, tickColor=_GRID, titleFontWeight="normal", **style)
         .configure_header(labelFontSize=13, labelColor=_INK)
@@ -116,15 +126,19 @@ def _chart(measure: Measure, drawing: Drawing) -> Any:
     )
 
 
+def _breadth(panels: list[Any], *, is_wide: bool) -> float:
+    """About how many pixels wide they are together, labels and all."""
+    widths = [panel.width + _LABELS_WIDTH if hasattr(panel, "width") else _WIDTH for panel in panels] or [_WIDTH]
+    return float(max(widths) if is_wide else sum(sorted(widths)[-2:]))
+
+
 def _lines_of(text: str, chars: int) -> list[str]:
     """A line or more for each site where there are several."""
-    return [part for line in text.split(BETWEEN_SITES) for part in wrap(line, chars)]
+    return [part for line in printable(text).split(BETWEEN_SITES) for part in wrap(line, chars)]
 
 
-def _ends(frame: pd.DataFrame, drawing: Drawing) -> tuple[Any, Any] | None:
+def _ends(frame: pd.DataFrame, drawing: Drawing) -> tuple[Any, Any]:
     """Of the axis of the numbers, or of time: the same in all panels, as they are to be compared."""
-    if not len(frame):
-        return None
     if drawing.kind in ("columns", "lines"):
         return frame[drawing.x].min().isoformat(), frame[drawing.x].max().isoformat()
     return 0, frame[drawing.value or drawing.x].max() or 1
@@ -138,7 +152,9 @@ def _rows(measure: Measure, drawing: Drawing) -> pd.DataFrame:
         others = [column for column in ("site", drawing.y) if column in frame]
         frame = frame.melt(others, [*drawing.melt], var_name=name, value_name=value)
         frame[name] = frame[name].map(drawing.melt)
-    return frame
+    texts = [name for name in frame if pd.api.types.is_string_dtype(frame[name])]
+    # A character that XML does not know would have the library that draws end the whole process.
+    return frame.assign(**{name: frame[name].map(printable, na_action="ignore") for name in texts})
 
 
 def _panels(frame: pd.DataFrame, drawing: Drawing) -> list[tuple[str | None, pd.DataFrame]]:
@@ -187,10 +203,6 @@ def _value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _number_format(drawing: Drawing) -> Callable[[float], str]:
-    return lambda value: "" if pd.isna(value) else format(value, drawing.format)
-
-
 # --- the kinds ---------------------------------------------------------------------------------------------------
 
 
@@ -199,12 +211,11 @@ def _columns(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     import altair as alt
 
     few = len(frame) <= _FEW_BARS
-    frame = frame.assign(_text=frame[drawing.y].map(_number_format(drawing)))
     chart = alt.Chart(_data(frame), width=_WIDTH, height=_HEIGHT if title is None else _HEIGHT // 2)
     if title is not None:
         chart = chart.properties(title=_panel_title(title))
-    width = max(1.0, min(28.0, 0.7 * _WIDTH / max(len(frame), 1)))
-    axis = alt.Axis(grid=False, tickCount=min(len(frame), 8))
+    width = max(1.0, min(28.0, 0.7 * _WIDTH / _periods(frame[drawing.x], drawing)))
+    axis = _time_axis(min(len(frame), 8))
     x = alt.X(f"{drawing.x}:T", title=drawing.x_title, axis=axis, scale=_time(drawing))
     y = alt.Y(f"{drawing.y}:Q", title=drawing.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
     bars = chart.mark_bar(color=_BAR, width=width).encode(x=x, y=y)
@@ -221,15 +232,12 @@ def _lying(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     left_out = len(order) - (drawing.most or len(order))
     order = order[: drawing.most]
     frame = frame[frame[drawing.y].isin(order)]
-    number = frame[drawing.x].map(_number_format(drawing))
-    text = number if drawing.text is None else number.str.cat(frame[drawing.text], sep="  ").str.rstrip()
-    frame = frame.assign(_text=text)
     width = _WIDTH if title is None else _PANEL_WIDTH
     chart = alt.Chart(_data(frame), width=width, height=_ROW_HEIGHT * max(len(order), 1))
     if title is not None:
         chart = chart.properties(title=_panel_title(title))
-    # Beyond the longest bar there is room for its number.
-    beyond = min(_CHAR_PIXELS * max(map(len, text), default=0) + 8, 0.66 * width)
+    # Beyond the longest bar there is room for its number, in all panels alike.
+    beyond = min(_CHAR_PIXELS * drawing.most_chars + 8, 0.66 * width)
     end = (drawing.ends or (0, 1))[1]
     scale = alt.Scale(domain=[0, end * width / (width - beyond)], nice=False)
     name = drawing.x_title if left_out <= 0 else f"{drawing.x_title} ({left_out:,} more rows in the table)"
@@ -244,11 +252,10 @@ def _lines(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     """A line a site, each with a dash and a shape of its own, and with its name and number at the end."""
     import altair as alt
 
-    frame = frame.assign(_text=frame[drawing.y].map(_number_format(drawing)))
     several = frame["site"].nunique() > 1
     last = frame.groupby("site", sort=False).tail(1)
     last = last.assign(_text=last["site"] + " " + last["_text"] if several else last["_text"])
-    x = alt.X(f"{drawing.x}:T", title=drawing.x_title, axis=alt.Axis(grid=False), scale=_time(drawing))
+    x = alt.X(f"{drawing.x}:T", title=drawing.x_title, axis=_time_axis(8), scale=_time(drawing))
     y = alt.Y(f"{drawing.y}:Q", title=drawing.y_title, axis=alt.Axis(tickCount=5, format=",d", tickMinStep=1))
     chart = alt.Chart(_data(frame), width=_WIDTH, height=_HEIGHT).encode(x=x, y=y)
     dash = {"strokeDash": alt.StrokeDash("site:N", legend=None)} if several else {}
@@ -257,6 +264,20 @@ def _lines(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     points = chart.mark_point(color=_BAR, filled=True, size=60, opacity=1).encode(detail="site:N", **shape)
     ends = alt.Chart(_data(last)).mark_text(align="left", dx=8, color=_INK).encode(x=x, y=y, text="_text:N")
     return lines + points + ends
+
+
+def _time_axis(ticks: int) -> Any:
+    """Names that would touch are left out, also in a wider font."""
+    import altair as alt
+
+    return alt.Axis(grid=False, tickCount=ticks, labelOverlap=True, labelSeparation=16)
+
+
+def _periods(starts: pd.Series[Any], drawing: Drawing) -> float:
+    """How many bars there would be from end to end."""
+    first, last = map(pd.Timestamp, drawing.ends or (starts.min(), starts.max()))
+    step = starts.sort_values().diff().min()
+    return 1.0 if pd.isna(step) else max(float((last - first) / step), 1.0) + 1
 
 
 def _time(drawing: Drawing) -> Any:
@@ -271,21 +292,22 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     import altair as alt
 
     frame = frame.assign(
-        _x=frame[drawing.x].map(str, na_action="ignore").fillna(drawing.missing or ""),
+        _x=frame[drawing.x].astype(object).map(str, na_action="ignore").fillna(drawing.missing or ""),
         _y=frame[drawing.y].map(str),
-        _text=frame[drawing.value].map(_number_format(drawing)),
     )
     x_order = _order(frame["_x"], drawing.x_order)
     y_order = [*(drawing.y_order or frame["_y"].drop_duplicates())][: drawing.most]
     frame = frame[frame["_y"].isin(y_order)]
     end = float((drawing.ends or (0, 1))[1])
-    square = min(96, max(_SQUARE, _WIDTH // (2 * max(len(x_order), 1))))
+    longest = max(map(len, x_order), default=0) if len(x_order) <= _MOST_BESIDE else 0
+    square = max(_SQUARE, min(96, _WIDTH // (2 * max(len(x_order), 1))), int(longest * _LABEL_CHAR_PIXELS) + 8)
     chart = alt.Chart(_data(frame), width=square * len(x_order), height=30 * len(y_order))
     if title is not None:
         chart = chart.properties(title=_panel_title(title))
     axis = alt.Axis(labelAngle=0, ticks=False, orient="bottom")
     x = alt.X("_x:N", title=drawing.x_title, axis=axis, scale=alt.Scale(domain=x_order))
-    y = alt.Y("_y:N", title=drawing.y_title, sort=y_order, axis=alt.Axis(labelLimit=_LABEL_PIXELS, ticks=False))
+    labels = alt.Axis(labelLimit=_LABEL_PIXELS, ticks=False)
+    y = alt.Y("_y:N", title=drawing.y_title, axis=labels, scale=alt.Scale(domain=y_order))
     scale = alt.Scale(domain=[0, end], range=["#f3f6f9", "#2b557f"])
     squares = chart.mark_rect(stroke="white").encode(
         x=x, y=y, color=alt.Color(f"{drawing.value}:Q", scale=scale, legend=None)

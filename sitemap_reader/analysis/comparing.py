@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,7 +11,8 @@ import pandas as pd
 from ..compare import diff
 from ..errors import UsageError
 from .drawings import Drawing
-from .measure import each_site, measure, percent
+from .findings import each_site, percent
+from .measure import measure
 from .pages import PAGE, ordered, pages_of
 from .sections import section_of
 
@@ -35,14 +37,17 @@ def overlap(snapshot: Snapshot, by: str) -> Measure:
     if len(snapshot.sites) < 2:
         raise UsageError('overlap() compares sites, and here is one: sr.snapshot(["a.example", "b.example"])')
     pages = pages_of(snapshot, by).dropna()
-    values = {site: frozenset(part[by]) for site, part in pages.groupby("site", sort=False)}
+    values = {site: frozenset(pages.loc[pages["site"] == site, by]) for site in snapshot.sites}
     rows = [
-        (site, other, len(mine), len(mine & theirs), len(mine & theirs) / len(mine))
+        (site, other, len(mine), len(mine & theirs), len(mine & theirs) / (len(mine) or nan))
         for (site, mine), (other, theirs) in permutations(values.items(), 2)
     ]
     frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "share"])
-    first = frame.sort_values("share", ascending=False).iloc[0]
-    finding = f"{first['other']} has {percent(first['share'])} of the {by}s of {first['site']}, and that is the most"
+    first = frame.sort_values("share", ascending=False, na_position="last").iloc[0]
+    finding = f"no {by} is shared"
+    if first["shared"]:
+        most = percent(first["share"])
+        finding = f"{first['other']} has {most} of the {by}s of {first['site']}, and that is the most"
     rule = f"How many of a site's different {_OVERLAPS[by]}, another one has too."
     drawing = Drawing(
         "heat",
@@ -56,7 +61,7 @@ def overlap(snapshot: Snapshot, by: str) -> Measure:
         ends=(0.0, 1.0),
         is_by_site=False,
     )
-    return measure(frame, rule=rule, finding=finding if first["shared"] else f"no {by} is shared", drawing=drawing)
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 # --- growth ------------------------------------------------------------------------------------------------------
@@ -64,7 +69,7 @@ def overlap(snapshot: Snapshot, by: str) -> Measure:
 
 def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure:
     """See Snapshot.growth()."""
-    every = [snapshot, *([others] if hasattr(others, "pages") else others)]
+    every = [snapshot, *_snapshots(others)]
     frame = pd.concat([_sizes(each) for each in every]).sort_values("at", kind="stable")
     frame = ordered(frame, snapshot)
     unread = [each for each in every if each.read_at is None]
@@ -77,6 +82,14 @@ def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure
     told = {site: _grown(part) for site, part in frame.groupby("site", sort=False)}
     drawing = Drawing("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
     return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+
+
+def _snapshots(others: Any) -> list[Snapshot]:
+    several = [others] if hasattr(others, "pages") or not hasattr(others, "__iter__") else [*others]
+    for each in several:
+        if not hasattr(each, "pages"):
+            raise UsageError(f"growth() takes Snapshots, such as sr.load() gives, and not {each!r}")
+    return several
 
 
 def _sizes(snapshot: Snapshot) -> pd.DataFrame:

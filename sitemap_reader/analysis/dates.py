@@ -11,8 +11,9 @@ import pandas as pd
 from ..errors import UsageError
 from ..ledger import count_of
 from .drawings import Drawing
-from .measure import each_site, measure, percent
-from .pages import ordered, pages_of
+from .findings import each_site, percent
+from .measure import measure
+from .pages import days_between, ordered, pages_of
 from .trust import EXACT, verdict
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _MOST_PERIODS = 5_000
 
 def cadence(snapshot: Snapshot, freq: str) -> Measure:
     """See Snapshot.cadence()."""
-    if freq not in _FREQS:
+    if freq not in [*_FREQS]:  # also what has no hash
         raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
     wanted = _FREQS[freq]
     pages = pages_of(snapshot, "lastmod", "lastmod_precision")
@@ -83,7 +84,7 @@ def _busiest(part: pd.DataFrame, freq: str, format: str) -> str:
     most = part.loc[part["pages"].idxmax()]
     median = part["pages"].median()
     named = most["period"].strftime(format) if freq != "week" else most["period"].start_time.strftime(format)
-    return f"{median:,.0f} pages in the median {freq}, most in {named} ({most['pages']:,})"
+    return f"{count_of(round(median), 'page')} in the median {freq}, most in {named} ({most['pages']:,})"
 
 
 def _told(left_out: dict[str, Any]) -> str:
@@ -114,7 +115,7 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
     has_time = counted["lastmod_precision"].isin(EXACT)
     local = counted["lastmod"].dt.tz_convert(zone)
     # A day that was stated is that day wherever the reader is.
-    weekday = local.dt.dayofweek.where(has_time, counted["lastmod"].dt.dayofweek)
+    weekday = local.dt.day_of_week.where(has_time, counted["lastmod"].dt.day_of_week)
     hour = local.dt.hour.where(has_time).astype("Int64")
     by = [counted["site"], weekday.map(dict(enumerate(_WEEKDAYS))).rename("weekday"), hour.rename("hour")]
     frame = counted.groupby(by, sort=False, dropna=False).size().rename("pages").reset_index()
@@ -183,10 +184,10 @@ def _age(pages: pd.DataFrame, snapshot: Snapshot) -> Any:
     lastmod, precision = pages["lastmod"], pages["lastmod_precision"]
     tolerance = precision.isin(EXACT).map({True: pd.Timedelta(minutes=10), False: pd.Timedelta(days=1)})
     # As for stats and --since: a day counts if any of it is within.
-    old = snapshot.at - lastmod - (precision == "day").map({True: pd.Timedelta(days=1), False: pd.Timedelta(0)})
+    days_old = days_between(lastmod, snapshot.at) - (precision == "day")
     age = pd.Series(_OLDER, index=pages.index)
     for name, days in reversed(_AGES.items()):
-        age = age.mask(old <= pd.Timedelta(days=days), name)
+        age = age.mask(days_old <= days, name)
     return age.mask(lastmod > snapshot.at + tolerance, _FUTURE).mask(lastmod.isna(), _UNDATED)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Kind = Literal["columns", "rows", "lines", "heat"]
 
@@ -38,3 +41,10 @@ class Drawing:
     melt: dict[str, str] | None = None
     most: int | None = None
     is_by_site: bool = True
+    most_chars: int = 0  # of the numbers
+
+    def numbers(self, frame: pd.DataFrame) -> pd.Series[str]:
+        """What stands at the marks."""
+        column = {"heat": self.value, "rows": self.x}.get(self.kind) or self.y
+        shown = frame[column].map(lambda number: format(number, self.format), na_action="ignore").fillna("")
+        return shown if self.text is None else shown.str.cat(frame[self.text], sep="  ").str.rstrip()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..records import Item
 
 _OTHER = b'{"type":'
+_KNOWN = ("sitemap", "problem", "outcome")
 
 
 @attrs.frozen
@@ -54,9 +55,13 @@ class Gathering:
     def dump(self, stream: BinaryIO, name: str) -> None:
         """The lines of a dump; UsageError, with the number of the line, for what is none."""
         for block in numbered_blocks(stream, name):
-            if not self._take_at_once(block):
-                for number, form in block.numbered():
-                    self._numbered(number, form, name)
+            try:
+                is_taken = self._take_at_once(block)
+            except UsageError:
+                Gathering()._one_by_one(block, name)  # says in which line
+                raise
+            if not is_taken:
+                self._one_by_one(block, name)
 
     def gathered(self) -> Gathered:
         """All that was."""
@@ -75,11 +80,16 @@ class Gathering:
             lines = urls.splitlines(keepends=True)
             others = [line for line in lines if line.startswith(_OTHER)]
             urls = b"".join(line for line in lines if not line.startswith(_OTHER))
-        if not self._urls.try_lines(urls):
+        forms = [*map(_parsed, others)]
+        if None in forms or not self._urls.try_lines(urls):
             return False
-        for line in others:
-            self._form(orjson.loads(line))
+        for form in forms:
+            self._form(form or {})
         return True
+
+    def _one_by_one(self, block: Block, name: str) -> None:
+        for number, form in block.numbered():
+            self._numbered(number, form, name)
 
     def _numbered(self, number: int, form: Form, name: str) -> None:
         if form.get("type") in ("change", "candidate"):
@@ -99,6 +109,15 @@ class Gathering:
     def _end(self, batches: Batches) -> None:
         if batches.is_full:
             batches.end()
+
+
+def _parsed(line: bytes) -> Form | None:
+    """The form of an outcome, a problem or a sitemap."""
+    try:
+        form: Form = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return form if form["type"] in _KNOWN else None
 
 
 def _table(batches: Batches) -> Any:

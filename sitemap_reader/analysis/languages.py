@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .drawings import Drawing
-from .measure import each_site, measure, percent
+from .findings import each_site, percent
+from .measure import measure
 from .pages import ordered
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def hreflang_matrix(snapshot: Snapshot) -> Measure:
     links = _links(snapshot)
     own = links[(links["loc"] == links["href"]) & (links["hreflang"] != _DEFAULT)].drop_duplicates(["site", "loc"])
     languages = own.set_index(["site", "loc"])["hreflang"].rename("language")
-    links = links[links["loc"] != links["href"]].join(languages, on=["site", "loc"])
+    links = links[links["loc"] != links["href"]].merge(languages.reset_index(), how="left", on=["site", "loc"])
     links["language"] = links["language"].fillna(_NONE)
     back = links[["site", "href", "loc"]].set_axis(["site", "loc", "href"], axis=1).drop_duplicates()
     links = links.merge(back.assign(returned=True), how="left", on=["site", "loc", "href"])

@@ -51,22 +51,3 @@ def measure(
     for name, value in told.items():
         object.__setattr__(made, name, value)
     return made
-
-
-_MOST_SITES, BETWEEN_SITES = 4, " | "
-
-
-def each_site(told: dict[str, str]) -> str:
-    """`a.example: x | b.example: y`; of one site, what it has."""
-    if len(told) == 1:
-        return next(iter(told.values()))
-    parts = [f"{site}: {words}" for site, words in told.items()]
-    left = len(parts) - _MOST_SITES
-    return BETWEEN_SITES.join([*parts[:_MOST_SITES], *([f"{left} more"] if left > 0 else [])])
-
-
-def percent(share: float) -> str:
-    """`12%`; neither nothing where there is something, nor all where something is left."""
-    if 0 < share < 0.01:
-        return "under 1%"
-    return f"{99 if 0.99 < share < 1 else round(share * 100)}%"

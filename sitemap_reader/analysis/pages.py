@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pandas as pd
 
     from .snapshot import Snapshot
@@ -27,6 +29,12 @@ def pages_of(snapshot: Snapshot, *columns: str) -> pd.DataFrame:
     """Each page with its `site` and these columns."""
     frame: pd.DataFrame = snapshot.pages.to_pandas(["site", *columns])
     return frame
+
+
+def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]:
+    """As numbers: durations of pandas are too short for the years 1 and 9999."""
+    since = lastmods.astype("int64").where(lastmods.notna()) / 86_400_000_000
+    return moment.timestamp() / 86_400 - since
 
 
 def ordered(frame: pd.DataFrame, snapshot: Snapshot) -> pd.DataFrame:

@@ -6,6 +6,7 @@ Computed by Arrow, many at a time, on all cores. Never fetches, and never change
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..read.urls import registrable_domain
 MAX_DIRS = 9
 _AT_ONCE_ROWS = 1 << 16
 _URL = r"^[^:/?#]+://(?:[^/?#]*@)?(?P<host>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?"
+_PORT = re.compile(r":[0-9]*$")
 # `7z` and `mp4` are extensions, and the 2 of `v1.2` is none.
 _NAME = r"^(?P<slug>.+)\.(?P<extension>[0-9]?[A-Za-z][A-Za-z0-9]{0,4})$"
 
@@ -22,9 +24,10 @@ _NAME = r"^(?P<slug>.+)\.(?P<extension>[0-9]?[A-Za-z][A-Za-z0-9]{0,4})$"
 def place_columns(locs: Any) -> dict[str, Any]:
     """Name -> column, for a pyarrow.ChunkedArray of URLs.
 
-    `host`; `domain`, the part of it that can be registered; `path`; `depth`, the number of names in it; `dir_1` to
-    `dir_n`, the folders: all names but the last, which is the page's, whether or not a slash stands behind it; `slug`,
-    that last name without the `extension`, which is in lower case; `query_keys`, those of the query, in its order.
+    `host`, with its port if one is stated; `domain`, the part of it that can be registered; `path`; `depth`, the number
+    of names in it; `dir_1` to `dir_n`, the folders: all names but the last, which is the page's, whether or not a slash
+    stands behind it; `slug`, that last name without the `extension`, which is in lower case; `query_keys`, those of the
+    query, in its order.
     Null where there is none. Nothing is decoded.
     """
     import pyarrow as pa
@@ -43,8 +46,7 @@ def _of_some(locs: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    found = compute.extract_regex(locs, _URL)
-    host, path, query = (_stated(compute.struct_field(found, name)) for name in ("host", "path", "query"))
+    host, path, query = map(_stated, _split(locs) or _searched(locs))
     inside = compute.ascii_trim(compute.fill_null(path, ""), "/")
     names = compute.split_pattern(inside, "/")
     is_root = compute.equal(inside, "")
@@ -63,6 +65,50 @@ def _of_some(locs: Any) -> Any:
     return pa.record_batch(columns)
 
 
+def _split(locs: Any) -> tuple[Any, Any, Any] | None:
+    """Host, path and query of URLs as they are cleaned, at their slashes; None where one is not so written."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    parts = compute.split_pattern(locs, "/", max_splits=3)
+    if locs.null_count or not _all(compute.equal(compute.list_value_length(parts), 4)):
+        return None
+    scheme, nothing, host, rest = (compute.list_element(parts, place) for place in range(4))
+    is_odd = compute.match_substring_regex(host, "[?#@]")
+    if not _all(compute.ends_with(scheme, ":")) or not _all(compute.equal(nothing, "")) or _any(is_odd):
+        return None
+    if _any(compute.match_substring(rest, "#")):
+        return None
+    if not _any(compute.match_substring(rest, "?")):
+        return host, compute.binary_join_element_wise("/", rest, ""), pa.nulls(len(rest), pa.string())
+    asked = compute.split_pattern(rest, "?", max_splits=1)
+    has_query = compute.equal(compute.list_value_length(asked), 2)
+    last = asked.values.take(compute.subtract(asked.offsets[1:], 1))
+    path = compute.binary_join_element_wise("/", compute.list_element(asked, 0), "")
+    return host, path, compute.if_else(has_query, last, "")
+
+
+def _searched(locs: Any) -> tuple[Any, Any, Any]:
+    """The same of anything, in ten times the time."""
+    from pyarrow import compute
+
+    found = compute.extract_regex(locs, _URL)
+    host, path, query = (compute.struct_field(found, name) for name in ("host", "path", "query"))
+    return host, path, query
+
+
+def _all(column: Any) -> bool:
+    from pyarrow import compute
+
+    return bool(compute.all(column, min_count=0).as_py())
+
+
+def _any(column: Any) -> bool:
+    from pyarrow import compute
+
+    return bool(compute.any(column, min_count=0).as_py())
+
+
 def _stated(column: Any) -> Any:
     """Null for nothing."""
     from pyarrow import compute
@@ -75,7 +121,7 @@ def _domains(hosts: Any) -> Any:
     import pyarrow as pa
 
     coded = hosts.dictionary_encode()
-    domains = [None if host is None else registrable_domain(host) for host in coded.dictionary.to_pylist()]
+    domains = [host and registrable_domain(_PORT.sub("", host)) for host in coded.dictionary.to_pylist()]
     return pa.array(domains, pa.string()).take(coded.indices)
 
 
@@ -86,11 +132,15 @@ def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
 
     last = names.values.take(compute.subtract(names.offsets[1:], 1))
     name = compute.if_else(is_root, None, last)
-    if not compute.any(compute.match_substring(last, ".")).as_py():
-        return name, pa.nulls(len(name), pa.string())
-    found = compute.extract_regex(name, _NAME)
-    slug = compute.coalesce(compute.struct_field(found, "slug"), name)
-    return slug, compute.ascii_lower(compute.struct_field(found, "extension"))
+    none = pa.nulls(len(name), pa.string())
+    may_have = compute.match_substring(last, ".")
+    if not _any(may_have):
+        return name, none
+    some = name.filter(may_have)
+    found = compute.extract_regex(some, _NAME)
+    slug = compute.coalesce(compute.struct_field(found, "slug"), some)
+    extension = compute.ascii_lower(compute.struct_field(found, "extension"))
+    return compute.replace_with_mask(name, may_have, slug), compute.replace_with_mask(none, may_have, extension)
 
 
 def _keys(queries: Any) -> Any:

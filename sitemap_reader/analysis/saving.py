@@ -118,6 +118,8 @@ def _read_table(path: Path, name: str) -> Any:
         if "type" in table.column_names or ("loc" not in table.column_names and name == "urls"):
             return None
         missing = pa.nulls(table.num_rows)
+        if name == "urls" and table["loc"].null_count:
+            return None
         columns = [table[field.name] if field.name in table.column_names else missing for field in schema]
         return pa.table(columns, names=schema.names).cast(schema)
     except (pa.ArrowException, OSError, ValueError) as exc:

@@ -9,8 +9,9 @@ import pandas as pd
 from ..errors import UsageError
 from ..ledger import count_of
 from .drawings import Drawing
-from .measure import each_site, measure, percent
-from .pages import ordered, pages_of
+from .findings import each_site, percent
+from .measure import measure
+from .pages import days_between, ordered, pages_of
 from .places import MAX_DIRS
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ def section_of(snapshot: Snapshot, depth: int) -> pd.Series[str]:
         raise UsageError(f"depth is a number from 1 to {MAX_DIRS}, and not {depth!r}")
     names = [name for name in (f"dir_{level + 1}" for level in range(depth)) if name in snapshot.pages.columns]
     folders = snapshot.pages.to_pandas(names)
-    section = pd.Series("/", index=folders.index)
+    section = pd.Series("/", index=folders.index, dtype="str")
     for name in names:
-        section = section.where(folders[name].isna(), section + folders[name].astype(object) + "/")
-    return section.astype("str")
+        folder = folders[name].astype("str")  # also where not one page has a folder
+        section = section.where(folder.isna(), section + folder + "/")
+    return section
 
 
 def _deep(depth: int) -> str:
@@ -117,7 +119,7 @@ _NONE = "none"
 def hints(snapshot: Snapshot) -> Measure:
     """See Snapshot.hints()."""
     pages = pages_of(snapshot, "changefreq", "priority", "lastmod")
-    pages["age"] = (snapshot.at - pages["lastmod"]).dt.total_seconds() / 86_400
+    pages["age"] = days_between(pages["lastmod"], snapshot.at)
     pages["priority"] = pages["priority"].map("{:g}".format, na_action="ignore")
     frame = pd.concat([_values(pages, name) for name in _HINTS])
     frame = ordered(frame, snapshot)

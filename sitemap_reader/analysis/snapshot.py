@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..dumps import Form
+    from ..walk.selection import Pattern
     from .measure import Measure
 
 
@@ -142,6 +143,24 @@ class Snapshot(Dump):
     def problems(self) -> Table:
         """A row a problem: the fields of Problem."""
         return Table(_with_site(self._gathered.problems, self._default_site))
+
+    def only(
+        self,
+        *,
+        site: str | Iterable[str] | None = None,
+        include: Pattern | Iterable[Pattern] | None = None,
+        exclude: Pattern | Iterable[Pattern] | None = None,
+    ) -> Snapshot:
+        """A Snapshot of some: of one site or several, or of the URLs in which a regular expression is found, or none.
+
+        The sitemaps and problems of a site stay, whatever of its URLs does.
+        """
+        from .choosing import chosen
+
+        sites = None if site is None else frozenset([site] if isinstance(site, str) else site)
+        tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
+        some = chosen(tables, sites, include, exclude)
+        return Snapshot(self.name, lambda: some, self._circumstances, notes=self.notes)
 
     def to_pandas(self, style: Literal["advertools"] | None = None) -> Any:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ..walk.honesty import History, honesty
+from ..walk.honesty import FEW_ALIKE, History, honesty, in_words
 from .drawings import Drawing
-from .measure import each_site, measure, percent
+from .findings import each_site, percent
+from .measure import measure
 from .pages import ordered
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 EXACT = ("minute", "second", "subsecond")
 # Clocks differ a little; where a day is stated, it may have begun elsewhere.
 _TOLERANCE, _DAY = timedelta(minutes=10), timedelta(days=1)
-# From this score on, in words.
-_WORDS = ((0.9, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
-
-_FEW = 10
 
 _RULE = (
     "Each sitemap's lastmods: how many are alike (the most frequent one, if ten or more have it), in the future, or "
@@ -61,8 +58,7 @@ def verdict_on(part: pd.DataFrame) -> str:
     judged = honesty(History(entries=int(part["urls"].sum()), **sums))
     if not sums["dated"]:
         return "are missing: no URL has one"
-    words = next(words for least, words in _WORDS if judged.score >= least)
-    return f"{words} ({judged.score:.2f}): {', '.join(judged.reasons) or 'nothing speaks against them'}"
+    return f"{in_words(judged)}: {', '.join(judged.reasons) or 'nothing speaks against them'}"
 
 
 def _frame(snapshot: Snapshot) -> pd.DataFrame:
@@ -90,7 +86,7 @@ def _identical(urls: pd.DataFrame) -> pd.Series[int]:
     """How many of a sitemap's URLs have its most frequent lastmod; fewer than ten alike are no sign of anything."""
     dated = urls[urls["dated"]]
     most = dated.groupby(["site", "sitemap", "lastmod"], sort=False).size().groupby(level=[0, 1], sort=False).max()
-    return most.where(most >= _FEW, 0)
+    return most.where(most >= FEW_ALIKE, 0)
 
 
 def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:

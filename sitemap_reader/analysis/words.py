@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 from urllib.parse import unquote
 
 import pandas as pd
 
 from ..errors import UsageError
 from .drawings import Drawing
-from .measure import each_site, measure, percent
+from .findings import each_site, percent
+from .measure import measure
 from .pages import ordered, pages_of
 
 if TYPE_CHECKING:
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 _MOST_WORDS = 5
-# Letters and digits of any script, with the marks that belong to them; what stands between parts words.
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# Letters and digits; in scripts beyond ASCII with the marks that belong to them, which Python takes for neither.
+_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_APOSTROPHES = "'’"
 
 
 def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) -> Measure:
@@ -31,7 +34,7 @@ def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) ->
         raise UsageError(f"n is a number of words from 1 to {_MOST_WORDS}, and not {n!r}")
     if type(top) is not int or top < 1:
         raise UsageError(f"top is a number from 1 on, and not {top!r}")
-    left_out = frozenset([skip.casefold()] if isinstance(skip, str) else map(str.casefold, skip))
+    left_out = _skipped(skip)
     pages = pages_of(snapshot, "slug")
     frames = [_counted(part, site, n, top, left_out) for site, part in pages.groupby("site", sort=False)]
     frame = ordered(pd.concat(frames or [pd.DataFrame(columns=["site", "words", "pages", "share"])]), snapshot)
@@ -40,6 +43,13 @@ def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) ->
     rule = f"{row} of the path's last name, decoded, in lower case, without bare numbers; a page counts once for each."
     drawing = Drawing("rows", x="pages", y="words", x_title="pages", most=top)
     return measure(frame, rule=rule, finding=each_site(told) or "no page has a slug with words", drawing=drawing)
+
+
+def _skipped(skip: Iterable[str]) -> frozenset[str]:
+    try:
+        return frozenset([skip.casefold()] if isinstance(skip, str) else [word.casefold() for word in skip])
+    except (TypeError, AttributeError):
+        raise UsageError(f"skip are words, and not {skip!r}") from None
 
 
 def _counted(part: pd.DataFrame, site: str, n: int, top: int, skip: frozenset[str]) -> pd.DataFrame:
@@ -53,9 +63,20 @@ def _counted(part: pd.DataFrame, site: str, n: int, top: int, skip: frozenset[st
 
 
 def _ngrams(slug: str, n: int, skip: frozenset[str]) -> Iterator[str]:
-    text = unquote(slug, errors="replace").casefold()
-    words = [word for word in _WORD.findall(text) if not word.isdigit() and word not in skip]
+    words = [word for word in _words(slug) if not word.isdigit() and word not in skip]
     return (" ".join(words[at : at + n]) for at in range(len(words) - n + 1))
+
+
+def _words(slug: str) -> list[str]:
+    text = normalize("NFC", unquote(slug, errors="replace").casefold())
+    if text.isascii():
+        return _WORD.findall(text)
+    parts = "".join(char if _is_of_words(char) else " " for char in text).split()
+    return [word for part in parts if (word := part.strip(_APOSTROPHES))]
+
+
+def _is_of_words(char: str) -> bool:
+    return char.isalnum() or char in _APOSTROPHES or category(char)[0] == "M"
 
 
 def _most(part: pd.DataFrame) -> str:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from .findings import Findings
 
 _MOST_SECTIONS = 15
-_SECTION = re.compile(r"^[a-z]+://[^/\n]*(/(?:[^/?#\n]*/)?)", re.MULTILINE)
+# A folder is what stands before another name: the last name of a path is the page.
+_SECTION = re.compile(r"^[a-z]+://[^/\n]*(/(?:[^/?#\n]*/(?=[^/?#\n]))?)", re.MULTILINE)
 _month = attrgetter("year", "month")
 
 
@@ -28,7 +29,9 @@ def _sections(listed: Listed) -> Counter[str]:
     """The first folders. A sitemap often lists one of them, and then it is enough to count how many begin so."""
     first = _SECTION.search(listed.text)
     if first is not None and len(first[1]) > 1 and listed.text.count(f"\n{first[0]}") == len(listed.locs):
-        return Counter({first[1]: len(listed.locs)})
+        is_folder = not any(f"{first[0]}{end}" in listed.text for end in "\n/?#")
+        if is_folder and not listed.text.endswith(first[0]):
+            return Counter({first[1]: len(listed.locs)})
     return Counter(_SECTION.findall(listed.text))
 
 

@@ -17,6 +17,7 @@ from ..ledger import count_of
 from ..records import SitemapRef, UrlRecord
 from ..restore import from_json
 from ..statistics import Statistics
+from ..targets import find_target
 from ..walk.selection import Selection, make_selection
 from .columns import encoding_of
 from .exits import Exit
@@ -53,7 +54,7 @@ def run(
     """
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format)
-    now = _now()
+    now = _as_of(target)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now))
         codes = each_target([target], console, survey.file if is_dump_name(target) else survey.site)
@@ -66,6 +67,15 @@ def run(
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _as_of(target: str) -> datetime:
+    """By when ages go: of a recording, by when it was made."""
+    try:
+        recorded = None if is_dump_name(target) else find_target(target).recorded
+    except UsageError:  # told when it is read
+        recorded = None
+    return recorded.astimezone(UTC) if recorded else _now()
 
 
 @attrs.define

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from datetime import timedelta
+from datetime import date, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..jsonl import stamp
 from .facts import Fact, Tops, facts, share
+from .trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
 RECENT_DAYS = (7, 30, 365)
-MAX_YEARS = 5
+MAX_YEARS, MAX_MONTHS = 5, 6
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
 _STATED = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
@@ -45,11 +48,16 @@ class Dates:
         self._future = 0
         self._precisions: Counter[str] = Counter()
         self._years: Counter[str] = Counter()
+        self._months: Counter[str] = Counter()
+        self._weekdays: Counter[str] = Counter()
+        self._hours: Counter[str] = Counter()
+        self._trust = Trust()
         self._values = Tops()
         self._oldest = self._newest = ("", 0)
 
     def take(self, form: Mapping[str, Any]) -> None:
         """Takes in a URL; ValueError where its date is no full stamp."""
+        self._trust.take(form)
         lastmod = form.get("lastmod")
         if lastmod is None:
             return
@@ -62,6 +70,7 @@ class Dates:
         self._years[text[:4]] += 1
         self._bound(text)
         self._age(text, precision)
+        self._rhythm(text)
 
     def _bound(self, text: str) -> None:
         oldest, oldest_count = self._oldest
@@ -70,6 +79,16 @@ class Dates:
         newest, newest_count = self._newest
         if text >= newest:
             self._newest = text, newest_count + 1 if text == newest else 1
+
+    def _rhythm(self, text: str) -> None:
+        """Only of what is stated."""
+        chars = len(text)
+        if chars > _STATED["year"]:
+            self._months[text[:7]] += 1
+        if chars > _STATED["month"]:
+            self._weekdays[_weekday(text[:10])] += 1
+        if chars > _STATED["day"]:
+            self._hours[f"{text[11:13]}:00"] += 1
 
     def _age(self, text: str, precision: str) -> None:
         if text > self._now:
@@ -88,6 +107,7 @@ class Dates:
             return
         if self._future:
             yield Fact("lastmod", "in the future", self._future, share(self._future, urls))
+        yield from self._trust.facts(self._future, urls)
         ends = [("oldest", self._oldest), ("newest", self._newest)]
         for name, (text, count) in ends + [("most common", pair) for pair in self._values.top(1)]:
             yield Fact(f"lastmod {name}", _with_zone(text), count, share(count, urls))
@@ -95,9 +115,18 @@ class Dates:
         yield from facts("lastmod within", within, urls)
         precisions = [(name, self._precisions[name]) for name in _STATED if self._precisions[name]]
         yield from facts("lastmod precision", precisions, urls)
+        yield from facts("lastmod month", sorted(self._months.items(), reverse=True)[:MAX_MONTHS], urls)
+        for name, counts in (("weekday", self._weekdays), ("hour", self._hours)):
+            busiest = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:1]
+            yield from facts(f"lastmod busiest {name}", busiest, counts.total())
         years = sorted(self._years.items(), reverse=True)
         older = sum(count for _, count in years[MAX_YEARS:])
         yield from facts("lastmod year", years[:MAX_YEARS] + [("other", older)] * bool(older), urls)
+
+
+@lru_cache(maxsize=4096)
+def _weekday(day: str) -> str:
+    return _WEEKDAYS[date.fromisoformat(day).weekday()]
 
 
 def _cut(lastmod: str, precision: str) -> str:

@@ -30,11 +30,16 @@ class Fact:
     - `sitemaps`: documents that are `complete`, `partial` (some of it was read) or `failed`; `robots.txt failed`.
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
       and `urls dropped` are told only where there are lines of type outcome.
-    - `lastmod`: `stated`; `in the future`. `lastmod oldest`, `newest`, `most common`: the name is the date, as exact
-      as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
-      counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod year`: the newest 5.
+    - `lastmod`: `stated`; `in the future`; `alike`: those that have the most frequent one of their sitemap, if ten or
+      more have it, as a share of those stated. `lastmod verdict`: what they are worth, with the score of honesty() (0
+      to 1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
+      as exact as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
+      counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod month`: the newest 6.
+      `lastmod busiest weekday`, `lastmod busiest hour`, in UTC, with their share of those that state one. `lastmod
+      year`: the newest 5.
     - `changefreq`; `priority`: the 5 values that most have; `none`: those that state none.
-    - `sections`: the first folder of the path, the 10 that have most. `depth`: how many names the path has.
+    - `sections`: the first folder of the path, the 10 that have most; `/` has those that lie in none. The last name of
+      a path is the page, with or without a slash behind it. `depth`: how many names the path has.
     - `hreflang`: URLs that have an alternate with this code, the 10 that have most.
     - `problems`: by code; all of a run, where there are lines of type outcome or problem, else those of the URLs.
 

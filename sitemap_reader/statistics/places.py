@@ -49,9 +49,9 @@ class Places:
             self._host = host
             self._names.add(host)
         self._hosts.add(host)
-        end = path.find("/", 1)
-        self._sections.add(path[: end + 1] if end > 0 else "/")
         inside = path.strip("/")
+        end = inside.find("/")
+        self._sections.add(f"/{inside[:end]}/" if end > 0 else "/")
         self._depths[min(inside.count("/") + 1, MAX_DEPTH) if inside else 0] += 1
 
     def _extend(self, name: str, value: Any) -> None:

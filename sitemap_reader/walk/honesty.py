@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Fewer dates that are alike are no sign of anything.
-_FEW = 10
+FEW_ALIKE = 10
 # How many changes an index must have got right before what it states is a reason not to look.
 _PROVEN_CHANGES = 3
 _TRUSTED_SCORE = 0.9
+# From which score on lastmods are what.
+_VERDICTS = ((_TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
 
 
 @attrs.frozen
@@ -79,7 +81,9 @@ def _of(part: int, whole: int) -> float:
 
 _SIGNS = (
     # All on one day, as of a site that was moved or is generated: they tell no page from another.
-    _Sign(lambda seen: _of(seen.identical, seen.dated) if seen.identical >= _FEW else 0.0, "have the same lastmod"),
+    _Sign(
+        lambda seen: _of(seen.identical, seen.dated) if seen.identical >= FEW_ALIKE else 0.0, "have the same lastmod"
+    ),
     _Sign(lambda seen: _of(seen.future, seen.dated), "have a lastmod in the future"),
     _Sign(lambda seen: _of(seen.at_fetch, seen.dated), "have the time of the request as their lastmod"),
     _Sign(lambda seen: _of(seen.entry_only, seen.changes), "of the changes left the lastmod as it was"),
@@ -105,6 +109,15 @@ def honesty(seen: History) -> Honesty:
             score *= 1.0 - share * sign.weight
             reasons.append(f"{_percent(share)} {sign.words}")
     return Honesty(round(score, 3), tuple(reasons))
+
+
+def in_words(judged: Honesty) -> str:
+    """What follows "lastmods".
+
+    >>> in_words(Honesty(0.95))
+    'can be trusted (0.95)'
+    """
+    return next(f"{words} ({judged.score:.2f})" for least, words in _VERDICTS if judged.score >= least)
 
 
 def is_proven(seen: History) -> bool:

@@ -787,9 +787,8 @@ def test_the_survey_counts_months_sections_and_formats() -> None:
         ("lastmod month", "2025-01"): 1,
         ("lastmod month", "2026-10"): 2,
         ("lastmod none", "none"): 4,
-        ("sections", "/"): 3,
+        ("sections", "/"): 4,
         ("sections", "/shop/"): 3,
-        ("sections", "/news/"): 1,
         ("formats", "urlset"): 1,
         ("formats", "rss"): 1,
     }

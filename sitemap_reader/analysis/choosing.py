@@ -1,0 +1,48 @@
+"""Some of a Snapshot's rows: three tables and what is asked for in, the same with fewer rows out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from ..walk.selection import make_patterns
+from .gathering import Gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..walk.selection import Pattern
+
+
+def chosen(
+    tables: Gathered,
+    sites: frozenset[str] | None,
+    include: Pattern | Iterable[Pattern] | None,
+    exclude: Pattern | Iterable[Pattern] | None,
+) -> Gathered:
+    """The rows of these sites, and of their URLs those that are asked for; UsageError for a site that is not there."""
+    import pyarrow as pa
+
+    urls, sitemaps, problems = (_of_sites(table, sites) for table in (tables.urls, tables.sitemaps, tables.problems))
+    if sites is not None and (missing := sites - {*tables.urls["site"].to_pylist()}):
+        there = ", ".join(sorted({*tables.urls["site"].to_pylist()}))
+        raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {there}")
+    wanted, unwanted = make_patterns("include", include), make_patterns("exclude", exclude)
+    if wanted or unwanted:
+        locs = urls["loc"].to_pylist()
+        places = [
+            place
+            for place, loc in enumerate(locs)
+            if (not wanted or wanted.find_in(loc)) and not unwanted.find_in(loc)
+        ]
+        urls = urls.take(pa.array(places, pa.int64()))
+    return Gathered(urls, sitemaps, problems)
+
+
+def _of_sites(table: Any, sites: frozenset[str] | None) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if sites is None:
+        return table
+    return table.filter(compute.is_in(table["site"], pa.array(sorted(sites), pa.string())))

@@ -1,0 +1,29 @@
+"""Findings in words: what each site has in, a line out."""
+
+from __future__ import annotations
+
+MOST_SITES, BETWEEN_SITES = 4, " | "
+
+
+def each_site(told: dict[str, str]) -> str:
+    """`a.example: x | b.example: y`; of one site, what it has.
+
+    >>> each_site({"a.example": "12 pages"}), each_site({"a.example": "12 pages", "b.example": "3 pages"})
+    ('12 pages', 'a.example: 12 pages | b.example: 3 pages')
+    """
+    if len(told) == 1:
+        return next(iter(told.values()))
+    parts = [f"{site}: {words}" for site, words in told.items()]
+    left = len(parts) - MOST_SITES
+    return BETWEEN_SITES.join([*parts[:MOST_SITES], *([f"{left} more"] if left > 0 else [])])
+
+
+def percent(share: float) -> str:
+    """Neither nothing where there is something, nor all where something is left.
+
+    >>> percent(0.124), percent(0.0004), percent(0.9999)
+    ('12%', 'under 1%', '99%')
+    """
+    if 0 < share < 0.01:
+        return "under 1%"
+    return f"{99 if 0.99 < share < 1 else round(share * 100)}%"

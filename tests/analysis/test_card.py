@@ -1,0 +1,142 @@
+"""A Snapshot in a notebook: the verdict on its dates, ten facts, and what is not known of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import TYPE_CHECKING
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = datetime(2026, 6, 15, 12, 34, tzinfo=UTC)
+FACTS = [
+    "pages", "sitemaps", "hosts", "newest lastmod", "lastmod stated", "sections", "images, videos, news", "hreflang",
+    "changefreq, priority", "problems",
+]  # fmt: skip
+
+
+def of(folder: Path, *items: object, at: datetime | None = AT, name: str = "urls", **sites: list[sr.UrlRecord]) -> str:
+    path = folder / f"{name}.jsonl"
+    named = [sr.json_line(each, site=site) for site, some in sites.items() for each in some]
+    path.write_bytes(b"".join([*map(sr.json_line, items), *named]))
+    return sr.load(path, at=at)._repr_html_()
+
+
+def table(html: str) -> dict[str, list[str]]:
+    """Fact -> what stands in its row."""
+    rows = [re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
+    return {name: [unescape(cell) for cell in cells] for name, *cells in rows}
+
+
+def url(path: str, lastmod: datetime | None = None, **more: object) -> sr.UrlRecord:
+    return sr.UrlRecord(f"https://a.example/{path}", lastmod, "second" if lastmod else None, **more)  # type: ignore[arg-type]
+
+
+PAGES = [
+    url("blog/1", AT - timedelta(days=2), changefreq="daily", sitemap="s", images=(sr.Image("i"),)),
+    url("blog/1", AT - timedelta(days=9), sitemap="s"),
+    url("blog/2", AT - timedelta(days=5), priority=0.5, sitemap="t", news=sr.News(title="n")),
+    url("about", alternates=(sr.Alternate("de", "https://a.example/de"),), sitemap="t"),
+    sr.UrlRecord("https://b.example/", sitemap="t"),
+]
+REPORT = [
+    sr.Outcome("https://a.example/s.xml"),
+    sr.Outcome("https://a.example/t.xml", complete=False),
+    sr.Problem("D01", "warning", "no date", "https://a.example/s.xml"),
+    sr.Problem("D01", "warning", "no date", "https://a.example/s.xml"),
+    sr.Problem("F01", "error", "404 Not Found", "https://a.example/t.xml"),
+]
+
+
+def test_the_verdict_on_dates_comes_first(tmp_path: Path) -> None:
+    html = of(tmp_path, *PAGES)
+    (verdict,) = re.findall(r"<strong>(.*?)</strong>", html)
+    assert "astmods can be trusted (1.00): nothing speaks against them; 60% of URLs have one" in verdict
+    assert html.index("<strong>") < html.index("<table>")
+
+
+def test_ten_facts_are_told_of_each_site(tmp_path: Path) -> None:
+    told = table(of(tmp_path, *PAGES, *REPORT))
+    assert [name for name in told if name] == FACTS
+    assert told[""] == ["a.example"]
+    assert {name: cells[0] for name, cells in told.items() if name} == {
+        "pages": "4 in 5 listings",
+        "sitemaps": "2 list pages; 1 of 2 documents not read whole",
+        "hosts": "2: a.example (3), b.example (1)",
+        "newest lastmod": "2026-06-13T12:34:00Z",
+        "lastmod stated": "50%",
+        "sections": "2: /blog/ (2), / (2)",
+        "images, videos, news": "25%, 0%, 25%",
+        "hreflang": "25%",
+        "changefreq, priority": "25%, 25%",
+        "problems": "2: D01 (2), F01 (1)",
+    }
+
+
+def test_a_date_is_told_as_exactly_as_it_was_stated(tmp_path: Path) -> None:
+    day = sr.UrlRecord("https://a.example/", datetime(2026, 6, 1, tzinfo=UTC), "day")
+    month = sr.UrlRecord("https://a.example/", datetime(2026, 6, 1, tzinfo=UTC), "month")
+    assert table(of(tmp_path, day))["newest lastmod"] == ["2026-06-01"]
+    assert table(of(tmp_path, month))["newest lastmod"] == ["2026-06"]
+    assert table(of(tmp_path, url("a")))["newest lastmod"] == ["none"]
+
+
+def test_sites_stand_beside_each_other_and_no_more_than_fit(tmp_path: Path) -> None:
+    told = table(of(tmp_path, one=PAGES[:1], two=PAGES))
+    assert told[""] == ["one", "two"]
+    assert told["pages"] == ["1", "4 in 5 listings"]
+    assert [len(cells) for cells in told.values()] == [2] * 11
+    many = {f"s{number}": PAGES[:1] for number in range(8)}
+    html = of(tmp_path, **many)
+    assert table(html)[""] == [f"s{number}" for number in range(6)]
+    assert "2 sites more" in html
+
+
+def test_what_is_not_whole_or_not_known_is_told(tmp_path: Path) -> None:
+    partial = of(tmp_path, *PAGES, *REPORT)
+    assert "read 2026-06-15 12:34 UTC: partial" in partial
+    assert "read 2026-06-15 12:34 UTC: complete" in of(tmp_path, *PAGES, REPORT[0])
+    assert "nobody knows when it was read: whether all was read is not known" in of(tmp_path, *PAGES, at=None)
+    told = table(of(tmp_path, *PAGES))
+    assert (told["sitemaps"], told["problems"]) == (["2 list pages"], ["none told"])
+
+
+def test_notes_are_told(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "site.toml").write_text('seeds = ["https://a.example/"]\n')
+
+    def at_once(progress: sr.Progress) -> None:
+        raise KeyboardInterrupt
+
+    html = sr.snapshot(tmp_path / "site", show_progress=False, on_progress=at_once)._repr_html_()
+    assert "stopped before the end: there is what was read by then" in html
+    assert "partial" in html
+
+
+def test_whatever_a_site_holds_stays_text(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>&\"'"
+    record = sr.UrlRecord(f"https://{hostile}/{hostile}/x", sitemap=hostile)
+    problem = sr.Problem(hostile, "error", hostile)
+    html = of(tmp_path, record, problem, name="<b>&", **{hostile: [record]})
+    assert "<script" not in html
+    assert "<b>" not in html
+    assert html.count("&lt;script&gt;") >= 3
+    assert f"{tmp_path}/&lt;b&gt;&amp;.jsonl" in html
+
+
+def test_of_nothing_there_is_a_card_too(tmp_path: Path) -> None:
+    assert "here is no URL" in of(tmp_path)
+    assert "here is no URL" in of(tmp_path, REPORT[0])
+    told = table(of(tmp_path, sr.UrlRecord("hello")))
+    assert told["pages"] == ["1"]
+    assert "None" not in str(told["hosts"])
+
+
+def test_tags_are_closed(tmp_path: Path) -> None:
+    html = of(tmp_path, *PAGES, *REPORT, one=PAGES, two=PAGES)
+    for tag in ("div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"):
+        assert len(re.findall(f"<{tag}>", html)) == html.count(f"</{tag}>"), tag

@@ -1,0 +1,331 @@
+"""Charts show the numbers of their measures, say what they show in words, and take any text that a site has."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sitemap_reader.analysis.charts import Chart
+    from sitemap_reader.analysis.measure import Measure
+
+AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
+
+
+def site(host: str, count: int = 12) -> list[sr.UrlRecord]:
+    """Pages with something of all that there is to be drawn; no two of the sites have the same numbers."""
+    links = (sr.Alternate("en", f"https://{host}/en/a-1"), sr.Alternate("de", f"https://{host}/de/b-2"))
+    found = []
+    for number in range(count):
+        folder = ("en", "de", "")[number % 3]
+        loc = f"https://{host}/{folder}{'/' * bool(folder)}red-shoe-{'x' * number}"
+        when = AT - timedelta(days=11 * number, hours=number)
+        precision: Any = "second" if number % 4 else "day"
+        record = sr.UrlRecord(loc, when, precision, "daily", number / 20, sitemap=f"s{number % 2}")
+        record.images = (sr.Image("i"),) * (number % 2)
+        record.alternates = links if number % 3 else ()
+        found.append(record)
+    return [*found, sr.UrlRecord(f"https://{host}/undated")]
+
+
+def of(folder: Path, sites: dict[str, list[sr.UrlRecord]], name: str = "urls") -> sr.Snapshot:
+    path = folder / f"{name}.jsonl"
+    path.write_bytes(b"".join(sr.json_line(each, site=host) for host, some in sites.items() for each in some))
+    return sr.load(path, at=AT)
+
+
+ONE = {"one.example": site("one.example")}
+THREE = {f"{name}.example": site(f"{name}.example", 9 + number) for number, name in enumerate(("a", "b", "c"))}
+
+
+@pytest.fixture(scope="module")
+def snapshots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[sr.Snapshot, sr.Snapshot]]:
+    """Each with an earlier one."""
+    folder = tmp_path_factory.mktemp("charts")
+    made = {}
+    for name, sites in (("one", ONE), ("three", THREE)):
+        old = of(folder, {host: some[1:-3] for host, some in sites.items()}, f"old-{name}")
+        made[name] = of(folder, sites, name), sr.load(old.name, at=AT - timedelta(days=30))
+    return made
+
+
+MEASURES: dict[str, Callable[[sr.Snapshot, sr.Snapshot], Measure]] = {
+    "cadence": lambda new, old: new.cadence(),
+    "cadence by day": lambda new, old: new.cadence("day"),
+    "weekday_hour": lambda new, old: new.weekday_hour(),
+    "freshness": lambda new, old: new.freshness(),
+    "lastmod_trust": lambda new, old: new.lastmod_trust(),
+    "sections": lambda new, old: new.sections(),
+    "media_coverage": lambda new, old: new.media_coverage(),
+    "hints": lambda new, old: new.hints(),
+    "slug_ngrams": lambda new, old: new.slug_ngrams(),
+    "hreflang_matrix": lambda new, old: new.hreflang_matrix(),
+    "overlap": lambda new, old: new.overlap(),
+    "growth": lambda new, old: new.growth(old),
+    "churn": lambda new, old: new.churn(old),
+}
+CASES = [(name, size) for name in MEASURES for size in ("one", "three") if (name, size) != ("overlap", "one")]
+every = pytest.mark.parametrize(("name", "size"), CASES, ids=str)
+Snapshots = dict[str, tuple[sr.Snapshot, sr.Snapshot]]
+
+
+def text_of(svg: str) -> str:
+    """What is written in the picture, with one blank between; an error where it is no XML."""
+    return " ".join(" ".join(ElementTree.fromstring(svg).itertext()).split())  # noqa: S314 - our own picture
+
+
+def drawn(chart: Chart) -> list[dict[str, Any]]:
+    """The rows of all panels, each once, though bars and their numbers have them both."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def look_in(part: Any) -> None:
+        if isinstance(part, dict):
+            found.update({json.dumps(row): row for row in part.get("data", {}).get("values", ())})
+        for inside in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+            look_in(inside)
+
+    look_in(chart.altair.to_dict())
+    return list(found.values())
+
+
+# --- every chart ---
+
+
+@every
+def test_the_picture_says_what_was_found_and_what_was_counted(name: str, size: str, snapshots: Snapshots) -> None:
+    made = MEASURES[name](*snapshots[size])
+    written = text_of(made.chart().to_svg())
+    told = [made.finding.replace(" | ", " "), made.rule, *([made.verdict.replace(" | ", " ")] if made.verdict else [])]
+    for text in told:
+        assert text in written
+    for host in THREE if size == "three" else ():
+        assert host in written
+
+
+@pytest.mark.parametrize("name", [name for name, size in CASES if size == "one"])
+def test_png_is_made_without_a_browser(name: str, snapshots: Snapshots) -> None:
+    png = MEASURES[name](*snapshots["one"]).chart().to_png(1.0)
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(png) > 5_000
+
+
+# Of each measure the columns that its marks show; those of a heat map or of parts are melted.
+SHOWN = {
+    "cadence": ("site", "period", "pages"),
+    "cadence by day": ("site", "period", "pages"),
+    "weekday_hour": ("site", "weekday", "hour", "pages"),
+    "freshness": ("site", "age", "share"),
+    "lastmod_trust": ("site", "sitemap", "score", "reasons"),
+    "sections": ("site", "section", "pages"),
+    "hints": ("site", "hint", "value", "share"),
+    "slug_ngrams": ("site", "words", "pages"),
+    "hreflang_matrix": ("site", "language", "alternate", "links"),
+    "overlap": ("site", "other", "share"),
+    "growth": ("site", "at", "pages"),
+}
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    return None if pd.isna(value) else value
+
+
+@every
+def test_the_numbers_drawn_are_those_of_the_frame(name: str, size: str, snapshots: Snapshots) -> None:
+    made = MEASURES[name](*snapshots[size])
+    shown = drawn(made.chart())
+    if name == "media_coverage":
+        expected = {
+            (row["site"], row["section"], kind, row[f"{kind}_share"])
+            for row in made.to_dict("records")
+            for kind in ("images", "videos", "news", "alternates")
+        }
+        assert {(row["site"], row["section"], row["medium"], row["share"]) for row in shown} == expected
+    elif name == "churn":
+        kinds = ("new", "updated", "removed")
+        expected = {(row["site"], row["section"], kind, row[kind]) for row in made.to_dict("records") for kind in kinds}
+        assert {(row["site"], row["section"], row["change"], row["pages"]) for row in shown} == expected
+    else:
+        columns = SHOWN[name]
+        expected = {tuple(plain(row[column]) for column in columns) for row in made.to_dict("records")}
+        assert {tuple(row[column] for column in columns) for row in shown} == expected
+        assert len(made) == len(expected)
+
+
+@pytest.mark.parametrize("size", ["one", "three"])
+def test_hours_stand_in_their_columns(size: str, snapshots: Snapshots) -> None:
+    chart = snapshots[size][0].weekday_hour().chart()
+    order = [*map(str, range(24)), "no time"]
+    for row in drawn(chart):
+        assert row["_x"] == ("no time" if row["hour"] is None else str(row["hour"]))
+        assert row["_x"] in order
+        assert row["_text"] == str(row["pages"])
+    assert json.dumps(order) in json.dumps(chart.altair.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "written"),
+    [
+        ("freshness", "share", "{:.1%}"),
+        ("sections", "pages", "{:,}"),
+        ("media_coverage", "share", "{:.0%}"),
+        ("hreflang_matrix", "links", "{:,}"),
+        ("overlap", "share", "{:.1%}"),
+    ],
+)
+def test_each_mark_has_its_number_beside_it(name: str, column: str, written: str, snapshots: Snapshots) -> None:
+    """So that nobody has to tell shades apart."""
+    chart = MEASURES[name](*snapshots["three"]).chart()
+    picture = text_of(chart.to_svg())
+    for row in drawn(chart):
+        assert row["_text"] == written.format(row[column])
+        assert row["_text"] in picture
+
+
+@pytest.mark.parametrize("name", ["cadence", "weekday_hour", "freshness"])
+def test_charts_of_dates_have_the_verdict_on_dates(name: str, snapshots: Snapshots) -> None:
+    made = MEASURES[name](*snapshots["one"])
+    assert made.verdict is not None
+    assert made.verdict.startswith("lastmods can be trusted (1.00)")
+    assert made.verdict in text_of(made.chart().to_svg())
+
+
+def test_of_many_rows_some_are_drawn_and_the_rest_is_told(tmp_path: Path) -> None:
+    records = [sr.UrlRecord(f"https://a.example/s{number}/x") for number in range(40)]
+    made = of(tmp_path, {"a": records}).sections()
+    assert len(made) == 40
+    assert len(drawn(made.chart())) == 15
+    assert "(25 more rows in the table)" in text_of(made.chart().to_svg())
+
+
+def test_the_axis_is_the_same_in_all_panels(tmp_path: Path, snapshots: Snapshots) -> None:
+    """As they are to be compared, however long the numbers beside the bars are."""
+    sizes = {"few": 2, "many": 1_100}
+    sites = {name: [sr.UrlRecord(f"https://a.example/b/{n}") for n in range(size)] for name, size in sizes.items()}
+    spec = json.dumps(of(tmp_path, sites).sections().chart().altair.to_dict())
+    assert len(set(re.findall(r'"scale": \{"domain": (\[0, [^]]+\])', spec))) == 1
+    spec = json.dumps(snapshots["three"][0].cadence().chart().altair.to_dict())
+    assert len(set(re.findall(r'"domain": (\["20[^]]+\])', spec))) == 1
+
+
+# --- files and notebooks ---
+
+
+def test_save_writes_what_the_name_says(tmp_path: Path, snapshots: Snapshots) -> None:
+    made = snapshots["one"][0].sections()
+    chart = made.chart()
+    for kind in ("png", "SVG", "html", "json"):
+        chart.save(tmp_path / f"chart.{kind}")
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+    assert made.finding in text_of((tmp_path / "chart.SVG").read_text(encoding="utf-8"))
+    spec = json.loads((tmp_path / "chart.json").read_text(encoding="utf-8"))
+    assert spec["title"]["text"] == [made.finding]
+    html = (tmp_path / "chart.html").read_text(encoding="utf-8")
+    assert made.finding in html
+    assert len(html) > 100_000  # what draws it is in it
+    assert not re.search(r"<(?:script|link|iframe)[^>]*(?:src|href)\s*=", html)
+    assert not re.search(r"(?:import\s*\(|importScripts|from)\s*[\"']https?:", html)
+
+
+@pytest.mark.parametrize("name", ["chart", "chart.gif", "chart.pdf", "png", "chart.png.gz"])
+def test_another_suffix_is_told(name: str, tmp_path: Path, snapshots: Snapshots) -> None:
+    with pytest.raises(sr.UsageError, match=r": a chart is saved as png, svg, html, json$"):
+        snapshots["one"][0].sections().chart().save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_notebook_gets_a_picture_and_words(snapshots: Snapshots) -> None:
+    made = snapshots["one"][0].sections()
+    bundle = made.chart()._repr_mimebundle_()
+    assert made.finding in text_of(bundle["image/svg+xml"])
+    assert bundle["text/plain"] == made.finding
+    assert repr(made.chart()) == f"<Chart: {made.finding}>"
+
+
+def test_a_larger_scale_has_more_pixels(snapshots: Snapshots) -> None:
+    chart = snapshots["one"][0].sections().chart()
+    widths = [int.from_bytes(chart.to_png(scale)[16:20]) for scale in (1.0, 2.0)]
+    assert widths[1] == pytest.approx(2 * widths[0], abs=2)
+
+
+@pytest.mark.parametrize("missing", ["altair", "vl_convert"])
+def test_without_what_draws_it_says_what_to_install(
+    missing: str, monkeypatch: pytest.MonkeyPatch, snapshots: Snapshots
+) -> None:
+    made = snapshots["one"][0].sections()
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(sr.UsageError, match=r"charts need .*: pip install 'sitemap-reader\[analysis\]'"):
+        made.chart()
+
+
+# --- any text ---
+
+HOSTILE = {
+    "markup": "<b>&amp;</b>",
+    "quotes": "\"it's\" `${x}`",
+    "a line feed": "one\ntwo",
+    "an expression": "datum.label'] + signal(x)",
+    "dots and brackets": "a.b[0]\\.c",
+    "what parts sites": "a | b",
+    "other letters": "日本 🎬 עברית",
+}
+DRAWN = [name for name in MEASURES if name != "cadence by day"]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_any_text_of_a_site_is_text_in_the_picture(name: str, tmp_path: Path) -> None:
+    """As it is, or escaped where it could not be seen."""
+    sites = {}
+    for text in HOSTILE.values():
+        path = text.replace("/", "")
+        locs = [f"https://a.example/{path}/{path}-{number}" for number in range(2)]
+        links = (sr.Alternate(text, locs[0]), sr.Alternate(f"{text}2", locs[1]))
+        sites[text] = [sr.UrlRecord(loc, AT, "second", alternates=links, sitemap=text) for loc in locs]
+    snapshot = of(tmp_path, sites)
+    written = text_of(MEASURES[name](snapshot, snapshot).chart().to_svg())
+    for text in HOSTILE.values():
+        assert " ".join(text.split()) in written or repr(text)[1:-1] in written
+
+
+NO_XML = "".join(map(chr, [*range(9), 11, 12, *range(14, 32), 0x7F, 0x85, 0xFFFE, 0xFFFF]))
+DRAWING = """
+import sys
+from xml.etree import ElementTree
+import sitemap_reader as sr
+snapshot = sr.load(sys.argv[1])
+for made in (snapshot.sections(), snapshot.hreflang_matrix(), snapshot.lastmod_trust(), snapshot.growth([])):
+    ElementTree.fromstring(made.chart().to_svg())
+    print(type(made).__name__)
+"""
+
+
+def test_characters_that_xml_has_not_end_no_picture(tmp_path: Path) -> None:
+    """A sitemap can have them in an hreflang; in a process of its own, as what draws may end it."""
+    links = (sr.Alternate(f"d{NO_XML}e", "https://a.example/x"),)
+    record = sr.UrlRecord(f"https://a.example/f{NO_XML}/x", alternates=links, sitemap=f"s{NO_XML}")
+    of(tmp_path, {f"a{NO_XML}": [record], "b": [record]})
+    command = [sys.executable, "-c", DRAWING, tmp_path / "urls.jsonl"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout.split()) == (0, ["Measure"] * 4)
+
+
+def test_lines_of_sites_differ_in_dash_and_shape(snapshots: Snapshots) -> None:
+    """And in no colour, which not everybody tells apart."""
+    spec = json.dumps(MEASURES["growth"](*snapshots["three"]).chart().altair.to_dict())
+    assert '"strokeDash": {"field": "site"' in spec
+    assert '"shape": {"field": "site"' in spec
+    assert '"color": {"field"' not in spec

@@ -1,0 +1,209 @@
+"""What holds for every measure: it says what it counts and finds, takes sites apart, and has an answer to nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.analysis.findings import each_site, percent
+from sitemap_reader.analysis.measure import Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Measures = dict[str, Callable[[sr.Snapshot], Measure]]
+
+AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
+COLUMNS = {
+    "cadence": "site period pages",
+    "weekday_hour": "site weekday hour pages",
+    "freshness": "site age pages share",
+    "lastmod_trust": "site sitemap urls dated identical future at_fetch score reasons",
+    "sections": "site section pages share dated newest",
+    "media_coverage": "site section pages images videos news alternates "
+    "images_share videos_share news_share alternates_share",
+    "hints": "site hint value pages share median_age_days",
+    "slug_ngrams": "site words pages share",
+    "hreflang_matrix": "site language alternate links returned",
+    "growth": "site at pages dated newest sitemaps complete",
+    "churn": "site section new updated removed unchanged",
+}
+MEASURES: Measures = {name: lambda snapshot, name=name: getattr(snapshot, name)() for name in COLUMNS}  # type: ignore[misc]
+MEASURES["growth"] = lambda snapshot: snapshot.growth([])
+MEASURES["churn"] = lambda snapshot: snapshot.churn(snapshot)
+every = pytest.mark.parametrize("name", MEASURES)
+
+
+def listed(host: str) -> list[sr.UrlRecord]:
+    """A small site with something of all that there is."""
+    home, other = f"https://{host}/en/red-shoes", f"https://{host}/de/rote-schuhe"
+    links = (sr.Alternate("en", home), sr.Alternate("de", other))
+    return [
+        sr.UrlRecord(home, AT - timedelta(days=3), "second", "daily", 0.5, alternates=links, sitemap="s"),
+        sr.UrlRecord(other, AT - timedelta(days=40), "day", alternates=links, sitemap="s"),
+        sr.UrlRecord(f"https://{host}/about", images=(sr.Image("i"),), sitemap="t"),
+    ]
+
+
+def load(folder: Path, lines: bytes, *, at: datetime | None = AT) -> sr.Snapshot:
+    path = folder / "urls.jsonl"
+    path.write_bytes(lines)
+    return sr.load(path, at=at)
+
+
+def of(folder: Path, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
+    return load(folder, b"".join(sr.json_line(each, site=site) for site, some in sites.items() for each in some))
+
+
+@every
+def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, tmp_path: Path) -> None:
+    made = MEASURES[name](of(tmp_path, one=listed("one.example")))
+    assert isinstance(made, Measure)
+    assert isinstance(made, pd.DataFrame)
+    assert list(made.columns) == COLUMNS[name].split()
+    assert len(made) > 0
+    for text in (made.rule, made.finding):
+        assert text
+        assert text.isprintable()
+    assert made.rule.endswith(".")
+    assert list(made.index) == list(range(len(made)))
+
+
+@every
+def test_its_parts_are_plain_frames(name: str, tmp_path: Path) -> None:
+    made = MEASURES[name](of(tmp_path, one=listed("one.example")))
+    for part in (made.head(1), made[["site"]], made[made["site"] == "one"], made.copy(), made.groupby("site").first()):
+        assert type(part) is pd.DataFrame
+    assert type(made["site"]) is pd.Series
+
+
+@every
+def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, tmp_path: Path) -> None:
+    made = MEASURES[name](of(tmp_path, **{"<b>&one": listed("one.example")}))
+    html = made._repr_html_()
+    assert html.startswith("<p><strong>")
+    assert html.index("<strong>") < html.index("<table")
+    assert "<b>" not in html
+    assert "&lt;b&gt;&amp;one" in html
+
+
+@every
+def test_two_sites_are_taken_apart(name: str, tmp_path: Path) -> None:
+    """The rows of each are those that it has alone, and they stand one behind the other."""
+    first, second = listed("one.example"), [*listed("two.example")[1:], sr.UrlRecord("https://two.example/x/y")]
+    alone = [MEASURES[name](of(tmp_path, one=first)), MEASURES[name](of(tmp_path, two=second))]
+    both = MEASURES[name](of(tmp_path, one=first, two=second))
+    shown = [frame.astype(object).where(frame.notna(), None).to_dict("records") for frame in (*alone, both)]
+    assert shown[2] == [*shown[0], *shown[1]]
+    if name not in ("growth",):
+        assert both.finding == f"one: {alone[0].finding} | two: {alone[1].finding}"
+    # And in the other order: it is that of the file, not of the alphabet.
+    assert MEASURES[name](of(tmp_path, two=second, one=first))["site"].iloc[0] == "two"
+
+
+@every
+def test_pages_count_once_by_their_newest_lastmod(name: str, tmp_path: Path) -> None:
+    if name == "lastmod_trust":
+        pytest.skip("it counts listings: each sitemap answers for its own")
+    records = listed("one.example")
+    older = [sr.UrlRecord(each.loc, AT - timedelta(days=400), "second", "never", 0.1, sitemap="s") for each in records]
+    undated = [sr.UrlRecord(each.loc, changefreq="yearly", sitemap="s") for each in records[:2]]
+    made = MEASURES[name](of(tmp_path, one=[*older[:2], *records, *undated]))
+    assert pd.DataFrame(made).equals(pd.DataFrame(MEASURES[name](of(tmp_path, one=records))))
+
+
+NOTHING = {
+    "no line": b"",
+    "a report alone": sr.json_line(sr.Outcome("https://a.example/s.xml"))
+    + sr.json_line(sr.Problem("F01", "error", "404 Not Found", "https://a.example/s.xml")),
+}
+
+
+@every
+@pytest.mark.parametrize("kind", NOTHING)
+def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, tmp_path: Path) -> None:
+    made = MEASURES[name](load(tmp_path, NOTHING[kind]))
+    assert len(made) == 0
+    assert list(made.columns) == COLUMNS[name].split()
+    assert made.finding.startswith(("there is no ", "no page "))
+    assert "nothing to draw" in made.chart().to_svg()
+    assert made._repr_html_()
+
+
+BARE = {
+    "the home page": ["https://a.example/"],
+    "pages without a folder": ["https://a.example/a", "https://a.example/b"],
+    "no path": ["https://a.example", "https://b.example?x=1"],
+    "what is no URL": ["", "hello", "/a/b", "a\nb"],
+}
+
+
+@every
+@pytest.mark.parametrize("kind", BARE)
+def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, tmp_path: Path) -> None:
+    locs = BARE[kind]
+    made = MEASURES[name](load(tmp_path, b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs)))
+    assert made.finding
+    if name in ("freshness", "sections", "media_coverage", "growth"):
+        assert made["pages"].sum() == len(locs)
+    assert made.chart().to_svg().startswith("<svg")
+
+
+# --- what is asked wrongly ---
+
+WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
+    "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year, and not 'fortnight'"),
+    "no freq": (lambda it: it.cadence(None), "freq is one of "),  # type: ignore[arg-type]
+    "freqs": (lambda it: it.cadence(["month"]), "freq is one of "),  # type: ignore[arg-type]
+    "tz": (lambda it: it.weekday_hour("Mars/X"), 'tz is a zone such as "Europe/Oslo" or "UTC", and not \'Mars/X\''),
+    "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a zone such as"),
+    "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a zone such as"),
+    "no tz": (lambda it: it.weekday_hour(None), "tz is a zone such as"),  # type: ignore[arg-type]
+    "depth 0": (lambda it: it.sections(0), "depth is a number from 1 to 9, and not 0"),
+    "depth 10": (lambda it: it.media_coverage(10), "depth is a number from 1 to 9, and not 10"),
+    "depth in text": (lambda it: it.sections("1"), "depth is a number from 1 to 9, and not '1'"),  # type: ignore[arg-type]
+    "depth of churn": (lambda it: it.churn(it, 0), "depth is a number from 1 to 9, and not 0"),
+    "n": (lambda it: it.slug_ngrams(6), "n is a number of words from 1 to 5, and not 6"),
+    "top": (lambda it: it.slug_ngrams(top=0), "top is a number from 1 on, and not 0"),
+    "skip": (lambda it: it.slug_ngrams(skip=[5]), "skip "),  # type: ignore[list-item]
+    "no skip": (lambda it: it.slug_ngrams(skip=5), "skip "),  # type: ignore[arg-type]
+    "by": (lambda it: it.overlap("host"), "by is one of path, slug, and not 'host'"),  # type: ignore[arg-type]
+    "one site": (lambda it: it.overlap(), r"overlap() compares sites, and here is one"),
+    "churn of a name": (lambda it: it.churn("old.jsonl"), "churn() takes an earlier Snapshot"),  # type: ignore[arg-type]
+    "growth of a name": (lambda it: it.growth("old.jsonl"), "growth() takes "),  # type: ignore[arg-type]
+    "growth of a number": (lambda it: it.growth(5), "growth() takes "),  # type: ignore[arg-type]
+    "growth of names": (lambda it: it.growth(["old.jsonl"]), "growth() takes "),  # type: ignore[list-item]
+    "style": (lambda it: it.to_pandas("polars"), "style is \"advertools\" or None, and not 'polars'"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_asked_wrongly_is_told_in_words(wrong: str, tmp_path: Path) -> None:
+    ask, told = WRONG[wrong]
+    with pytest.raises(sr.UsageError) as failure:
+        ask(of(tmp_path, one=listed("one.example")))
+    assert str(failure.value).startswith(told)
+
+
+# --- words ---
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(0, "0%"), (0.001, "under 1%"), (0.01, "1%"), (0.5, "50%"), (0.989, "99%"), (0.999, "99%"), (1, "100%")],
+)
+def test_a_share_is_neither_none_nor_all_unless_it_is(share: float, expected: str) -> None:
+    assert percent(share) == expected
+
+
+def test_of_many_sites_a_few_are_told() -> None:
+    assert each_site({"a": "x"}) == "x"
+    assert each_site({}) == ""
+    assert each_site({"a": "x", "b": "y"}) == "a: x | b: y"
+    many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
+    assert each_site(many) == "s0: x | s1: x | s2: x | s3: x | 2 more"

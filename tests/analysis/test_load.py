@@ -1,0 +1,237 @@
+"""What load() opens has the same tables whatever kind of file it is; what is none is told with its place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader.cli import main
+from sitemap_reader.shapes import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SITES = CORPUS / "sites"
+RECORDED = datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
+STOPPED = "stopped before the end: there is what was read by then"
+URL = b'{"loc":"https://a.example/1"}\n'
+
+
+@cache
+def snapshot(name: str) -> sr.Snapshot:
+    return sr.snapshot(SITES / name, show_progress=False)
+
+
+def dump(folder: Path, name: str, *options: str) -> Path:
+    """The same site as a file, with its report."""
+    file = folder / f"{name}.jsonl"
+    result = CliRunner().invoke(main, ["dump", str(SITES / name), "--report", "-", *options])
+    file.write_text(result.stdout, encoding="utf-8")
+    return file
+
+
+def comparable(forms: Iterable[dict[str, Any]]) -> Counter[str]:
+    """Without what differs from run to run, and the name of the site, which one site's dump does not have."""
+    return Counter(json.dumps({**form, "site": None, "seconds": None}, sort_keys=True) for form in forms)
+
+
+# --- of files ---
+
+
+def test_the_same_tables_come_of_every_kind_of_file(tmp_path: Path) -> None:
+    jsonl = dump(tmp_path, "broken")
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(jsonl.read_bytes()))
+    loaded = sr.load(jsonl, at="2026-01-01")
+    loaded.to_parquet(tmp_path / "urls.parquet")
+    loaded.to_parquet(tmp_path / "folder")
+    for place in (packed, tmp_path / "urls.parquet", tmp_path / "folder"):
+        again = sr.load(place)
+        assert again.urls.to_arrow().equals(loaded.urls.to_arrow()), place
+        if place.suffix != ".parquet":
+            assert again.problems.to_arrow().equals(loaded.problems.to_arrow())
+            assert again.sitemaps.to_arrow().equals(loaded.sitemaps.to_arrow())
+            assert comparable(again.forms()) == comparable(loaded.forms())
+    assert len(sr.load(tmp_path / "urls.parquet").sitemaps) == 0
+    assert comparable(form for form in loaded.forms() if "type" not in form) == comparable(
+        sr.load(tmp_path / "urls.parquet").forms()
+    )
+
+
+@pytest.mark.parametrize("name", ["urls.parquet", "folder"])
+def test_time_and_completeness_survive(name: str, tmp_path: Path) -> None:
+    some = sr.snapshot(SITES / "broken", show_progress=False)
+    some.to_parquet(tmp_path / name)
+    again = sr.load(tmp_path / name)
+    assert (again.at, again.read_at, again.complete) == (RECORDED, RECORDED, False)
+    asked = datetime(2020, 1, 2, 12, tzinfo=UTC)
+    assert sr.load(tmp_path / name, at="2020-01-02T12:00:00Z").at == sr.load(tmp_path / name, at=asked).at == asked
+    assert sr.load(tmp_path / name, at=asked).read_at == asked
+    snapshot("shop").to_parquet(tmp_path / name)
+    assert sr.load(tmp_path / name).complete is True
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+
+
+def test_a_dump_tells_whether_it_is_whole_by_its_report_alone(tmp_path: Path) -> None:
+    shop, broken = dump(tmp_path, "shop"), dump(tmp_path, "broken")
+    assert sr.load(shop).complete is True
+    assert sr.load(broken).complete is False
+    assert sr.load(SITES / "shop.jsonl").complete is None
+
+
+def test_what_nobody_knows_is_none_and_ages_go_by_now() -> None:
+    before = datetime.now(UTC)
+    loaded = sr.load(SITES / "shop.jsonl")
+    assert loaded.read_at is None
+    assert before <= loaded.at <= datetime.now(UTC)
+    assert loaded.at == loaded.at
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "urls.parquet"
+    snapshot("nesting").to_parquet(file)
+    before = file.read_bytes()
+
+    def full(table: Any, place: Any, **options: Any) -> None:
+        Path(place).write_bytes(b"PAR1half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        snapshot("shop").to_parquet(file)
+    assert file.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["urls.parquet"]
+
+
+DAMAGED = {
+    "damaged Parquet": ("urls.parquet", b"PAR1" + b"\0" * 100),
+    "Parquet without its end": ("urls.parquet", None),
+    "Parquet by its name alone": ("urls.parquet", b"hello\n"),
+    "a bad line": ("old.jsonl", URL + b"hello\n"),
+    "a report that is cut": ("old.jsonl", URL + b'{"type":"problem","code"'),
+    "a problem that is none": ("old.jsonl", URL + b'{"type":"problem","code":5}\n'),
+    "a type that is an object": ("old.jsonl", URL + b'{"type":{},"loc":"a"}\n'),
+    "a type that is a number": ("old.jsonl", URL + b'{"type":5,"loc":"a"}\n'),
+    "changes": ("old.jsonl", b'{"type":"change","change":"new","loc":"a"}\n'),
+    "changes behind URLs": ("old.jsonl", URL + b'{"type":"change","change":"new","loc":"a"}\n'),
+    "candidates": ("old.jsonl", b'{"type":"candidate","url":"a","why":"robots"}\n'),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_is_no_dump_is_told_with_its_place(name: str, tmp_path: Path) -> None:
+    file, data = DAMAGED[name]
+    path = tmp_path / file
+    if data is None:
+        snapshot("nesting").to_parquet(path)
+        data = path.read_bytes()[:-20]
+    path.write_bytes(data)
+    with pytest.raises(sr.UsageError) as told:
+        len(sr.load(path))
+    line = data.count(b"\n") if file.endswith("l") and data.endswith(b"\n") else data.count(b"\n") + 1
+    assert str(told.value).startswith(f"{path}:{line}: " if file.endswith("l") else f"{path}: ")
+
+
+def test_parquet_without_a_loc_in_each_row_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "urls.parquet"
+    pq.write_table(pa.table({"loc": ["https://a.example/", None]}), path)
+    with pytest.raises(sr.UsageError, match=r'urls\.parquet:2: .* has no "loc"'):
+        len(sr.load(path))
+
+
+def test_a_type_of_null_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(URL + b'{"type":null,"loc":"https://a.example/2"}\n')
+    assert [record.loc for record in sr.load(path)] == ["https://a.example/1", "https://a.example/2"]
+    assert len(sr.load(path)) == 2
+
+
+def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match=r"there is no file .*nothing\.jsonl"):
+        sr.load(tmp_path / "nothing.jsonl")
+    with pytest.raises(sr.UsageError, match=r"there is no urls\.parquet in .*: a Snapshot's to_parquet\(\) writes"):
+        sr.load(tmp_path)
+    with pytest.raises(sr.UsageError, match=r"is a recording of a site: sr\.snapshot\("):
+        sr.load(SITES / "shop")
+
+
+def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
+    """Its TIMESTAMP has no zone."""
+    columns = schema("duckdb")
+    with duckdb.connect() as database:
+        source = f"read_json('{SITES / 'shop.jsonl'}', format='newline_delimited', columns={columns})"
+        database.execute(f"COPY (FROM {source}) TO '{tmp_path / 'urls.parquet'}'")
+    assert pq.read_schema(tmp_path / "urls.parquet").field("lastmod").type.tz is None
+    loaded, usual = sr.load(tmp_path / "urls.parquet"), sr.load(SITES / "shop.jsonl")
+    assert loaded.urls.to_arrow().schema == usual.urls.to_arrow().schema
+    assert [record.lastmod for record in loaded] == [record.lastmod for record in usual]
+    assert loaded.urls.to_pandas(["lastmod"]).equals(usual.urls.to_pandas(["lastmod"]))
+
+
+def test_a_site_without_a_name_is_called_by_the_host_of_most_urls(tmp_path: Path) -> None:
+    records = [sr.UrlRecord(f"https://{host}/{n}") for n, host in enumerate(["a.example", "b.example", "b.example"])]
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(b"".join(map(sr.json_line, records)))
+    assert sr.load(path).sites == ("b.example",)
+    assert sr.load(path, site="mine").sites == ("mine",)
+    path.write_bytes(path.read_bytes() + sr.json_line(records[0], site="named"))
+    assert sr.load(path, site="mine").sites == ("mine", "named")
+    assert sr.load(path, site="mine").pages.to_pandas(["site"])["site"].tolist() == ["mine"] * 3 + ["named"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    loaded = sr.load(tmp_path / "pipe")
+    writer = subprocess.Popen(["cp", SITES / "shop.jsonl", tmp_path / "pipe"])
+    assert sum(1 for _ in loaded) == 640
+    assert writer.wait() == 0
+
+
+WITHOUT = """
+import sys
+sys.modules.update(dict.fromkeys({without!r}.split()))
+import sitemap_reader as sr
+loaded = sr.load({file!r})
+assert sum(1 for _ in loaded) == 640
+with sr.diff(loaded, loaded) as changes:
+    assert not list(changes)
+try:
+    {ask}
+except sr.UsageError as exc:
+    print(exc)
+"""
+
+
+@pytest.mark.parametrize(
+    ("without", "ask", "told"),
+    [
+        ("pyarrow pandas", "loaded.urls", "a Snapshot's tables need"),
+        ("pyarrow pandas", "sr.snapshot('a.example')", "a Snapshot needs"),
+        ("pandas", "loaded.cadence()", "measures need"),
+    ],
+)
+def test_without_what_tables_need_lines_are_read_and_the_rest_says_what_to_install(
+    without: str, ask: str, told: str
+) -> None:
+    program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), ask=ask)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith(told)
+    assert ": pip install 'sitemap-reader[" in ran.stdout

@@ -1,0 +1,303 @@
+"""Measures of dates and of sections, against numbers that are counted here, one page at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+import pytest
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Load = Callable[..., sr.Snapshot]
+
+AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """`load(*records, at=AT, **sites)`: those given by name are of the site with it, its dots as underscores."""
+
+    def make(*records: sr.UrlRecord, at: datetime | None = AT, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
+        path = tmp_path / "urls.jsonl"
+        named = [sr.json_line(each, site=site) for site, listed in sites.items() for each in listed]
+        path.write_bytes(b"".join([*map(sr.json_line, records), *named]))
+        return sr.load(path, at=at, site="a")
+
+    return make
+
+
+def page(number: object, lastmod: datetime | None = None, precision: Any = "second", **more: Any) -> sr.UrlRecord:
+    stated = None if lastmod is None else precision
+    return sr.UrlRecord(f"https://a.example/{number}", lastmod, stated, **more)
+
+
+def rows(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    return list(frame[[*columns]].itertuples(index=False, name=None))
+
+
+def day(month: int, number: int, hour: int = 0, year: int = 2026) -> datetime:
+    return datetime(year, month, number, hour, tzinfo=UTC)
+
+
+# --- cadence ---
+
+STARTS: dict[str, Callable[[date], date]] = {
+    "day": lambda when: when,
+    "week": lambda when: when - timedelta(days=when.weekday()),
+    "month": lambda when: when.replace(day=1),
+    "quarter": lambda when: when.replace(month=when.month - (when.month - 1) % 3, day=1),
+    "year": lambda when: when.replace(month=1, day=1),
+}
+
+
+@pytest.mark.parametrize("freq", STARTS)
+def test_cadence_counts_each_period_and_has_a_row_for_those_without_a_page(freq: str, load: Load) -> None:
+    dates = [day(1, 1), day(1, 1, 23), day(1, 4, 23), day(1, 5), day(3, 31, 23), day(6, 14), day(12, 31, 23, 2025)]
+    frame = load(*[page(number, when) for number, when in enumerate(dates)]).cadence(freq)
+    start = STARTS[freq]
+    expected = Counter(start(when.date()) for when in dates)
+    assert {period.date(): pages for _, period, pages in rows(frame, "site", "period", "pages") if pages} == expected
+    every = sorted({start(date(2025, 12, 31) + timedelta(days=n)) for n in range((day(6, 14) - dates[-1]).days + 2)})
+    assert [period.date() for period in frame["period"]] == every
+    assert set(frame["site"]) == {"a"}
+    assert frame["pages"].sum() == len(dates)
+
+
+def test_cadence_counts_no_date_that_is_too_coarse_or_ahead(load: Load) -> None:
+    records = [
+        page(1, day(5, 1)),
+        page(2, day(5, 1), "day"),
+        page(3, day(5, 1), "month"),
+        page(4, day(1, 1), "year"),
+        page(5),
+        page(6, AT + timedelta(hours=23)),
+        page(7, AT + timedelta(hours=25)),
+        page(8, day(1, 1, year=2030), "year"),
+    ]
+    snapshot = load(*records)
+    monthly = snapshot.cadence()
+    assert rows(monthly[monthly["pages"] > 0], "period", "pages") == [
+        (pd.Timestamp(2026, 5, 1), 3),
+        (pd.Timestamp(2026, 6, 1), 1),
+    ]
+    assert "1 page with no lastmod" in monthly.rule
+    assert "2 pages with one that states no month" in monthly.rule
+    assert "2 pages with one in the future" in monthly.rule
+    assert snapshot.cadence("day")["pages"].sum() == 3
+    assert "3 pages with one that states no day" in snapshot.cadence("day").rule
+    assert snapshot.cadence("year")["pages"].sum() == 5
+    assert "states no year" not in snapshot.cadence("year").rule
+
+
+def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
+    records = [page(n, day(3, 1)) for n in range(5)] + [page(n, day(5, 1)) for n in range(10, 12)]
+    assert load(*records).cadence().finding == "2 pages in the median month, most in 2026-03 (5)"
+    assert "most in 2026-Q1 (5)" in load(*records).cadence("quarter").finding
+    assert "most in 2026-02-23 (5)" in load(*records).cadence("week").finding
+
+
+def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
+    """A single date of long ago makes no million rows."""
+    ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC), day(5, 1)]
+    snapshot = load(*[page(number, when) for number, when in enumerate(ends)])
+    for freq in STARTS:
+        frame = snapshot.cadence(freq)
+        assert frame["pages"].sum() == 2
+        assert len(frame) < 30_000
+    assert snapshot.freshness()["pages"].sum() == 3
+    for tz in ("UTC", "America/New_York", "Pacific/Kiritimati"):
+        assert snapshot.weekday_hour(tz)["pages"].sum() == 3
+    assert snapshot.sections()["newest"].tolist() == [pd.Timestamp(ends[1])]
+    assert snapshot.hints()["pages"].sum() == 6
+    assert snapshot.lastmod_trust()["future"].tolist() == [1]
+
+
+# --- weekday and hour ---
+
+
+def test_hours_are_those_of_the_zone_and_a_stated_day_stays_that_day(load: Load) -> None:
+    moments = [day(6, 7, 23), day(6, 8, 1), day(1, 4, 23), day(6, 7)]  # a Sunday, in summer and in winter
+    records = [page(number, when) for number, when in enumerate(moments)]
+    records += [page("d", day(6, 7), "day"), page("m", day(6, 1), "month"), page("none")]
+    for tz in ("UTC", "Europe/Oslo", "America/New_York"):
+        local = [when.astimezone(ZoneInfo(tz)) for when in moments]
+        expected = Counter((each.strftime("%a"), each.hour) for each in local)
+        frame = load(*records).weekday_hour(tz)
+        timed = frame[frame["hour"].notna()]
+        assert {(weekday, hour): pages for weekday, hour, pages in rows(timed, "weekday", "hour", "pages")} == expected
+        assert rows(frame[frame["hour"].isna()], "weekday", "pages") == [("Sun", 1)]
+        assert "1 page with no lastmod, 1 page with one that states no day" in frame.rule
+        assert f"({tz})" in frame.rule
+
+
+def test_the_peak_of_the_week_is_told(load: Load) -> None:
+    records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
+    assert load(*records).weekday_hour().finding == (
+        "75% of changes on a Tue; the hour with most is 08:00 UTC (3 of 4)"
+    )
+    dated = [page(1, day(6, 9), "day")]
+    assert load(*dated).weekday_hour().finding == "100% of changes on a Tue; no lastmod states a time"
+
+
+# --- freshness ---
+
+
+def test_ages_end_where_they_say(load: Load) -> None:
+    ends = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
+    records, expected = [], Counter({"older": 0})
+    for (name, days), after in zip(ends.items(), [*list(ends)[1:], "older"], strict=True):
+        end = AT - timedelta(days=days)
+        records += [page(f"in{days}", end), page(f"out{days}", end - timedelta(seconds=1))]
+        expected += Counter([name, after])
+    records += [page("none"), page("f", AT + timedelta(minutes=11)), page("clock", AT + timedelta(minutes=9))]
+    expected += Counter(["undated", "in the future", "7 days"])
+    frame = load(*records).freshness()
+    assert dict(rows(frame, "age", "pages")) == expected
+    assert frame["share"].sum() == pytest.approx(1)
+    assert frame["age"].tolist() == [*ends, "older", "undated", "in the future"]
+    assert f"{AT:%Y-%m-%d}" in frame.rule
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "precision", "age"),
+    [
+        (day(6, 8), "day", "7 days"),  # its last second is not 7 days ago
+        (day(6, 8), "second", "30 days"),
+        (day(6, 1), "month", "30 days"),
+        (day(1, 1), "year", "365 days"),
+        (day(6, 16), "day", "7 days"),  # where it has begun already
+        (day(6, 17), "day", "in the future"),
+        (day(7, 1), "month", "in the future"),
+    ],
+)
+def test_a_coarse_date_has_the_age_that_the_rule_says(lastmod: datetime, precision: str, age: str, load: Load) -> None:
+    frame = load(page(1, lastmod, precision)).freshness()
+    assert rows(frame[frame["pages"] > 0], "age", "pages", "share") == [(age, 1, 1.0)]
+
+
+def test_freshness_has_a_row_for_each_age_but_the_future(load: Load) -> None:
+    frame = load(page(1, day(6, 14)), page(2)).freshness()
+    assert rows(frame, "age", "pages") == [
+        ("7 days", 1), ("30 days", 0), ("90 days", 0), ("365 days", 0), ("older", 0), ("undated", 1)
+    ]  # fmt: skip
+    assert frame.finding == "50% changed within 30 days, 50% within a year, 50% undated"
+
+
+# --- trust ---
+
+
+def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
+    alike = [page(f"i{n}", day(1, 2), sitemap="alike") for n in range(10)] + [page("i10", day(1, 3), sitemap="alike")]
+    few = [page(f"w{n}", day(1, 2), sitemap="few") for n in range(9)]
+    ahead = [page("h1", AT + timedelta(minutes=11), sitemap="ahead"), page("h2", day(6, 17), "day", sitemap="ahead")]
+    ahead += [page("h3", day(6, 16), "day", sitemap="ahead"), page("h4", day(2, 1), sitemap="ahead")]
+    now = [page("n1", AT, sitemap="now"), page("n2", AT - timedelta(minutes=9), sitemap="now")]
+    now += [page("n3", sitemap="now")]
+    frame = load(*alike, *few, *ahead, *now, page("none", sitemap="none"), page("nowhere")).lastmod_trust()
+    told = {row["sitemap"]: row for row in frame.to_dict("records")}
+    counted = ("urls", "dated", "identical", "future", "at_fetch")
+    assert {name: tuple(row[each] for each in counted) for name, row in told.items()} == {
+        "alike": (11, 11, 10, 0, 0),
+        "few": (9, 9, 0, 0, 0),
+        "ahead": (4, 4, 0, 2, 0),
+        "now": (3, 2, 0, 0, 2),
+        "none": (1, 0, 0, 0, 0),
+        "": (1, 0, 0, 0, 0),
+    }
+    for row in told.values():
+        entries, *others = (int(row[each]) for each in counted)
+        names = ("dated", "identical", "future", "at_fetch")
+        judged = sr.honesty(sr.History(entries=entries, **dict(zip(names, others, strict=True))))
+        assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
+
+
+def test_the_time_of_the_request_is_known_only_where_that_of_the_reading_is(load: Load) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    records = [page(number, now, "second") for number in range(3)]
+    assert load(*records, at=None).lastmod_trust()["at_fetch"].tolist() == [0]
+    assert load(*records, at=now).lastmod_trust()["at_fetch"].tolist() == [3]
+    days = [page(1, now.replace(hour=0, minute=0, second=0), "day")]
+    assert load(*days, at=now).lastmod_trust()["at_fetch"].tolist() == [0]
+
+
+def test_measures_of_dates_say_what_dates_are_worth(load: Load) -> None:
+    snapshot = load(*[page(n, day(1, 2)) for n in range(20)])
+    for made in (snapshot.cadence(), snapshot.weekday_hour(), snapshot.freshness()):
+        assert made.verdict is not None
+        assert made.verdict.startswith("lastmods cannot be trusted (0.00): 100% have the same lastmod")
+        assert made.verdict.endswith("; 100% of URLs have one")
+    assert snapshot.lastmod_trust().finding.startswith("lastmods cannot be trusted (0.00)")
+    assert load(page(1)).freshness().verdict == "lastmods are missing: no URL has one"
+
+
+# --- sections ---
+
+
+def test_sections_are_the_folders_before_the_last_name(load: Load) -> None:
+    paths = ["", "about", "blog/", "blog/one", "blog/two/", "blog/2024/three", "shop/x/y/z", "a//b"]
+    snapshot = load(*[page(path, day(1, number + 1)) for number, path in enumerate(paths[:-1])], page(paths[-1]))
+    first = snapshot.sections()
+    assert dict(rows(first, "section", "pages")) == {"/": 3, "/blog/": 3, "/shop/": 1, "/a/": 1}
+    assert first["section"].tolist() == ["/", "/blog/", "/a/", "/shop/"]
+    second = dict(rows(snapshot.sections(2), "section", "pages"))
+    assert second == {"/": 3, "/blog/": 2, "/blog/2024/": 1, "/shop/x/": 1, "/a//": 1}
+    told = {row["section"]: row for row in first.to_dict("records")}
+    assert told["/blog/"]["newest"] == pd.Timestamp(day(1, 6))
+    assert (told["/blog/"]["share"], told["/blog/"]["dated"]) == (3 / 8, 3)
+    assert told["/a/"]["dated"] == 0
+    assert pd.isna(told["/a/"]["newest"])
+    assert first.finding == "/ has 38% of 8 pages in 4 sections"
+
+
+def test_a_folder_deeper_than_any_changes_nothing(load: Load) -> None:
+    snapshot = load(page("blog/one"), page("two"))
+    assert rows(snapshot.sections(9), "section", "pages") == rows(snapshot.sections(), "section", "pages")
+
+
+def test_media_are_counted_by_page_and_section(load: Load) -> None:
+    image, video = (sr.Image("i"), sr.Image("j")), (sr.Video(title="v"),)
+    snapshot = load(
+        page("blog/1", images=image, news=sr.News(title="n")),
+        page("blog/2", images=image, videos=video),
+        page("blog/3"),
+        page("4", alternates=(sr.Alternate("de", "https://a.example/de"),)),
+    )
+    frame = snapshot.media_coverage()
+    media = ("images", "videos", "news", "alternates")
+    assert rows(frame, "section", "pages", *media) == [("/blog/", 3, 2, 1, 1, 0), ("/", 1, 0, 0, 0, 1)]
+    for name in media:
+        assert frame[f"{name}_share"].tolist() == [count / pages for count, pages in rows(frame, name, "pages")]
+    assert frame.finding == "50% with images, 25% with videos, 25% with news, 25% with alternates"
+    assert load(page(1)).media_coverage().finding == "no page lists any"
+
+
+def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
+    frame = load(
+        page(1, AT - timedelta(days=2), changefreq="daily", priority=0.5),
+        page(2, AT - timedelta(days=4), changefreq="daily", priority=1.0),
+        page(3, AT - timedelta(days=9), changefreq="never"),
+        page(4),
+    ).hints()
+    told = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
+    assert told == {
+        ("changefreq", "daily"): (2, 0.5),
+        ("changefreq", "never"): (1, 0.25),
+        ("changefreq", "none"): (1, 0.25),
+        ("priority", "none"): (2, 0.5),
+        ("priority", "0.5"): (1, 0.25),
+        ("priority", "1"): (1, 0.25),
+    }
+    ages = {(hint, value): age for hint, value, age in rows(frame, "hint", "value", "median_age_days")}
+    assert ages["changefreq", "daily"] == pytest.approx(3)
+    assert ages["priority", "none"] == pytest.approx(9)
+    assert pd.isna(ages["changefreq", "none"])
+    assert frame.finding == "75% state a changefreq (2 values), 50% state a priority (2 values)"
+    assert load(page(1)).hints().finding == "none states a changefreq, none states a priority"

@@ -1,0 +1,197 @@
+"""A Snapshot has what a dump of the same site has, however it came to be, and says what it does not know."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader.cli import main
+from sitemap_reader.shapes import schema
+from sitemap_reader.testing import make_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SITES = CORPUS / "sites"
+RECORDED = datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
+STOPPED = "stopped before the end: there is what was read by then"
+URL = b'{"loc":"https://a.example/1"}\n'
+
+
+@cache
+def snapshot(name: str) -> sr.Snapshot:
+    return sr.snapshot(SITES / name, show_progress=False)
+
+
+def dump(folder: Path, name: str, *options: str) -> Path:
+    """The same site as a file, with its report."""
+    file = folder / f"{name}.jsonl"
+    result = CliRunner().invoke(main, ["dump", str(SITES / name), "--report", "-", *options])
+    file.write_text(result.stdout, encoding="utf-8")
+    return file
+
+
+def comparable(forms: Iterable[dict[str, Any]]) -> Counter[str]:
+    """Without what differs from run to run, and the name of the site, which one site's dump does not have."""
+    return Counter(json.dumps({**form, "site": None, "seconds": None}, sort_keys=True) for form in forms)
+
+
+@pytest.fixture
+def nothing(tmp_path: Path) -> Path:
+    """A site without a sitemap."""
+    folder = tmp_path / "nothing"
+    folder.mkdir()
+    (folder / "site.toml").write_text('seeds = ["https://nothing.example/"]\n')
+    return folder
+
+
+# --- of sites ---
+
+
+def test_a_recorded_site_is_read_whole_at_the_time_of_the_recording() -> None:
+    shop = snapshot("shop")
+    assert len(shop) == len(shop.urls) == len(list(shop)) == 640
+    assert (shop.complete, shop.sites, shop.name, shop.notes) == (True, ("shop.example",), "shop.example", ())
+    assert shop.at == shop.read_at == RECORDED
+    assert len(shop.sitemaps) == 11
+    assert repr(shop) == "<Snapshot of shop.example>"
+
+
+def test_columns_are_the_keys_of_the_lines_and_then_what_urls_tell() -> None:
+    shop = snapshot("shop")
+    stored = pa.schema(eval(schema("arrow"), {"pa": pa})).names  # noqa: S307 - our own words
+    derived = ["host", "domain", "path", "depth", "dir_1", "dir_2", "dir_3", "slug", "extension", "query_keys"]
+    assert shop.urls.columns == [*stored, *derived]
+    assert shop.pages.columns == shop.urls.columns
+    assert shop.sitemaps.columns[:3] == ["url", "final_url", "parents"]
+    assert shop.problems.columns == ["code", "severity", "message", "sitemap", "line", "field", "raw", "site"]
+
+
+def test_a_site_of_the_network_is_read_now(tmp_path: Path, nothing: Path) -> None:
+    make_site(tmp_path / "site", urls=10)
+    toml = tmp_path / "site" / "site.toml"
+    toml.write_text(toml.read_text().split("recorded")[0])
+    before = datetime.now(UTC)
+    made = sr.snapshot(tmp_path / "site", show_progress=False)
+    assert made.read_at is not None
+    assert before <= made.read_at == made.at <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("name", ["shop", "broken", "nesting"])
+def test_it_has_the_lines_of_a_dump_with_its_report(name: str, tmp_path: Path) -> None:
+    dumped, made = sr.load(dump(tmp_path, name)), snapshot(name)
+    assert comparable(made.forms()) == comparable(dumped.forms())
+    assert Counter(map(repr, made)) == Counter(map(repr, dumped))
+    kinds = Counter(type(item).__name__ for item in made.items())
+    assert kinds == Counter(type(item).__name__ for item in dumped.items())
+    assert kinds["Outcome"] == len(made.sitemaps)
+    assert kinds["Problem"] == len(made.problems)
+
+
+def test_several_sites_have_their_names_in_each_row() -> None:
+    both = sr.snapshot([SITES / "shop", str(SITES / "nesting")], show_progress=False)
+    assert both.sites == ("shop.example", "nesting.example")
+    counts = Counter(both.urls.to_pandas(["site"])["site"])
+    assert counts == {"shop.example": 640, "nesting.example": 3}
+    assert set(both.sitemaps.to_pandas()["site"]) == set(both.problems.to_pandas()["site"]) | {"shop.example"}
+    assert both.complete is False
+    assert both.name == "shop.example, nesting.example"
+
+
+def test_a_site_that_fails_is_a_note_and_the_others_stay(nothing: Path) -> None:
+    some = sr.snapshot([nothing, SITES / "nesting"], show_progress=False)
+    assert some.sites == ("nesting.example",)
+    assert some.complete is False
+    (note,) = some.notes
+    assert note.startswith(f"no sitemap found for {nothing}")
+
+
+def test_where_nothing_is_there_it_is_an_error(nothing: Path, tmp_path: Path) -> None:
+    with pytest.raises(sr.NothingFound, match="no sitemap found"):
+        sr.snapshot(nothing, show_progress=False)
+    with pytest.raises(sr.NothingFound, match="no sitemap found"):
+        sr.snapshot([nothing, nothing], show_progress=False)
+    (nothing / "https" / "nothing.example").mkdir(parents=True)
+    (nothing / "https" / "nothing.example" / "sitemap.xml").write_text("<html><body>hello</body></html>")
+    with pytest.raises((sr.NothingReadable, sr.NothingFound)):
+        sr.snapshot(nothing, show_progress=False)
+
+
+@pytest.mark.parametrize("target", ["urls.jsonl", ["a.example", "old.parquet"], Path("urls.jsonl.gz")])
+def test_the_name_of_a_dump_is_told_how_to_be_opened(target: Any) -> None:
+    with pytest.raises(sr.UsageError, match=r"is a file, and no site: sr\.load\(\) opens a dump"):
+        sr.snapshot(target, show_progress=False)
+
+
+def test_no_target_at_all_is_told() -> None:
+    with pytest.raises(sr.UsageError, match="there is no target; name a site, such as"):
+        sr.snapshot([])
+
+
+def test_options_are_those_of_a_reading() -> None:
+    some = sr.snapshot(SITES / "shop", show_progress=False, include="/magazine/", since="2026-08-01")
+    assert 0 < len(some) < 60
+    assert all("/magazine/" in record.loc for record in some)
+    with pytest.raises(TypeError):
+        sr.snapshot(SITES / "shop", colour="red")  # type: ignore[call-arg]
+
+
+def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
+    make_site(tmp_path / "site", urls=4_000, per_document=100)
+
+    def enough(progress: sr.Progress) -> None:
+        if progress.urls >= 1_500:
+            raise KeyboardInterrupt
+
+    some = sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False, on_progress=enough)
+    assert 1_500 <= len(some) < 4_000
+    assert some.complete is False
+    assert some.notes == (STOPPED,)
+    assert len(some.sitemaps) >= 10
+    whole = {record.loc for record in sr.snapshot(tmp_path / "site", show_progress=False)}
+    assert {record.loc for record in some} < whole
+
+
+def test_interrupted_before_anything_it_is_empty_and_no_error() -> None:
+    def at_once(progress: sr.Progress) -> None:
+        raise KeyboardInterrupt
+
+    none = sr.snapshot(SITES / "shop", show_progress=False, on_progress=at_once)
+    assert (len(none), none.complete, none.notes, none.sites) == (0, False, (STOPPED,), ())
+
+
+# --- where dumps go ---
+
+
+def test_two_snapshots_are_compared_as_their_files_are(tmp_path: Path) -> None:
+    old, new = sr.load(SITES / "shop.jsonl"), snapshot("shop")
+    with sr.diff(old, new) as changes:
+        assert list(changes) == []
+    less = tmp_path / "less.jsonl"
+    less.write_bytes(b"".join((SITES / "shop.jsonl").read_bytes().splitlines(keepends=True)[5:]))
+    with sr.diff(sr.load(less), new) as changes, sr.diff(less, SITES / "shop.jsonl") as usual:
+        assert [change.record.loc for change in changes] == [change.record.loc for change in usual]
+        assert (changes.counts.new, changes.counts.removed) == (5, 0)
+
+
+@pytest.mark.parametrize("name", ["shop", "broken"])
+def test_an_audit_finds_what_it_finds_in_the_file(name: str, tmp_path: Path) -> None:
+    file = dump(tmp_path, name)
+    expected = sr.audit(file, as_of=RECORDED)
+    for source in (snapshot(name), sr.load(file, at=RECORDED)):
+        report = sr.audit(source)
+        assert report.at == RECORDED
+        assert (report.urls, report.pages, report.complete) == (expected.urls, expected.pages, expected.complete)
+        assert [(each.code, each.severity, each.count) for each in report.findings] == [
+            (each.code, each.severity, each.count) for each in expected.findings
+        ]

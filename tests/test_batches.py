@@ -1,0 +1,351 @@
+"""Many lines at once become the rows that they become one by one; what is not as we write it goes one by one."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from corpus_cases import CORPUS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_jsonl import urls as records
+
+import sitemap_reader as sr
+from sitemap_reader import batches as room
+from sitemap_reader.arrow import Rows, arrow_schema
+from sitemap_reader.batches import Batches, lines_table
+from sitemap_reader.blocks import Blocks
+from sitemap_reader.dumps import numbered_forms
+from sitemap_reader.fields import all_fields, parse_fields
+from sitemap_reader.jsonl import json_lines
+from sitemap_reader.parquet import ParquetSink
+from sitemap_reader.problems import report
+from sitemap_reader.records import Attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SCHEMA = arrow_schema(all_fields())
+unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
+
+
+def one_by_one(lines: bytes) -> pa.Table:
+    """What Rows make of the forms: the table that is right."""
+    rows = Rows(all_fields())
+    values = [rows.row(form) for _, form in numbered_forms(io.BytesIO(lines), "made.jsonl")]
+    return pa.Table.from_batches([rows.batch(values)] if values else [], SCHEMA)
+
+
+def same(one: pa.Table | None, other: pa.Table) -> bool:
+    return one is not None and one.combine_chunks().equals(other.combine_chunks())
+
+
+def through(batches: Batches) -> pa.Table:
+    batches.end()
+    return pa.Table.from_batches(batches.take(), batches.schema)
+
+
+# --- the same as one by one ---
+
+
+def urls_of(file: Path) -> bytes:
+    """Some files there are of crawlers, with other keys."""
+    pairs = [(line, orjson.loads(line)) for line in file.read_bytes().splitlines(keepends=True)]
+    return b"".join(line for line, form in pairs if "type" not in form and "loc" in form)
+
+
+@pytest.mark.parametrize("folder", sorted({file.parent for file in CORPUS.rglob("*.jsonl")}), ids=lambda it: it.name)
+def test_lines_of_the_corpus_become_the_same_rows(folder: Path) -> None:
+    for file in sorted(folder.glob("*.jsonl")):
+        lines = urls_of(file)
+        if lines:
+            assert same(lines_table(lines, SCHEMA), one_by_one(lines)), file.name
+
+
+@given(st.lists(records, min_size=1, max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_whatever_records_hold_their_lines_are_read_at_once(made: list[sr.UrlRecord]) -> None:
+    lines = b"".join(map(sr.json_line, made))
+    assert json_lines(made).data == lines
+    table = lines_table(lines, SCHEMA)
+    assert same(table, one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
+
+
+# Texts that look like keys of dates or like numbers: see below.
+LOOKS_OTHERWISE = re.compile(rb'"(?:publication|expiration|premier)_date"[],}]|NaN|Inf|"0000-')
+# Letters that JSON escapes, that end a line for some readers of text, or that look like the syntax around them.
+HOSTILE = ['"', "\\", '\\"', "a\nb\r\n", "\u2028\u2029\x85", "\x00\x1f\x7f", "🎬 世界", "\ufeff", "}\n{", '{"loc":', ""]
+HOSTILE += ['Z","lastmod_precision":', '"type":"problem"', "null", "[1,2]", "2024-01-31", " "]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_read_at_once_wherever_it_stands(text: str) -> None:
+    day = datetime(2024, 1, 31, 8, 30, 0, 250_000, UTC)
+    record = sr.UrlRecord(
+        text,
+        day,
+        "subsecond",
+        images=(sr.Image(text, text, text),),
+        videos=(sr.Video(title=text, tag=(text, text), publication_date=day),),
+        news=sr.News(title=text, keywords=(text,), publication_date=day),
+        alternates=(sr.Alternate(text, text),),
+        extras=(sr.Extra(text, text, text, (Attribute(text, text),)),),
+        problems=(report("D01", text, field=text, raw=text),),
+        sitemap=text,
+    )
+    lines = sr.json_line(record, site=text) * 2
+    table = lines_table(lines, SCHEMA)
+    assert same(table, one_by_one(lines))
+    assert table.column("loc").to_pylist() == [text, text]
+
+
+@pytest.mark.parametrize("text", ["a: NaN", "[Infinity", ",-Inf", "publication_date", "0000-01-01T00:00:00Z"])
+def test_text_like_a_number_or_a_key_of_dates_costs_time_and_no_more(text: str) -> None:
+    """Whether such lines are taken at once is no matter, as long as the rows are those of the records."""
+    news = sr.News(title=text, keywords=(text,), publication_date=datetime(2024, 1, 31, tzinfo=UTC))
+    lines = sr.json_line(sr.UrlRecord("https://example.com/", news=news))
+    batches = Batches(all_fields())
+    batches.add_lines(lines)
+    assert same(through(batches), one_by_one(lines))
+
+
+def test_numbers_come_through_to_the_last_digit() -> None:
+    numbers = ["0.1", "1", "0", "-0.0", "0.30000000000000004", "1e-320", "0.1234567890123456789", "9007199254740993"]
+    lines = b"".join(b'{"loc":"a","priority":%s,"line":9007199254740993}\n' % number.encode() for number in numbers)
+    table = lines_table(lines, SCHEMA)
+    assert table is not None
+    assert list(map(repr, table["priority"].to_pylist())) == [repr(float(number)) for number in numbers]
+    assert set(table["line"].to_pylist()) == {9007199254740993}
+
+
+def test_lines_of_more_than_a_block_of_arrows_are_one_table() -> None:
+    made = (sr.UrlRecord(f"https://example.com/{number}", line=number) for number in range(30_000))
+    lines = b"".join(map(sr.json_line, made))
+    assert len(lines) > 2 * room._PARSED_AT_ONCE_BYTES
+    assert same(lines_table(lines, SCHEMA), one_by_one(lines))
+
+
+def test_a_line_longer_than_a_block_of_arrows_is_read_all_the_same() -> None:
+    long = sr.json_line(sr.UrlRecord("https://example.com/" + "a" * 3 * room._PARSED_AT_ONCE_BYTES))
+    lines = sr.json_line(sr.UrlRecord("b")) + long + sr.json_line(sr.UrlRecord("c"))
+    batches = Batches(all_fields())
+    batches.add_lines(lines)
+    assert same(through(batches), one_by_one(lines))
+
+
+# --- lines of others ---
+
+A = b'{"loc":"https://example.com/a"}\n'
+DATED = b'{"loc":"b","lastmod":"2024-01-31T08:30:00Z","lastmod_precision":"second"}\n'
+OTHERS: dict[str, bytes] = {
+    "nothing": b"",
+    "no line feed at the end": A[:-1],
+    "a byte order mark": b"\xef\xbb\xbf" + A,
+    "a date without a zone": DATED.replace(b"00Z", b"00"),
+    "a day alone": DATED.replace(b"T08:30:00Z", b""),
+    "a year that Python has not": DATED.replace(b"2024", b"0000"),
+    "a date that the calendar has not": DATED.replace(b"01-31", b"02-31"),
+    "a date that is a number": b'{"loc":"a","lastmod":20240131,"lastmod_precision":"day"}\n',
+    "a blank behind the colon, and a day": b'{"loc": "a", "lastmod": "2024-01-31", "lastmod_precision": "day"}\n',
+    "a day under an escaped name": b'{"loc":"a","\\u006castmod":"2024-01-31"}\n',
+    "news without a zone": b'{"loc":"a","news":{"publication_date":"2024-01-31T08:30:00",'
+    b'"publication_date_precision":"second"}}\n',
+    "news of the year 0": b'{"loc":"a","news":{"publication_date":"0000-01-31T00:00:00Z",'
+    b'"publication_date_precision":"second"}}\n',
+    "news with blanks": b'{"loc":"a","news":{"publication_date": "2024-01-31"}}\n',
+    "news under an escaped name": b'{"loc":"a","news":{"\\u0070ublication_date":"2024-01-31"}}\n',
+    "a video without a zone": b'{"loc":"a","videos":[{"expiration_date":"2024-01-31",'
+    b'"expiration_date_precision":"day"}]}\n',
+    "a show without a zone": b'{"loc":"a","videos":[{"tvshow":{"premier_date":"2024-01-31",'
+    b'"premier_date_precision":"day"}}]}\n',
+    "a priority that is none": b'{"loc":"a","priority":NaN}\n',
+    "a priority without end": b'{"loc":"a","priority":Infinity}\n',
+    "a priority below all": b'{"loc":"a","priority":-Infinity}\n',
+    "a rating that is none": b'{"loc":"a","videos":[{"rating":NaN}]}\n',
+    "a rating without end, behind a blank": b'{"loc":"a","videos":[{"rating": -Inf}]}\n',
+    "a price that is none": b'{"loc":"a","videos":[{"price":[{"value":NaN}]}]}\n',
+    "an unknown key that is no number": b'{"loc":"a","x":NaN}\n',
+    "an unknown key, inside": b'{"loc":"a","x":{"y":[Inf]}}\n',
+    "two objects on a line": A[:-1] + A,
+    "an object over two lines": b'{"loc":"a",\n"line":1}\n',
+    "an object over two lines, and two on one": A + b'{"loc":"b","news":\n{}}{"loc":"c"}\n',
+    "an object that begins with a line feed": b'{\n"loc":"a"}\n',
+    "bytes that are no UTF-8": b'{"loc":"\xff"}\n',
+    "bytes that are no UTF-8, in an unknown key": b'{"loc":"a","x":"\xc3"}\n',
+    "half a pair": b'{"loc":"\\ud800"}\n',
+    "half a pair, in an unknown key": b'{"loc":"a","x":"\\ud800"}\n',
+    "a line with a type": A + b'{"type":"problem","loc":"a","code":"S01"}\n',
+    "a type that is escaped": b'{"loc":"a","\\u0074ype":"sitemap"}\n',
+    "no loc": A + b'{"url":"a"}\n',
+    "a loc that is null": A + b'{"loc":null}\n',
+    "a loc that is a number": b'{"loc":5}\n',
+    "a number as text": b'{"loc":"a","priority":"0.5"}\n',
+    "a line number with a fraction": b'{"loc":"a","line":1.0}\n',
+    "a line number of 65 bits": b'{"loc":"a","line":18446744073709551616}\n',
+    "an object for a list": b'{"loc":"a","images":{}}\n',
+    "a list for an object": b'{"loc":"a","news":[]}\n',
+    "a number among the lines": A + b"5\n",
+    "a list around them": b"[" + A[:-1] + b"]\n",
+    "a comma at the end": b'{"loc":"a",}\n',
+    "a line that is cut": A + b'{"loc":"b"\n',
+    "a key twice": b'{"loc":"a","loc":"b"}\n',
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_we_would_not_write_is_left_to_be_read_one_by_one(name: str) -> None:
+    assert lines_table(OTHERS[name], SCHEMA) is None
+    assert lines_table(A + OTHERS[name], SCHEMA) is None or name == "nothing"
+
+
+@pytest.mark.parametrize("line", [b"\n", b"  \n", b"\r\n"])
+def test_blank_lines_are_none_of_the_rows(line: bytes) -> None:
+    lines = A + line + A
+    table = lines_table(lines, SCHEMA)
+    assert table is None or same(table, one_by_one(lines))
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_lines_that_are_taken_are_lines_of_a_dump(data: st.DataObject) -> None:
+    """Wherever a byte is changed, lost or added: it is read as one by one, or left to that."""
+    lines = bytearray(SAMPLE)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        end = at + data.draw(st.integers(0, 2))
+        lines[at:end] = data.draw(st.sampled_from([b"", b'"', b",", b"\n", b" ", b"}", b"{", b"Z", b"0", b"NaN", b":"]))
+    table = lines_table(bytes(lines), SCHEMA)
+    if table is not None:
+        assert same(table, one_by_one(bytes(lines)))
+
+
+SAMPLE = DATED + sr.json_line(
+    sr.UrlRecord(
+        "c",
+        priority=0.5,
+        images=(sr.Image("i"),),
+        videos=(sr.Video(rating=1.5, publication_date=datetime(2024, 1, 31, tzinfo=UTC)),),
+        line=3,
+    )
+)
+
+
+# --- Batches ---
+
+
+def locs(batches: Batches) -> list[str]:
+    return list(through(batches)["loc"].to_pylist())
+
+
+def test_rows_stand_in_the_order_in_which_they_were_added() -> None:
+    batches = Batches(all_fields())
+    batches.add({"loc": "1"})
+    batches.add_lines(b'{"loc":"2"}\n')
+    batches.add_lines(b'{"loc":"3"}\n')
+    assert batches.try_lines(b'{"loc":"4"}\n{"loc":"5"}\n') == 2
+    batches.add({"loc": "6"})
+    assert batches.try_lines(b'{"loc":"no","lastmod":"2024"}\n') == 0
+    batches.add_lines(b'{"loc": "7", "lastmod": "2024-01-31T10:30:00+02:00"}\n')
+    batches.add({"loc": "8"})
+    batches.end()
+    batches.add_lines(b'{"loc":"9"}\n')
+    assert locs(batches) == list("123456789")
+    assert batches.take() == []
+
+
+def test_a_form_that_does_not_fit_is_not_taken_and_others_are() -> None:
+    batches = Batches(all_fields())
+    batches.add_lines(b'{"loc":"1"}\n')
+    with pytest.raises(sr.UsageError, match=r"^2: priority: "):
+        batches.add({"loc": "2", "priority": "high"})
+    batches.add({"loc": "3"})
+    assert locs(batches) == ["1", "3"]
+
+
+@pytest.mark.parametrize("fields", ["loc", "line,loc", "loc,images,lastmod"])
+def test_some_of_the_columns_are_read_at_once_too(fields: str) -> None:
+    batches = Batches(parse_fields(fields))
+    assert batches.try_lines(DATED) == 1
+    assert through(batches).to_pylist() == one_by_one(DATED).select(fields.split(",")).to_pylist()
+
+
+def test_what_is_inside_of_a_column_is_read_one_by_one() -> None:
+    batches = Batches(parse_fields("loc,images.loc"))
+    assert batches.try_lines(DATED) == 0
+    batches.add_lines(b'{"loc":"a","images":[{"loc":"i"}]}\n')
+    assert through(batches).to_pylist() == [{"loc": "a", "images.loc": ["i"]}]
+
+
+def test_it_is_full_by_rows_by_their_bytes_and_by_the_bytes_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, full in (("BATCH_ROWS", 3), ("BATCH_BYTES", 1_000), ("LINES_BYTES", 100)):
+        monkeypatch.setattr(room, name, full)
+    batches = Batches(all_fields())
+    for number in range(3):
+        assert not batches.is_full
+        batches.add({"loc": str(number)})
+    assert batches.is_full
+    batches.end()
+    assert not batches.is_full
+    batches.add({"loc": "a" * 1_000})
+    assert batches.is_full
+    batches.end()
+    batches.add_lines(A * 3)
+    assert not batches.is_full
+    batches.add_lines(A)
+    assert batches.is_full
+    assert len(locs(batches)) == 8
+
+
+# --- the file ---
+
+
+def parquet(lines: Iterable[bytes], *, at_once: bool) -> pa.Table:
+    stream = io.BytesIO()
+    sink = ParquetSink(Blocks(stream), all_fields())
+    for line in lines:
+        if at_once:
+            assert sink.write_lines(line)
+        else:
+            sink.write(orjson.loads(line))
+    sink.close()
+    return pq.read_table(stream)
+
+
+def test_a_file_written_by_lines_is_the_one_written_by_forms() -> None:
+    shop = (CORPUS / "sites" / "shop.jsonl").read_bytes().splitlines(keepends=True)
+    lines = [*shop, b'{"loc": "odd", "lastmod": "2024-01-31T10:30:00+02:00"}\n', *shop]
+    assert same(parquet(lines, at_once=True), parquet(lines, at_once=False))
+    assert parquet(lines, at_once=True).num_rows == 2 * len(shop) + 1
+
+
+@unix
+def test_memory_of_converting_does_not_grow_with_the_dump(tmp_path: Path) -> None:
+    """Ten times the lines are some 60 MB more; as rows of Python they would be a gigabyte."""
+    program = (
+        "import resource, sys\n"
+        "from sitemap_reader.cli import main\n"
+        "try:\n"
+        "    main(['convert', sys.argv[1], '-o', sys.argv[1] + '.parquet', '--quiet'])\n"
+        "finally:\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+
+    def peak(count: int) -> int:
+        file = tmp_path / f"{count}.jsonl"
+        with file.open("wb") as out:
+            for number in range(count):
+                out.write(sr.json_line(sr.UrlRecord(f"https://example.com/{number}", sitemap="s", line=number)))
+        ran = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=True)
+        assert pq.read_metadata(f"{file}.parquet").num_rows == count
+        return int(ran.stdout.split()[-1])
+
+    assert peak(300_000) - peak(30_000) < 120 * 1024  # KiB

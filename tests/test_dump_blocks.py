@@ -1,0 +1,335 @@
+"""A dump in blocks is the dump in lines: the same forms under the same numbers, and the same errors."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader import dumps
+from sitemap_reader.cli import main
+from sitemap_reader.dumps import numbered_blocks, numbered_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Numbered = list[tuple[int, dict[str, Any]]]
+
+LINES = (CORPUS / "sites" / "shop.jsonl").read_bytes().splitlines(keepends=True)[::8]
+SHOP = b"".join(LINES)
+TYPED = b'{"type":"problem","code":"S01","severity":"error","message":"m"}\n'
+
+
+def line(number: int) -> bytes:
+    return b'{"loc":"https://example.com/%d"}\n' % number
+
+
+MANY = b"".join(map(line, range(2_000)))
+
+
+def through_blocks(stream: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for block in numbered_blocks(stream, name):
+        yield from block.numbered()
+
+
+def read(numbered: Iterator[tuple[int, dict[str, Any]]]) -> tuple[Numbered, str | None]:
+    """What came, and the error behind it, if there was one."""
+    found: Numbered = []
+    try:
+        found.extend(numbered)
+    except sr.UsageError as exc:
+        return found, str(exc)
+    return found, None
+
+
+def by_line(data: bytes) -> tuple[Numbered, str | None]:
+    return read(numbered_forms(io.BytesIO(data), "old.jsonl"))
+
+
+def by_block(data: bytes) -> tuple[Numbered, str | None]:
+    return read(through_blocks(io.BytesIO(data), "old.jsonl"))
+
+
+def place(told: str | None) -> str:
+    """`old.jsonl:7` of an error."""
+    assert told is not None
+    found = re.match(r"old\.jsonl:\d+", told)
+    assert found is not None, told
+    return found.group()
+
+
+@pytest.fixture(params=[(1 << 15, 8 << 20), (1, 1), (7, 400), (1_000, 3_000)], ids=str)
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the first block, and of the others."""
+    first, others = request.param
+    monkeypatch.setattr(dumps, "FIRST_BYTES", first)
+    monkeypatch.setattr(dumps, "BLOCK_BYTES", others)
+
+
+# --- what is whole ---
+
+WHOLE = {
+    "a dump": SHOP,
+    "without a last line feed": SHOP[:-1],
+    "a byte order mark": b"\xef\xbb\xbf" + SHOP,
+    "carriage returns": SHOP.replace(b"\n", b"\r\n"),
+    "blank lines": b"\n\n" + SHOP.replace(b"\n", b"\n \r\n\n", 20) + b"\n\n",
+    "lines of a report": TYPED + SHOP + TYPED * 3,
+    "a line feed alone": b"\n",
+    "nothing": b"",
+    "one line": line(1)[:-1],
+}
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", WHOLE)
+def test_blocks_have_the_lines_under_their_numbers(name: str, packed: bool) -> None:
+    data = gzip.compress(WHOLE[name], 1) if packed else WHOLE[name]
+    assert by_block(data) == by_line(data)
+
+
+@pytest.mark.usefixtures("sizes")
+def test_the_lines_of_blocks_stand_one_behind_the_other() -> None:
+    before, joined = 0, b""
+    for block in numbered_blocks(io.BytesIO(SHOP), "old.jsonl"):
+        assert block.lines
+        assert block.before == before == joined.count(b"\n")
+        joined += block.lines
+        before += block.lines.count(b"\n")
+    assert joined == SHOP
+
+
+@pytest.mark.usefixtures("sizes")
+def test_a_packed_file_of_several_parts_is_one() -> None:
+    parts = b"".join(gzip.compress(b"".join(LINES[at : at + 30]), 1) for at in range(0, len(LINES), 30))
+    assert by_block(parts) == by_line(SHOP)
+
+
+def test_parquet_is_one_block_without_lines() -> None:
+    out = io.BytesIO()
+    pq.write_table(pa.table({"loc": [str(number) for number in range(3_000)]}), out, row_group_size=700)
+    blocks = list(numbered_blocks(io.BytesIO(out.getvalue()), "old.parquet"))
+    assert [(block.lines, block.before) for block in blocks] == [(None, 0)]
+    assert by_block(out.getvalue()) == by_line(out.getvalue())
+    assert len(by_block(out.getvalue())[0]) == 3_000
+
+
+def test_the_first_block_is_small_and_the_others_are_not() -> None:
+    """What is there is told soon, and then little time goes to each line."""
+    blocks = [block.lines or b"" for block in numbered_blocks(io.BytesIO(MANY * 400), "old.jsonl")]
+    first, *others, _ = map(len, blocks)
+    assert dumps.FIRST_BYTES / 2 < first < 4 * dumps.FIRST_BYTES
+    assert len(others) >= 2
+    assert all(dumps.BLOCK_BYTES - 100 < size < 1.5 * dumps.BLOCK_BYTES for size in others)
+
+
+def test_a_pipe_is_read_as_it_gives(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(write_end, "wb", buffering=0) as out:
+            for start in range(0, len(SHOP), 999):
+                out.write(SHOP[start : start + 999])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with os.fdopen(read_end, "rb") as stream:
+        found = read(through_blocks(stream, "stdin"))
+    writer.join()
+    assert found == by_line(SHOP)
+
+
+def test_it_is_called_before_each_read_that_may_have_to_wait() -> None:
+    asked: list[int] = []
+    blocks = numbered_blocks(io.BytesIO(MANY), "old.jsonl", before_read=lambda: asked.append(1))
+    next(blocks)
+    assert 1 <= len(asked) <= 3
+    assert len(list(blocks)) >= 1
+    assert len(asked) >= 2
+
+
+# --- what is not ---
+
+FAULTS = {
+    "no JSON": b"hello\n",
+    "XML": b"<urlset/>\n",
+    "a number": b"5\n",
+    "two objects": line(1)[:-1] + line(2),
+    "no loc": b'{"url":"a"}\n',
+    "a loc of null": b'{"loc":null}\n',
+    "a type that is a number": b'{"type":1}\n',
+    "no UTF-8": b'{"loc":"\xff"}\n',
+}
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("before", [0, 1, 70])
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_told_with_the_words_and_the_number_of_its_line(name: str, before: int) -> None:
+    data = b"".join(LINES[:before]) + FAULTS[name] + LINES[0]
+    found, told = by_block(data)
+    assert (found, told) == by_line(data)
+    assert place(told) == f"old.jsonl:{before + 1}"
+    assert len(found) == before
+
+
+@pytest.mark.usefixtures("sizes")
+def test_a_last_line_that_is_cut_is_told() -> None:
+    found, told = by_block(SHOP[:-20])
+    assert (found, told) == by_line(SHOP[:-20])
+    assert "the last line is cut" in str(told)
+    assert len(found) == len(LINES) - 1
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_gzip_file_that_is_cut_gives_the_lines_before(share: float) -> None:
+    whole = gzip.compress(SHOP, 1)
+    cut = whole[: int(len(whole) * share)]
+    found, told = by_block(cut)
+    usual, expected = by_line(cut)
+    assert place(told) == place(expected)
+    assert found == usual
+    assert len(found) > share * len(LINES) / 2
+
+
+@pytest.mark.usefixtures("sizes")
+def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
+    found, told = by_block(gzip.compress(SHOP, 1)[:-8])
+    assert len(found) == len(LINES)
+    assert told == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before were read"
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        gzip.compress(SHOP, 1)[:-8] + b"\0" * 8,
+        gzip.compress(SHOP, 1) + b"junk",
+        gzip.compress(SHOP, 1)[:3_000] + b"\xff" * 300,
+    ],
+    ids=["a wrong sum", "junk behind it", "damage within"],
+)
+def test_a_damaged_gzip_file_gives_the_lines_before(damaged: bytes) -> None:
+    found, told = by_block(damaged)
+    usual, expected = by_line(damaged)
+    assert place(told) == place(expected)
+    assert found == usual
+    assert found
+
+
+@pytest.mark.parametrize("behind", [0, 1, 3, 20])
+@pytest.mark.parametrize("blanks", [0, 1])
+def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
+    blanks: int, behind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever blocks end: what stands behind a long line is no part of it."""
+    longest = b'{"loc":"https://example.com/%s"}\n' % (b"a" * 900)
+    monkeypatch.setattr(dumps, "MAX_LINE_BYTES", len(longest))
+    monkeypatch.setattr(dumps, "FIRST_BYTES", 10)
+    for size in range(90, 130):
+        monkeypatch.setattr(dumps, "BLOCK_BYTES", size)
+        data = line(0) * 10 + b" " * blanks + longest + line(1) * behind
+        found, told = by_block(data)
+        usual, expected = by_line(data)
+        assert found == usual
+        assert told == expected
+        assert (told is None) is (blanks == 0)
+
+
+def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dumps, "MAX_LINE_BYTES", 1 << 20)
+
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            self.given += len(buffer)
+            buffer[:] = bytes(len(buffer))
+            return len(buffer)
+
+    endless = Endless()
+    assert "more than 1,048,576 bytes without a line end" in str(read(through_blocks(endless, "zero"))[1])
+    assert endless.given < 16 << 20
+
+
+# --- convert ---
+
+
+def convert(file: Path, *options: str) -> tuple[int, str, pa.Table]:
+    out = file.with_suffix(".parquet")
+    result = CliRunner().invoke(main, ["convert", str(file), "-o", str(out), *options])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stderr, pq.read_table(out)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dumps, "FIRST_BYTES", 500)
+    monkeypatch.setattr(dumps, "BLOCK_BYTES", 5_000)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("fault", [*FAULTS.values(), b'{"loc":"a","lastmod":"2024-01-31"}\n'])
+def test_convert_writes_what_stands_before_a_bad_line_of_a_later_block(tmp_path: Path, fault: bytes) -> None:
+    file = tmp_path / "old.jsonl"
+    file.write_bytes(b"".join(map(line, range(1_000))) + fault + line(1_001))
+    code, told, table = convert(file)
+    assert code == 2
+    assert f"{file}:1001: " in told
+    assert table["loc"].to_pylist() == [f"https://example.com/{number}" for number in range(1_000)]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_convert_takes_all_urls_whatever_stands_between_them(tmp_path: Path) -> None:
+    """Blocks with other lines, and dates that others wrote, go another way and come to the same."""
+    foreign = b'{"loc": "https://example.com/x", "lastmod": "2024-01-31T10:30:00+02:00"}\n'
+    lines = [*map(line, range(2_000))]
+    lines[300:300], lines[900:900], lines[1_700:1_700] = [TYPED], [foreign], [b"\n", TYPED]
+    file = tmp_path / "old.jsonl"
+    file.write_bytes(b"".join(lines))
+    code, told, table = convert(file)
+    locs = [form["loc"] for _, form in numbered_forms(io.BytesIO(b"".join(lines)), "x") if "type" not in form]
+    assert code == 0
+    assert table["loc"].to_pylist() == locs
+    assert table["lastmod"].null_count == len(locs) - 1
+    assert "2,001 URLs" in told
+    assert "2 other lines left out" in told
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_convert_writes_a_url_once_where_that_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "old.jsonl"
+    file.write_bytes(MANY + MANY)
+    code, told, table = convert(file, "--unique")
+    assert (code, table.num_rows) == (0, 2_000)
+    assert "2,000 listed again" in told
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_convert_of_parquet_and_of_gzip_comes_to_the_same(tmp_path: Path) -> None:
+    tables = []
+    for name, data in (("plain.jsonl", SHOP), ("packed.jsonl.gz", gzip.compress(SHOP, 1))):
+        (tmp_path / name).write_bytes(data)
+        tables.append(convert(tmp_path / name)[2])
+    again = tmp_path / "again.jsonl"  # the suffix says nothing of what is in it
+    again.write_bytes((tmp_path / "plain.parquet").read_bytes())
+    tables.append(convert(again)[2])
+    assert tables[0].num_rows == len(LINES)
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
