@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-PAGES = ("README.md", "docs/quickstart.md", "docs/python.md", "docs/recipes.md")
+PAGES = ("README.md", "docs/quickstart.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md")
 # Languages of blocks that are there to be looked at.
 SHOWN = {"", "text", "json", "crontab"}
 
@@ -30,6 +30,7 @@ Key = tuple[str, str]
 NOT_RUN: dict[Key, str] = {
     ("README.md", "pip install"): "installs: .ci/run does it, in a fresh clone",
     ("docs/quickstart.md", "pip install"): "installs: see README.md",
+    ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
 }
 # Before it a day goes by, and the shop changes.
 NEXT_DAY: set[Key] = {
@@ -46,7 +47,8 @@ PRINTS: dict[Key, str] = {
         depth\turl\t.*\n0\thttps://example\.com/robots\.txt\t.*
         \n.*640.*
         """,
-    ("README.md", "import sitemap_reader"): r"(?s)https://example\.com/.* \d+ sitemaps; .* True\n",
+    ("README.md", "sr.urls("): r"(?s)https://example\.com/.* \d+ sitemaps; .* True\n",
+    ("README.md", "sr.snapshot("): "",
     ("docs/quickstart.md", "async def crawl"): r"\d+ URLs from \d+ sitemaps; .*\n",
 }
 
@@ -139,8 +141,9 @@ def test_all_python_examples_pass_the_strictest_type_check(tmp_path: Path) -> No
     names: dict[str, Block] = {f"example_{number}.py": block for number, block in enumerate(examples)}
     for name, block in names.items():
         (tmp_path / name).write_text(block.text)
-    # pyarrow says nothing of its types.
-    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-pyarrow.*]\nignore_missing_imports = true\n")
+    # pyarrow and pandas say nothing of their types.
+    untyped = "[mypy-{}.*]\nignore_missing_imports = true\n"
+    (tmp_path / "mypy.ini").write_text("[mypy]\n" + "".join(map(untyped.format, ("pandas", "pyarrow"))))
     result = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", tmp_path / "cache", *names],
         cwd=tmp_path,

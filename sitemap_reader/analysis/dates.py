@@ -97,7 +97,7 @@ def _told(left_out: dict[str, Any]) -> str:
 # --- weekday and hour --------------------------------------------------------------------------------------------
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_NO_HOUR = "no time"
+_NO_HOUR = "none"
 
 
 def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:

@@ -169,9 +169,9 @@ def test_the_numbers_drawn_are_those_of_the_frame(name: str, size: str, snapshot
 @pytest.mark.parametrize("size", ["one", "three"])
 def test_hours_stand_in_their_columns(size: str, snapshots: Snapshots) -> None:
     chart = snapshots[size][0].weekday_hour().chart()
-    order = [*map(str, range(24)), "no time"]
+    order = [*map(str, range(24)), "none"]
     for row in drawn(chart):
-        assert row["_x"] == ("no time" if row["hour"] is None else str(row["hour"]))
+        assert row["_x"] == ("none" if row["hour"] is None else str(row["hour"]))
         assert row["_x"] in order
         assert row["_text"] == str(row["pages"])
     assert json.dumps(order) in json.dumps(chart.altair.to_dict())

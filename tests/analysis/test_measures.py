@@ -224,8 +224,9 @@ def test_the_time_of_the_request_is_known_only_where_that_of_the_reading_is(load
     records = [page(number, now, "second") for number in range(3)]
     assert load(*records, at=None).lastmod_trust()["at_fetch"].tolist() == [0]
     assert load(*records, at=now).lastmod_trust()["at_fetch"].tolist() == [3]
-    days = [page(1, now.replace(hour=0, minute=0, second=0), "day")]
-    assert load(*days, at=now).lastmod_trust()["at_fetch"].tolist() == [0]
+    midnight = now.replace(hour=0, minute=0, second=0)  # of a page whose day alone is stated
+    records = [page(1, midnight, "day"), page(2, midnight, "minute")]
+    assert load(*records, at=midnight + timedelta(minutes=5)).lastmod_trust()["at_fetch"].tolist() == [1]
 
 
 def test_measures_of_dates_say_what_dates_are_worth(load: Load) -> None:
@@ -283,21 +284,22 @@ def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
     frame = load(
         page(1, AT - timedelta(days=2), changefreq="daily", priority=0.5),
         page(2, AT - timedelta(days=4), changefreq="daily", priority=1.0),
+        page(5, AT - timedelta(days=20), changefreq="daily", priority=1.0),
         page(3, AT - timedelta(days=9), changefreq="never"),
         page(4),
     ).hints()
     told = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
     assert told == {
-        ("changefreq", "daily"): (2, 0.5),
-        ("changefreq", "never"): (1, 0.25),
-        ("changefreq", "none"): (1, 0.25),
-        ("priority", "none"): (2, 0.5),
-        ("priority", "0.5"): (1, 0.25),
-        ("priority", "1"): (1, 0.25),
+        ("changefreq", "daily"): (3, 0.6),
+        ("changefreq", "never"): (1, 0.2),
+        ("changefreq", "none"): (1, 0.2),
+        ("priority", "none"): (2, 0.4),
+        ("priority", "1"): (2, 0.4),
+        ("priority", "0.5"): (1, 0.2),
     }
     ages = {(hint, value): age for hint, value, age in rows(frame, "hint", "value", "median_age_days")}
-    assert ages["changefreq", "daily"] == pytest.approx(3)
+    assert ages["changefreq", "daily"] == pytest.approx(4)
     assert ages["priority", "none"] == pytest.approx(9)
     assert pd.isna(ages["changefreq", "none"])
-    assert frame.finding == "75% state a changefreq (2 values), 50% state a priority (2 values)"
+    assert frame.finding == "80% state a changefreq (2 values), 60% state a priority (2 values)"
     assert load(page(1)).hints().finding == "none states a changefreq, none states a priority"

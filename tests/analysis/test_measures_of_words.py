@@ -221,6 +221,15 @@ def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
     assert made.finding == "one: from 1 to 3 pages (+200%) in 165 days | two: from 2 to 1 pages (-50%) in 165 days"
 
 
+def test_growth_tells_how_many_snapshots_were_not_read_whole(tmp_path: Path) -> None:
+    """However many sites each of them has."""
+    old = snapshot(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
+    assert "read whole" not in old.growth([]).rule
+    partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
+    (tmp_path / "new.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
+    assert old.growth(sr.load(tmp_path / "new.jsonl", at=AT)).rule.endswith(" 1 could not be read whole.")
+
+
 # --- churn ---
 
 OLD = [

@@ -109,8 +109,8 @@ def test_several_sites_have_their_names_in_each_row() -> None:
 
 
 def test_a_site_that_fails_is_a_note_and_the_others_stay(nothing: Path) -> None:
-    some = sr.snapshot([nothing, SITES / "nesting"], show_progress=False)
-    assert some.sites == ("nesting.example",)
+    some = sr.snapshot([nothing, SITES / "shop"], show_progress=False)
+    assert (some.sites, len(some)) == (("shop.example",), 640)
     assert some.complete is False
     (note,) = some.notes
     assert note.startswith(f"no sitemap found for {nothing}")
@@ -144,6 +144,26 @@ def test_options_are_those_of_a_reading() -> None:
     assert all("/magazine/" in record.loc for record in some)
     with pytest.raises(TypeError):
         sr.snapshot(SITES / "shop", colour="red")  # type: ignore[call-arg]
+
+
+def test_some_of_it_is_a_snapshot_too() -> None:
+    both = sr.snapshot([SITES / "shop", SITES / "nesting"], show_progress=False)
+    one = both.only(site="nesting.example")
+    assert (one.sites, len(one), one.at) == (("nesting.example",), 3, RECORDED)
+    assert set(one.sitemaps.to_pandas()["site"]) == set(one.problems.to_pandas()["site"]) == {"nesting.example"}
+    assert both.only(site=["shop.example", "nesting.example"]).sites == both.sites
+    magazine = both.only(include="/magazine/", exclude=["kitchen", r"-\d$"])
+    named = [record.loc for record in both if "/magazine/" in record.loc]
+    expected = [loc for loc in named if "kitchen" not in loc and loc[-2] != "-"]
+    assert [record.loc for record in magazine] == expected
+    assert 0 < len(expected) < len(named) - 9
+    assert len(magazine.sitemaps) == len(both.sitemaps)
+    assert magazine.sections()["section"].tolist() == ["/magazine/"]
+    assert len(both.only(include="nowhere").pages) == 0
+    with pytest.raises(sr.UsageError, match=r"there is no site a\.example; there are nesting\.example, shop\.example"):
+        both.only(site="a.example")
+    with pytest.raises(sr.UsageError, match=r"include: '\*' is no regular expression"):
+        both.only(include="*")
 
 
 def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
