@@ -212,6 +212,13 @@ def test_of_many_rows_some_are_drawn_and_the_rest_is_told(tmp_path: Path) -> Non
     assert "(25 more rows in the table)" in text_of(made.chart().to_svg())
 
 
+def test_a_site_of_thousands_of_sitemaps_has_a_picture_too(tmp_path: Path) -> None:
+    records = [sr.UrlRecord(f"https://a.example/{n}", AT, "second", sitemap=f"s{n}") for n in range(2_500)]
+    made = of(tmp_path, {"a": records}).lastmod_trust()
+    assert len(made) == 2_500
+    assert made.finding in text_of(made.chart().to_svg())
+
+
 def test_the_axis_is_the_same_in_all_panels(tmp_path: Path, snapshots: Snapshots) -> None:
     """As they are to be compared, however long the numbers beside the bars are."""
     sizes = {"few": 2, "many": 1_100}

@@ -173,6 +173,7 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "skip": (lambda it: it.slug_ngrams(skip=[5]), "skip "),  # type: ignore[list-item]
     "no skip": (lambda it: it.slug_ngrams(skip=5), "skip "),  # type: ignore[arg-type]
     "by": (lambda it: it.overlap("host"), "by is one of path, slug, and not 'host'"),  # type: ignore[arg-type]
+    "bys": (lambda it: it.overlap(["path"]), "by is one of path, slug, and not ['path']"),  # type: ignore[arg-type]
     "one site": (lambda it: it.overlap(), r"overlap() compares sites, and here is one"),
     "churn of a name": (lambda it: it.churn("old.jsonl"), "churn() takes an earlier Snapshot"),  # type: ignore[arg-type]
     "growth of a name": (lambda it: it.growth("old.jsonl"), "growth() takes "),  # type: ignore[arg-type]

@@ -92,6 +92,8 @@ def test_words_can_be_skipped_and_the_top_is_as_long_as_asked(tmp_path: Path) ->
     assert words(some.slug_ngrams(skip=["the", "OF", "a"], top=3)) == {"red": 2, "shoe": 2, "blue": 1}
     assert words(some.slug_ngrams(2, skip="of"))["x y"] == 1
     assert len(some.slug_ngrams(top=100)) == 9
+    some = snapshot(tmp_path, *pages("caf%C3%A9-x"))
+    assert words(some.slug_ngrams(skip=["CAF\u00c9"])) == words(some.slug_ngrams(skip=["cafe\u0301"])) == {"x": 1}
 
 
 # --- languages ---

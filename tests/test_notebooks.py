@@ -1,0 +1,97 @@
+"""The notebooks as they are stored: without outputs, offline, and true of their data.
+
+Here their cells run one after the other as a program; `.ci/run` executes them in Jupyter.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("altair")
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def cells(notebook: Path, kind: str = "code") -> list[dict[str, Any]]:
+    return [cell for cell in json.loads(notebook.read_text("utf-8"))["cells"] if cell["cell_type"] == kind]
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def test_there_are_three() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["01_one_site", "02_competitors", "03_over_time"]
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_outputs_are_not_stored(notebook: Path) -> None:
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells(notebook))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_begins_with_where_ones_own_sites_go(notebook: Path) -> None:
+    first = source(cells(notebook)[0])
+    assert "own" in first
+    assert any(name in first for name in ("TARGET = ", "TARGETS = ", "FOLDER = "))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_ends_with_what_is_planted_in_its_data(notebook: Path) -> None:
+    last = source(cells(notebook)[-1])
+    assert last.startswith("if ")
+    assert last.count("    assert ") >= 5
+
+
+def shown(text: str) -> str:
+    """A cell as a program that also makes what the notebook would show of its last line."""
+    tree = ast.parse(text)
+    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
+        return text
+    before = text.splitlines()[: tree.body[-1].lineno - 1]
+    return "\n".join([*before, f"_show({ast.unparse(tree.body[-1].value)})"])
+
+
+SHOW = """
+def _show(value):
+    for name in ("_repr_mimebundle_", "_repr_html_"):
+        if hasattr(type(value), name):
+            made = getattr(value, name)()
+            assert made, name
+            return
+    assert repr(value)
+"""
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_its_cells_run_and_what_they_say_is_so(notebook: Path, tmp_path: Path) -> None:
+    program = "\n\n".join([SHOW, *(shown(source(cell)) for cell in cells(notebook))])
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    # DuckDB calls pandas in a way of which that warns.
+    command = [sys.executable, "-W", "error", "-W", "ignore:The inplace keyword", "-c", program]
+    ran = subprocess.run(command, cwd=notebook.parent, env=environment, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+# --- their data ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif("ng" in zlib.ZLIB_RUNTIME_VERSION, reason="zlib-ng packs the same text to other bytes")
+def test_the_script_writes_the_market_again_byte_for_byte(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "make_market", tmp_path], check=True)
+    assert files(tmp_path) == files(ROOT / "corpus" / "market")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
