@@ -102,7 +102,7 @@ geo_targeting, amp
 @cache
 def all_fields() -> Fields:
     """Every key of a URL's line, in the documented order."""
-    return Fields(tuple(_column(field.name) for field in _line().fields))
+    return fields_of(UrlRecord)
 
 
 @cache

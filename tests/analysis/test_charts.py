@@ -283,7 +283,7 @@ def test_without_what_draws_it_says_what_to_install(
 
 HOSTILE = {
     "markup": "<b>&amp;</b>",
-    "quotes": "\"it's\" `${x}`",
+    "quotes": '"it\'s" `${x}`',
     "a line feed": "one\ntwo",
     "an expression": "datum.label'] + signal(x)",
     "dots and brackets": "a.b[0]\\.c",

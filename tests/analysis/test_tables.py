@@ -200,7 +200,9 @@ def test_what_is_no_url_has_no_parts() -> None:
 
 
 def test_hostile_urls_have_parts_too() -> None:
-    columns = told("https:///a", "https://a b.example/<c>?\n=1", "ftp://a.example/x\ny.txt", "https://a\u2028b/\u2029/c")
+    columns = told(
+        "https:///a", "https://a b.example/<c>?\n=1", "ftp://a.example/x\ny.txt", "https://a\u2028b/\u2029/c"
+    )
     assert columns["host"] == [None, "a b.example", "a.example", "a\u2028b"]
     assert columns["path"] == ["/a", "/<c>", "/x\ny.txt", "/\u2029/c"]
     assert columns["query_keys"] == [None, ["\n"], None, None]
