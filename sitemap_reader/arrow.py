@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 SHOWN_CHARS = 80
 
 
-def require_pyarrow(what: str = "parquet") -> None:
-    """UsageError, with what to install, where pyarrow is missing; `what` needs it."""
+def require_pyarrow(what: str = "parquet needs", extra: str = "parquet") -> None:
+    """UsageError, with the extra to install, where pyarrow is missing."""
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as exc:
-        raise UsageError(f"{what} needs pyarrow: pip install 'sitemap-reader[parquet]'") from exc
+        raise UsageError(f"{what} pyarrow: pip install 'sitemap-reader[{extra}]'") from exc
 
 
 def arrow_schema(fields: Fields) -> Any:
@@ -70,7 +70,8 @@ class Rows:
         try:
             return [convert(value) for convert, value in zip(self._converters, values, strict=True)]
         except _Misfit:
-            raise UsageError(f"{form.get('loc') or form.get('url')}: {self._misfit(values)}") from None
+            place = next((form[key] for key in ("loc", "url", "sitemap") if form.get(key)), "a line")
+            raise UsageError(f"{place}: {self._misfit(values)}") from None
 
     def batch(self, rows: Sequence[Sequence[Any]]) -> Any:
         """A pyarrow.RecordBatch of one row or more."""

@@ -6,6 +6,7 @@ own. Drawn on this machine, without a browser or a network.
 
 from __future__ import annotations
 
+from itertools import islice
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ _TITLE_CHAR_PIXELS, _RULE_CHAR_PIXELS, _LABEL_CHAR_PIXELS = 9.4, 7.2, 7.6
 _LEAST_WIDTH, _LABELS_WIDTH = 560, 90
 _LABEL_PIXELS, _CHAR_PIXELS = 240, 7.2
 _FEW_BARS, _MOST_BESIDE = 16, 8
+# Beyond these nobody reads a picture: the table has all.
+_MOST_ROWS, _MOST_SQUARES, _MOST_PANELS = 40, 30, 24
 # Of long names the end tells more: they begin alike.
 _END_OF_NAME = "length(datum.label) > 31 ? '…' + slice(datum.label, -30) : datum.label"
 _FORMATS = ("png", "svg", "html", "json")
@@ -163,7 +166,8 @@ def _panels(frame: pd.DataFrame, drawing: Drawing) -> list[tuple[str | None, pd.
     by += [drawing.split] if drawing.split else []
     if not by or not len(frame):
         return [(None, frame)] if len(frame) else []
-    return [(", ".join(map(str, keys)), part) for keys, part in frame.groupby(by, sort=False)]
+    panels = ((", ".join(map(str, keys)), part) for keys, part in frame.groupby(by, sort=False))
+    return [*islice(panels, _MOST_PANELS)]
 
 
 def _arranged(panels: list[Any], *, is_wide: bool) -> Any:
@@ -228,9 +232,9 @@ def _lying(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     """Bars below each other, each with its number."""
     import altair as alt
 
-    order = [value for value in drawing.y_order or frame[drawing.y].drop_duplicates() if value in {*frame[drawing.y]}]
-    left_out = len(order) - (drawing.most or len(order))
-    order = order[: drawing.most]
+    every = [*frame[drawing.y].drop_duplicates()]
+    order = every[: min(drawing.most or _MOST_ROWS, _MOST_ROWS)]
+    left_out = len(every) - len(order)
     frame = frame[frame[drawing.y].isin(order)]
     width = _WIDTH if title is None else _PANEL_WIDTH
     chart = alt.Chart(_data(frame), width=width, height=_ROW_HEIGHT * max(len(order), 1))
@@ -295,9 +299,9 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
         _x=frame[drawing.x].astype(object).map(str, na_action="ignore").fillna(drawing.missing or ""),
         _y=frame[drawing.y].map(str),
     )
-    x_order = _order(frame["_x"], drawing.x_order)
-    y_order = [*(drawing.y_order or frame["_y"].drop_duplicates())][: drawing.most]
-    frame = frame[frame["_y"].isin(y_order)]
+    x_order = [*(drawing.x_order or sorted(frame["_x"].drop_duplicates()))][:_MOST_SQUARES]
+    y_order = [*(drawing.y_order or frame["_y"].drop_duplicates())][: drawing.most or _MOST_ROWS]
+    frame = frame[frame["_y"].isin(y_order) & frame["_x"].isin(x_order)]
     end = float((drawing.ends or (0, 1))[1])
     longest = max(map(len, x_order), default=0) if len(x_order) <= _MOST_BESIDE else 0
     square = max(_SQUARE, min(96, _WIDTH // (2 * max(len(x_order), 1))), int(longest * _LABEL_CHAR_PIXELS) + 8)
@@ -314,10 +318,6 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     )
     dark = alt.condition(f"datum[{drawing.value!r}] > {end / 2}", alt.value("white"), alt.value(_INK))
     return squares + chart.mark_text(fontSize=11).encode(x=x, y=y, text="_text:N", color=dark)
-
-
-def _order(values: pd.Series[str], given: tuple[str, ...] | None) -> list[str]:
-    return sorted(values.drop_duplicates()) if given is None else [*given]
 
 
 def _panel_title(title: str) -> Any:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..compare import diff
 from ..errors import UsageError
+from ..ledger import count_of
 from .drawings import Drawing
 from .findings import each_site, percent
 from .measure import measure
@@ -32,7 +33,7 @@ _OVERLAPS = {
 
 def overlap(snapshot: Snapshot, by: str) -> Measure:
     """See Snapshot.overlap()."""
-    if by not in _OVERLAPS:
+    if by not in [*_OVERLAPS]:  # also what has no hash
         raise UsageError(f"by is one of {', '.join(_OVERLAPS)}, and not {by!r}")
     if len(snapshot.sites) < 2:
         raise UsageError('overlap() compares sites, and here is one: sr.snapshot(["a.example", "b.example"])')
@@ -76,7 +77,7 @@ def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure
     rule = "Pages of each snapshot, at the time when it was read."
     if unread:
         rule += f" Of {len(unread)} nobody knows that: load(path, at=...) tells it."
-    partial = int((~frame["complete"]).sum())
+    partial = sum(each.complete is False for each in every)
     if partial:
         rule += f" {partial} could not be read whole."
     told = {site: _grown(part) for site, part in frame.groupby("site", sort=False)}
@@ -106,7 +107,7 @@ def _grown(part: pd.DataFrame) -> str:
     first, last = part.iloc[0], part.iloc[-1]
     days = (last["at"] - first["at"]).days
     by = f" ({last['pages'] / first['pages'] - 1:+.0%})" if first["pages"] else ""
-    return f"from {first['pages']:,} to {last['pages']:,} pages{by} in {days:,} days"
+    return f"from {first['pages']:,} to {count_of(last['pages'], 'page')}{by} in {count_of(days, 'day')}"
 
 
 # --- churn -------------------------------------------------------------------------------------------------------
@@ -171,4 +172,4 @@ def _churned(part: pd.DataFrame) -> str:
     sums = part[[*_KINDS, "unchanged"]].sum()
     before = sums["updated"] + sums["removed"] + sums["unchanged"]
     told = ", ".join(f"{sums[name]:,} {name}" for name in _KINDS)
-    return f"{told} of {before:,} pages"
+    return f"{told} of {count_of(before, 'page')}"

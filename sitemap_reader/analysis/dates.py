@@ -62,6 +62,8 @@ def cadence(snapshot: Snapshot, freq: str) -> Measure:
     rule = f"Pages by the {freq} of their lastmod (UTC), which is their last change alone: older ones are not seen."
     rule += _told(left_out)
     told = {site: _busiest(part, freq, wanted.format) for site, part in frame.groupby("site", sort=False)}
+    if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
+        rule += f" Beyond {_MOST_PERIODS:,} {freq}s from the first to the last, those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
     drawing = Drawing("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
     finding = each_site(told) or f"no page states a {freq}"
@@ -78,6 +80,10 @@ def _filled(counts: Any, site: str) -> pd.DataFrame:
     if len(every) <= _MOST_PERIODS:
         counts = counts.reindex(every, fill_value=0)
     return counts.rename("pages").reset_index().assign(site=site)[["site", "period", "pages"]]
+
+
+def _has_gaps(periods: pd.Series[Any]) -> bool:
+    return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
 
 
 def _busiest(part: pd.DataFrame, freq: str, format: str) -> str:

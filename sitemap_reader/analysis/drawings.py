@@ -18,8 +18,8 @@ class Drawing:
 
     `x` and `y` are the columns of the frame, `x_title` and `y_title` what they mean, with the unit. `text` is the
     column whose values stand at the marks, without it their numbers; `value` that of the numbers of a heat map.
-    `split` has a picture of its own for each of its values, beside those of each site. `order` are the values of `y`
-    (of `x` where `x_order` says so) from the first to the last, where that is not the order of the rows. `missing` is
+    `split` has a picture of its own for each of its values, beside those of each site. `x_order` and `y_order` are
+    all the values of a heat map's axes, where these are not those of the rows. `missing` is
     what null is called. `ends` are those of the axis. `melt`: columns that are rows of the
     picture, under these names: `x` of a heat map, else `split`. No more than `most` values of `y` are drawn.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..ledger import count_of
 from .drawings import Drawing
 from .findings import each_site, percent
 from .measure import measure
@@ -72,4 +73,5 @@ def _returned(part: pd.DataFrame) -> str:
     links, returned = part["links"].sum(), part["returned"].sum()
     languages = sorted({*part["language"], *part["alternate"]} - {_NONE, _DEFAULT})
     named = ", ".join([*languages[:6], *(["…"] if len(languages) > 6 else [])])
-    return f"{len(languages)} languages ({named}); {percent(returned / links)} of {links:,} links returned"
+    told = f"{count_of(len(languages), 'language')}{f' ({named})' if named else ''}"
+    return f"{told}; {percent(returned / links)} of {count_of(links, 'link')} returned"

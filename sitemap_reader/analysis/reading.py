@@ -61,7 +61,7 @@ def snapshot(
 
     Needs the extra `analysis`. Memory is some 300 bytes a URL.
     """
-    require_pyarrow("a Snapshot")
+    require_pyarrow("a Snapshot needs", "analysis")
     names = [target] if isinstance(target, str | os.PathLike) else [*target]
     if not names:
         raise UsageError("there is no target; name a site, such as example.com")
@@ -80,9 +80,9 @@ def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | 
 
     Iterating over it reads line by line, and needs nothing; its tables and measures need the extra `analysis`.
 
-    `at` is when the site was read, a date, a datetime or text: ages go by it. Without it, what the file tells counts;
-    dumps tell nothing, and then it is now. `site` is what the site is called, where the lines do not name theirs;
-    without it, the host on which most URLs are.
+    `at` is when the site was read, a date (its end), a datetime or text: ages go by it. Without it, what the file tells
+    counts; dumps tell nothing, and then it is now. `site` is what the site is called, where the lines do not name
+    theirs; without it, the host on which most URLs are.
 
     UsageError at once where there is no such file; what is wrong inside is told when it is read.
     """

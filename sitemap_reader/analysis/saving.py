@@ -66,7 +66,7 @@ def circumstances_of(path: Path) -> Circumstances:
     file = _urls_in(path) if path.is_dir() else path
     if file.suffix != PARQUET:
         return Circumstances()
-    require_pyarrow(f"{file} is Parquet, which")
+    require_pyarrow(f"{file} is Parquet, which needs")
     from pyarrow import ArrowException, parquet
 
     try:

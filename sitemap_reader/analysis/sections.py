@@ -54,11 +54,8 @@ def sections(snapshot: Snapshot, depth: int) -> Measure:
 
 def _largest(part: pd.DataFrame) -> str:
     first = part.iloc[0]
-    return f"{first['section']} has {percent(first['share'])} of {part['pages'].sum():,} pages in {_of(part)}"
-
-
-def _of(part: pd.DataFrame) -> str:
-    return count_of(len(part), "section")
+    pages, sections = count_of(part["pages"].sum(), "page"), count_of(len(part), "section")
+    return f"{first['section']} has {percent(first['share'])} of {pages} in {sections}"
 
 
 _MEDIA = ("images", "videos", "news", "alternates")

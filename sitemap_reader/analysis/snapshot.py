@@ -105,7 +105,7 @@ class Snapshot(Dump):
 
     @cached_property
     def _gathered(self) -> Gathered:
-        require_pyarrow("a Snapshot's tables")
+        require_pyarrow("a Snapshot's tables need", "analysis")
         return self._load()
 
     @cached_property
@@ -242,7 +242,7 @@ class Snapshot(Dump):
         return self._measure("comparing", "overlap", by)
 
     def growth(self, others: Snapshot | Iterable[Snapshot]) -> Measure:
-        """How many pages there are in this and in `others`: `site at pages dated sitemaps`, by their time."""
+        """How many pages there are in this and in `others`: `site at pages dated newest sitemaps complete`."""
         return self._measure("comparing", "growth", others)
 
     def churn(self, other: Snapshot, depth: int = 1) -> Measure:

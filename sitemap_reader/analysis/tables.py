@@ -17,8 +17,8 @@ _SHOWN_ROWS = 5
 class Table:
     """Rows of one kind, as Arrow has them: what reads Arrow's stream (`__arrow_c_stream__`) takes it as it is.
 
-    So `pd.DataFrame.from_arrow(table)`, `pl.DataFrame(table)`, `pa.table(table)`, and DuckDB's `FROM table`; as often
-    as you like. Dates are in UTC, in microseconds.
+    So `pd.DataFrame.from_arrow(table)`, `pl.DataFrame(table)`, `pa.table(table)`, and DuckDB's `FROM urls`, where a
+    variable of that name holds it; as often as you like. Dates are in UTC, in microseconds.
     """
 
     def __init__(self, stored: Any, derive: Callable[[Any], dict[str, Any]] | None = None) -> None:

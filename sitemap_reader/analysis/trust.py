@@ -29,7 +29,7 @@ _RULE = (
     "the time of the request. The score is 1 where nothing speaks against them, 0 where they say nothing."
 )
 _DRAWING = Drawing(
-    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1)
+    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), most=20
 )
 
 

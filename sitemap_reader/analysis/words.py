@@ -47,7 +47,7 @@ def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) ->
 
 def _skipped(skip: Iterable[str]) -> frozenset[str]:
     try:
-        return frozenset([skip.casefold()] if isinstance(skip, str) else [word.casefold() for word in skip])
+        return frozenset(_lower(word) for word in ([skip] if isinstance(skip, str) else skip))
     except (TypeError, AttributeError):
         raise UsageError(f"skip are words, and not {skip!r}") from None
 
@@ -68,11 +68,16 @@ def _ngrams(slug: str, n: int, skip: frozenset[str]) -> Iterator[str]:
 
 
 def _words(slug: str) -> list[str]:
-    text = normalize("NFC", unquote(slug, errors="replace").casefold())
+    text = _lower(unquote(slug, errors="replace"))
     if text.isascii():
         return _WORD.findall(text)
     parts = "".join(char if _is_of_words(char) else " " for char in text).split()
     return [word for part in parts if (word := part.strip(_APOSTROPHES))]
+
+
+def _lower(text: str) -> str:
+    """The same for the same word, however its letters are composed."""
+    return normalize("NFC", text.lower())
 
 
 def _is_of_words(char: str) -> bool:

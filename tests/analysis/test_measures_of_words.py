@@ -220,7 +220,7 @@ def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
     new = snapshot(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
     made = new.growth(old)
     assert rows(made, "site", "pages") == [("one", 1), ("one", 3), ("two", 2), ("two", 1)]
-    assert made.finding == "one: from 1 to 3 pages (+200%) in 165 days | two: from 2 to 1 pages (-50%) in 165 days"
+    assert made.finding == "one: from 1 to 3 pages (+200%) in 165 days | two: from 2 to 1 page (-50%) in 165 days"
 
 
 def test_growth_tells_how_many_snapshots_were_not_read_whole(tmp_path: Path) -> None:
