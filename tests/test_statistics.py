@@ -167,7 +167,10 @@ def test_fractions_stand_in_their_order() -> None:
         ("2026-11-01T00:00:00Z", "month", [0, 1, 1]),
         ("2025-12-01T00:00:00Z", "month", [0, 0, 1]),
         ("2025-11-01T00:00:00Z", "month", [0, 0, 0]),
-        ("2026-11-21T14:30:01Z", "second", [0, 0, 0]),  # not yet
+        ("2026-11-21T14:40:00Z", "second", [1, 1, 1]),  # clocks differ a little
+        ("2026-11-21T14:40:01Z", "second", [0, 0, 0]),  # not yet
+        ("2026-11-22T00:00:00Z", "day", [1, 1, 1]),  # it has begun elsewhere
+        ("2026-11-23T00:00:00Z", "day", [0, 0, 0]),
     ],
 )
 def test_recent_is_what_is_surely_of_the_last_days(lastmod: str, precision: str, within: list[int]) -> None:

@@ -42,7 +42,7 @@ def card(snapshot: Snapshot) -> str:
 
 
 def _when(snapshot: Snapshot) -> str:
-    read = f"read {snapshot.read_at:%Y-%m-%d %H:%M} UTC" if snapshot.read_at else "nobody knows when it was read"
+    read = f"read {snapshot.read_on}" if snapshot.read_on else "nobody knows when it was read"
     return f"{snapshot.name}, {read}: {_WHOLE[snapshot.complete]}"
 
 

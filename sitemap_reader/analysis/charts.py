@@ -6,7 +6,6 @@ own. Drawn on this machine, without a browser or a network.
 
 from __future__ import annotations
 
-from itertools import islice
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +41,11 @@ _FORMATS = ("png", "svg", "html", "json")
 class Chart:
     """A chart in a notebook (SVG: nothing is loaded from anywhere), save() for a file, `altair` to change it."""
 
-    def __init__(self, measure: Measure, drawing: Drawing) -> None:
+    def __init__(self, measure: Measure, rows: pd.DataFrame, drawing: Drawing) -> None:
         """A measure's chart() makes it; UsageError without the extra `analysis`."""
         _require_altair()
         self.title = measure.finding
-        self.altair: Any = _chart(measure, drawing)
+        self.altair: Any = _chart(measure, rows, drawing)
 
     def to_svg(self) -> str:
         """The picture."""
@@ -93,16 +92,18 @@ def _require_altair() -> None:
 # --- what all charts have ----------------------------------------------------------------------------------------
 
 
-def _chart(measure: Measure, drawing: Drawing) -> Any:
+def _chart(measure: Measure, rows: pd.DataFrame, drawing: Drawing) -> Any:
     """The whole: panels under a title."""
     import altair as alt
 
-    frame = _rows(measure, drawing)
+    frame = _rows(rows, drawing)
     if len(frame):
         frame = frame.assign(_text=drawing.numbers(frame))
         longest = int(frame["_text"].str.len().max())
         drawing = attrs.evolve(drawing, ends=drawing.ends or _ends(frame, drawing), most_chars=longest)
-    panels = [_KINDS[drawing.kind](part, drawing, title) for title, part in _panels(frame, drawing)]
+    parts = _panels(frame, drawing)
+    panels = [_KINDS[drawing.kind](part, drawing, title) for title, part in parts[:_MOST_PANELS]]
+    more = [f"{len(parts) - len(panels):,} more panels' worth in the table."] if len(parts) > len(panels) else []
     is_wide = drawing.kind == "columns" or len(drawing.x_order or ()) > _MOST_BESIDE
     body = _arranged(panels, is_wide=is_wide) if panels else _nothing()
     width = _breadth(panels, is_wide=is_wide)
@@ -110,7 +111,7 @@ def _chart(measure: Measure, drawing: Drawing) -> Any:
     chars, small_chars = int(broad / _TITLE_CHAR_PIXELS), int(broad / _RULE_CHAR_PIXELS)
     title = alt.TitleParams(
         _lines_of(measure.finding, chars),
-        subtitle=_lines_of(measure.rule, small_chars) + _lines_of(measure.verdict or "", small_chars),
+        subtitle=_lines_of(measure.rule, small_chars) + _lines_of(measure.verdict or "", small_chars) + more,
         anchor="start",
         fontSize=15,
         color=_INK,
@@ -147,9 +148,9 @@ def _ends(frame: pd.DataFrame, drawing: Drawing) -> tuple[Any, Any]:
     return 0, frame[drawing.value or drawing.x].max() or 1
 
 
-def _rows(measure: Measure, drawing: Drawing) -> pd.DataFrame:
+def _rows(rows: pd.DataFrame, drawing: Drawing) -> pd.DataFrame:
     """The frame as it is drawn: columns that are rows of the picture made so."""
-    frame = pd.DataFrame(measure)
+    frame = pd.DataFrame(rows)
     if drawing.melt is not None:
         value, name = (drawing.value, drawing.x) if drawing.kind == "heat" else (drawing.x, drawing.split)
         others = [column for column in ("site", drawing.y) if column in frame]
@@ -166,8 +167,7 @@ def _panels(frame: pd.DataFrame, drawing: Drawing) -> list[tuple[str | None, pd.
     by += [drawing.split] if drawing.split else []
     if not by or not len(frame):
         return [(None, frame)] if len(frame) else []
-    panels = ((", ".join(map(str, keys)), part) for keys, part in frame.groupby(by, sort=False))
-    return [*islice(panels, _MOST_PANELS)]
+    return [(", ".join(map(str, keys)), part) for keys, part in frame.groupby(by, sort=False)]
 
 
 def _arranged(panels: list[Any], *, is_wide: bool) -> Any:
@@ -299,8 +299,8 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
         _x=frame[drawing.x].astype(object).map(str, na_action="ignore").fillna(drawing.missing or ""),
         _y=frame[drawing.y].map(str),
     )
-    x_order = [*(drawing.x_order or sorted(frame["_x"].drop_duplicates()))][:_MOST_SQUARES]
-    y_order = [*(drawing.y_order or frame["_y"].drop_duplicates())][: drawing.most or _MOST_ROWS]
+    x_order, x_more = _largest(frame, "_x", drawing.x_order, drawing, _MOST_SQUARES)
+    y_order, y_more = _largest(frame, "_y", drawing.y_order, drawing, drawing.most or _MOST_ROWS)
     frame = frame[frame["_y"].isin(y_order) & frame["_x"].isin(x_order)]
     end = float((drawing.ends or (0, 1))[1])
     longest = max(map(len, x_order), default=0) if len(x_order) <= _MOST_BESIDE else 0
@@ -309,7 +309,9 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     if title is not None:
         chart = chart.properties(title=_panel_title(title))
     axis = alt.Axis(labelAngle=0, ticks=False, orient="bottom")
-    x = alt.X("_x:N", title=drawing.x_title, axis=axis, scale=alt.Scale(domain=x_order))
+    told = [drawing.x_title or "", *([f"{x_more:,} more columns in the table"] if x_more else [])]
+    told += [f"{y_more:,} more rows in the table"] if y_more else []
+    x = alt.X("_x:N", title=", ".join(filter(None, told)), axis=axis, scale=alt.Scale(domain=x_order))
     labels = alt.Axis(labelLimit=_LABEL_PIXELS, ticks=False)
     y = alt.Y("_y:N", title=drawing.y_title, axis=labels, scale=alt.Scale(domain=y_order))
     scale = alt.Scale(domain=[0, end], range=["#f3f6f9", "#2b557f"])
@@ -318,6 +320,18 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     )
     dark = alt.condition(f"datum[{drawing.value!r}] > {end / 2}", alt.value("white"), alt.value(_INK))
     return squares + chart.mark_text(fontSize=11).encode(x=x, y=y, text="_text:N", color=dark)
+
+
+def _largest(
+    frame: pd.DataFrame, name: str, given: tuple[str, ...] | None, drawing: Drawing, most: int
+) -> tuple[list[str], int]:
+    """The values of an axis, those with most where there are too many, and how many are left out."""
+    if given is not None:
+        return [*given], 0
+    sums = frame.groupby(name, sort=False)[drawing.value].sum()
+    kept = {*sums.sort_values(ascending=False, kind="stable").index[:most]}
+    names = sorted(sums.index) if name == "_x" else [*sums.index]
+    return [each for each in names if each in kept], len(names) - len(kept)
 
 
 def _panel_title(title: str) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def chosen(
     tables: Gathered,
-    sites: frozenset[str] | None,
+    sites: list[str] | None,
     include: Pattern | Iterable[Pattern] | None,
     exclude: Pattern | Iterable[Pattern] | None,
 ) -> Gathered:
@@ -24,7 +24,7 @@ def chosen(
     import pyarrow as pa
 
     urls, sitemaps, problems = (_of_sites(table, sites) for table in (tables.urls, tables.sitemaps, tables.problems))
-    if sites is not None and (missing := sites - {*tables.urls["site"].to_pylist()}):
+    if sites is not None and (missing := {*sites} - {*tables.urls["site"].to_pylist()}):
         there = ", ".join(sorted({*tables.urls["site"].to_pylist()}))
         raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {there}")
     wanted, unwanted = make_patterns("include", include), make_patterns("exclude", exclude)
@@ -39,7 +39,13 @@ def chosen(
     return Gathered(urls, sitemaps, problems)
 
 
-def _of_sites(table: Any, sites: frozenset[str] | None) -> Any:
+def choice_of(asked: dict[str, Any]) -> str:
+    """What is asked for, in words: `include '/blog/'`; nothing where nothing is."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    return ", ".join(f"{name} {getattr(value, 'pattern', value)!r}" for name, value in given.items())
+
+
+def _of_sites(table: Any, sites: list[str] | None) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 

@@ -14,11 +14,11 @@ from ..ledger import count_of
 from .drawings import Drawing
 from .findings import each_site, percent
 from .measure import measure
-from .pages import PAGE, ordered, pages_of
+from .pages import NEWEST_RULE, PAGE, newest_of, ordered, pages_of
 from .sections import section_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from .measure import Measure
     from .snapshot import Snapshot
@@ -57,7 +57,6 @@ def overlap(snapshot: Snapshot, by: str) -> Measure:
         x_title="is shared by",
         y_title="of the site",
         value="share",
-        value_title=f"share of its {by}s",
         format=".1%",
         ends=(0.0, 1.0),
         is_by_site=False,
@@ -71,10 +70,11 @@ def overlap(snapshot: Snapshot, by: str) -> Measure:
 def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure:
     """See Snapshot.growth()."""
     every = [snapshot, *_snapshots(others)]
-    frame = pd.concat([_sizes(each) for each in every]).sort_values("at", kind="stable")
+    frame = pd.concat([_sizes(each).replace({"site": _names_in(each, snapshot)}) for each in every])
+    frame = frame.sort_values("at", kind="stable")
     frame = ordered(frame, snapshot)
     unread = [each for each in every if each.read_at is None]
-    rule = "Pages of each snapshot, at the time when it was read."
+    rule = f"Pages of each snapshot, at the time when it was read. {NEWEST_RULE}{_choices(every)}"
     if unread:
         rule += f" Of {len(unread)} nobody knows that: load(path, at=...) tells it."
     partial = sum(each.complete is False for each in every)
@@ -82,7 +82,7 @@ def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure
         rule += f" {partial} could not be read whole."
     told = {site: _grown(part) for site, part in frame.groupby("site", sort=False)}
     drawing = Drawing("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
-    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
 
 
 def _snapshots(others: Any) -> list[Snapshot]:
@@ -94,11 +94,11 @@ def _snapshots(others: Any) -> list[Snapshot]:
 
 
 def _sizes(snapshot: Snapshot) -> pd.DataFrame:
-    pages = pages_of(snapshot, "lastmod").groupby("site", sort=False)["lastmod"]
-    frame = pages.agg(pages="size", dated="count", newest="max").reset_index()
+    pages = newest_of(snapshot).groupby("site", sort=False)
+    frame = pages.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
     listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
     frame["sitemaps"] = frame["site"].map(listed)
-    frame["complete"] = snapshot.complete is not False
+    frame["complete"] = pd.array([snapshot.complete] * len(frame), dtype="boolean")
     frame.insert(1, "at", pd.Timestamp(snapshot.at).as_unit("us"))
     return frame
 
@@ -123,8 +123,11 @@ def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
     """See Snapshot.churn()."""
     if not hasattr(other, "pages"):
         raise UsageError(f"churn() takes an earlier Snapshot, such as sr.load() gives, and not {other!r}")
-    sections = _sections(snapshot, depth)
-    sections = pd.concat([sections, _sections(other, depth)]).drop_duplicates(PAGE)
+    if snapshot.read_at and other.read_at and other.read_at > snapshot.read_at:
+        hint = "churn() is of the later one, beside an earlier"
+        raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")
+    earlier = _sections(other, depth).replace({"site": _names_in(other, snapshot)})
+    sections = pd.concat([_sections(snapshot, depth), earlier]).drop_duplicates(PAGE)
     changes = [(form.get("site"), form["loc"], form["change"]) for form in _differences(snapshot, other)]
     changed = pd.DataFrame(changes, columns=[*PAGE, "change"])
     every = sections.merge(changed, how="left", on=PAGE)
@@ -134,7 +137,7 @@ def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
     frame["_changed"] = frame[[*_KINDS]].sum(axis=1)
     frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
     frame = ordered(frame, snapshot)
-    rule = _RULE
+    rule = _RULE + _choices([snapshot, other])
     for each, becomes in ((other, "new"), (snapshot, "removed")):
         if each.complete is False:
             rule += f" {each.name} was not read whole: what is missing there counts as {becomes}."
@@ -148,7 +151,7 @@ def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
         melt={name: name for name in _KINDS},
         most=15,
     )
-    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
 
 
 def _sections(snapshot: Snapshot, depth: int) -> pd.DataFrame:
@@ -157,15 +160,29 @@ def _sections(snapshot: Snapshot, depth: int) -> pd.DataFrame:
 
 def _differences(snapshot: Snapshot, other: Snapshot) -> Iterable[dict[str, Any]]:
     """By the site that both tables name, which a file need not."""
-    with diff(_forms(other), _forms(snapshot)) as changes:
+    with diff(_forms(other, _names_in(other, snapshot)), _forms(snapshot, {})) as changes:
         yield from changes.forms()
 
 
-def _forms(snapshot: Snapshot) -> Iterable[dict[str, Any]]:
+def _forms(snapshot: Snapshot, names: dict[str, str]) -> Iterator[dict[str, Any]]:
     from .gathering import Gathered, forms_of
 
     none = snapshot.urls.stored.schema.empty_table()
-    return forms_of(Gathered(snapshot.pages.stored, none, none))
+    for form in forms_of(Gathered(snapshot.pages.stored, none, none)):
+        yield {**form, "site": names.get(form["site"], form["site"])} if names else form
+
+
+def _names_in(other: Snapshot, snapshot: Snapshot) -> dict[str, str]:
+    """What the only site of one is called in the other, where one of them merely goes by its most frequent host."""
+    if len(other.sites) != 1 or len(snapshot.sites) != 1 or (other.is_named and snapshot.is_named):
+        return {}
+    return {other.sites[0]: snapshot.sites[0]}
+
+
+def _choices(snapshots: Iterable[Snapshot]) -> str:
+    """Of which not all URLs were taken."""
+    told = dict.fromkeys(f" {each.name} has only some URLs ({each.choice})." for each in snapshots if each.choice)
+    return "".join(told)
 
 
 def _churned(part: pd.DataFrame) -> str:

@@ -17,6 +17,8 @@ from .pages import days_between, ordered, pages_of
 from .trust import EXACT, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .measure import Measure
     from .snapshot import Snapshot
 
@@ -29,15 +31,19 @@ class _Freq:
 
     alias: str
     too_coarse: tuple[str, ...]
-    format: str
+    name: Callable[[Any], str]
+
+
+def _day(period: Any) -> str:
+    return f"{period.year:04}-{period.month:02}-{period.day:02}"
 
 
 _FREQS = {
-    "day": _Freq("D", ("year", "month"), "%Y-%m-%d"),
-    "week": _Freq("W-SUN", ("year", "month"), "%Y-%m-%d"),
-    "month": _Freq("M", ("year",), "%Y-%m"),
-    "quarter": _Freq("Q", ("year",), "%Y-Q%q"),
-    "year": _Freq("Y", (), "%Y"),
+    "day": _Freq("D", ("year", "month"), _day),
+    "week": _Freq("W-SUN", ("year", "month"), lambda week: _day(week.asfreq("D", "start"))),
+    "month": _Freq("M", ("year",), lambda month: f"{month.year:04}-{month.month:02}"),
+    "quarter": _Freq("Q", ("year",), lambda quarter: f"{quarter.year:04}-Q{quarter.quarter}"),
+    "year": _Freq("Y", (), lambda year: f"{year.year:04}"),
 }
 _MOST_PERIODS = 5_000
 
@@ -61,12 +67,12 @@ def cadence(snapshot: Snapshot, freq: str) -> Measure:
     frame = ordered(frame, snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC), which is their last change alone: older ones are not seen."
     rule += _told(left_out)
-    told = {site: _busiest(part, freq, wanted.format) for site, part in frame.groupby("site", sort=False)}
+    told = {site: _busiest(part, freq, wanted.name) for site, part in frame.groupby("site", sort=False)}
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" Beyond {_MOST_PERIODS:,} {freq}s from the first to the last, those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
     drawing = Drawing("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
-    finding = each_site(told) or f"no page states a {freq}"
+    finding = each_site(told, snapshot.sites) or f"no page states a {freq}"
     return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=verdict(snapshot))
 
 
@@ -86,11 +92,12 @@ def _has_gaps(periods: pd.Series[Any]) -> bool:
     return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
 
 
-def _busiest(part: pd.DataFrame, freq: str, format: str) -> str:
+def _busiest(part: pd.DataFrame, freq: str, name: Callable[[Any], str]) -> str:
     most = part.loc[part["pages"].idxmax()]
-    median = part["pages"].median()
-    named = most["period"].strftime(format) if freq != "week" else most["period"].start_time.strftime(format)
-    return f"{count_of(round(median), 'page')} in the median {freq}, most in {named} ({most['pages']:,})"
+    has_any = part.loc[part["pages"] > 0, "pages"]
+    of_those = "" if len(has_any) == len(part) and not _has_gaps(part["period"]) else " that has any"
+    median = count_of(round(has_any.median()), "page")
+    return f"{median} in the median {freq}{of_those}, most in {name(most['period'])} ({most['pages']:,})"
 
 
 def _told(left_out: dict[str, Any]) -> str:
@@ -116,6 +123,8 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
+        "one in the future": pages["lastmod"] > snapshot.at + pd.Timedelta(days=1),
+        "one in the year 1": pages["lastmod"].dt.year == 1,  # elsewhere that may be before all years
     }
     counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
     has_time = counted["lastmod_precision"].isin(EXACT)
@@ -131,7 +140,7 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
     told = {site: _peak(part, tz) for site, part in frame.groupby("site", sort=False)}
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; one that states a day alone has no hour."
     rule += _told(left_out)
-    finding = each_site(told) or "no page states a day"
+    finding = each_site(told, snapshot.sites) or "no page states a day"
     return measure(frame, rule=rule, finding=finding, drawing=_hours(tz), verdict=verdict(snapshot))
 
 
@@ -142,7 +151,6 @@ def _hours(tz: str) -> Drawing:
         y="weekday",
         x_title=f"hour ({tz})",
         value="pages",
-        value_title="pages",
         x_order=(*map(str, range(24)), _NO_HOUR),
         y_order=_WEEKDAYS,
         missing=_NO_HOUR,
@@ -182,7 +190,7 @@ def freshness(snapshot: Snapshot) -> Measure:
         "counts from its end, a month or a year from its beginning."
     )
     drawing = Drawing("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
-    finding = each_site(told) or "there is no page"
+    finding = each_site(told, snapshot.sites) or "there is no page"
     return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=verdict(snapshot))
 
 

@@ -30,7 +30,6 @@ class Drawing:
     x_title: str | None = None
     y_title: str | None = None
     value: str | None = None
-    value_title: str | None = None
     text: str | None = None
     format: str = ","
     split: str | None = None

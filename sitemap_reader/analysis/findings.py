@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MOST_SITES, BETWEEN_SITES = 4, " | "
 
 
-def each_site(told: dict[str, str]) -> str:
-    """`a.example: x | b.example: y`; of one site, what it has.
+def each_site(told: dict[str, str], sites: Sequence[str]) -> str:
+    """`a.example: x | b.example: y`; of one site alone, what it has.
 
-    >>> each_site({"a.example": "12 pages"}), each_site({"a.example": "12 pages", "b.example": "3 pages"})
-    ('12 pages', 'a.example: 12 pages | b.example: 3 pages')
+    >>> each_site({"a.example": "12 pages"}, ["a.example"])
+    '12 pages'
+    >>> each_site({"a.example": "12 pages"}, ["a.example", "b.example"])
+    'a.example: 12 pages'
     """
-    if len(told) == 1:
-        return next(iter(told.values()))
+    if len(sites) <= 1:
+        return next(iter(told.values()), "")
     parts = [f"{site}: {words}" for site, words in told.items()]
     left = len(parts) - MOST_SITES
     return BETWEEN_SITES.join([*parts[:MOST_SITES], *([f"{left} more"] if left > 0 else [])])

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _NONE, _DEFAULT = "none", "x-default"
 _RULE = (
     "Links between pages by hreflang: from pages whose link to themselves has this language (none where they have no "
-    "such link) to pages in that one. A link is returned where the page that it names is listed and links back."
+    "such link) to pages in that one. A link is returned where the page that it names is listed, by any "
+    "of these sites, and links back."
 )
 
 
@@ -30,8 +31,9 @@ def hreflang_matrix(snapshot: Snapshot) -> Measure:
     languages = own.set_index(["site", "loc"])["hreflang"].rename("language")
     links = links[links["loc"] != links["href"]].merge(languages.reset_index(), how="left", on=["site", "loc"])
     links["language"] = links["language"].fillna(_NONE)
-    back = links[["site", "href", "loc"]].set_axis(["site", "loc", "href"], axis=1).drop_duplicates()
-    links = links.merge(back.assign(returned=True), how="left", on=["site", "loc", "href"])
+    # Also from one site of the Snapshot to another: a language may have a domain of its own.
+    back = links[["href", "loc"]].set_axis(["loc", "href"], axis=1).drop_duplicates()
+    links = links.merge(back.assign(returned=True), how="left", on=["loc", "href"])
     links["returned"] = links["returned"].eq(True)
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
@@ -44,9 +46,9 @@ def hreflang_matrix(snapshot: Snapshot) -> Measure:
         x_title="language of the alternate",
         y_title="language of the page",
         value="links",
-        value_title="links",
     )
-    return measure(frame, rule=_RULE, finding=each_site(told) or "no page has an alternate", drawing=drawing)
+    finding = each_site(told, snapshot.sites) or "no page has an alternate"
+    return measure(frame, rule=_RULE, finding=finding, drawing=drawing)
 
 
 def _links(snapshot: Snapshot) -> pd.DataFrame:

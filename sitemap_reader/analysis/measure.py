@@ -28,11 +28,14 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
     def _constructor(self) -> Any:
         return pd.DataFrame
 
-    def chart(self) -> Chart:
-        """The same as a picture, titled with the finding; needs the extra `analysis`."""
+    def chart(self, rows: pd.DataFrame | None = None) -> Chart:
+        """The same as a picture, titled with the finding; `rows` are those of its own to be drawn, if not all are.
+
+        Needs the extra `analysis`.
+        """
         from .charts import Chart
 
-        return Chart(self, self._drawing)
+        return Chart(self, self if rows is None else rows, self._drawing)
 
     def _repr_html_(self) -> str:
         told = [f"<strong>{escape(self.finding)}</strong>", escape(self.rule)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,16 @@ def pages_of(snapshot: Snapshot, *columns: str) -> pd.DataFrame:
     """Each page with its `site` and these columns."""
     frame: pd.DataFrame = snapshot.pages.to_pandas(["site", *columns])
     return frame
+
+
+NEWEST_RULE = "The newest lastmod is that of those that state a day, and do not lie ahead."
+
+
+def newest_of(snapshot: Snapshot) -> pd.DataFrame:
+    """Pages with their `lastmod`, and `newest`, the same where it may be called so."""
+    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
+    counts = ~pages["lastmod_precision"].isin(["year", "month"]) & (pages["lastmod"] <= snapshot.at + timedelta(days=1))
+    return pages.assign(newest=pages["lastmod"].where(counts))
 
 
 def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]:

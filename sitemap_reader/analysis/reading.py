@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,10 +15,12 @@ from ..arrow import require_pyarrow
 from ..dumps import DumpFile, is_dump_name, open_file
 from ..errors import NothingFound, NothingReadable, UsageError
 from ..reader import ReaderOptions
+from ..targets import find_target
 from ..walk.window import make_moment
+from .choosing import choice_of
 from .gathering import Gathering
 from .saving import Circumstances, circumstances_of, read
-from .snapshot import Snapshot
+from .snapshot import Snapshot, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
     from ..walk.selection import Pattern
     from ..walk.window import Moment, Undated
 
+# Keywords that leave URLs out.
+_CHOOSING = ("since", "until", "include", "exclude", "follow", "no_follow")
+_DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 _STOPPED = "stopped before the end: there is what was read by then"
 
 
@@ -62,17 +69,28 @@ def snapshot(
     Needs the extra `analysis`. Memory is some 300 bytes a URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
-    names = [target] if isinstance(target, str | os.PathLike) else [*target]
+    if unknown := options.keys() - SnapshotOptions.__annotations__.keys():
+        raise TypeError(f"snapshot() got an unexpected keyword argument {min(unknown)!r}")
+    # All of them at once: what cannot be is told before anything is read.
+    targets = {name: find_target(name) for name in _names(target)}
+    reading = _Reading({"show_progress": show_progress, **options})
+    for name, found in targets.items():
+        if not reading.is_stopped:
+            reading.site(name, found)
+    return reading.snapshot()
+
+
+def _names(target: Any) -> list[str | Path]:
+    """The targets, each once; UsageError for what is none."""
+    names = [target] if isinstance(target, str | os.PathLike) or not hasattr(target, "__iter__") else [*target]
     if not names:
         raise UsageError("there is no target; name a site, such as example.com")
-    files = [name for name in names if is_dump_name(os.fspath(name))]
-    if files:
-        raise UsageError(f"{os.fspath(files[0])} is a file, and no site: sr.load() opens a dump")
-    reading = _Reading({"show_progress": show_progress, **options})
     for name in names:
-        if not reading.is_stopped:
-            reading.site(name if isinstance(name, str) else Path(name))
-    return reading.snapshot()
+        if not isinstance(name, str | os.PathLike):
+            raise UsageError(f"a target is a host, a URL or a folder, not {name!r}")
+        if is_dump_name(os.fspath(name)):
+            raise UsageError(f"{os.fspath(name)} is a file, and no site: sr.load() opens a dump")
+    return [*dict.fromkeys(name if isinstance(name, str) else Path(name) for name in names)]
 
 
 def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | None = None) -> Snapshot:
@@ -92,9 +110,10 @@ def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | 
     circumstances = Circumstances() if place.is_fifo() else circumstances_of(place)
     if at is not None:
         moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
-        circumstances = attrs.evolve(circumstances, at=moment)
+        is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
+        circumstances = attrs.evolve(circumstances, at=moment, until=moment, is_day=is_day)
     file = None if place.is_dir() else DumpFile(place)
-    return Snapshot(str(place), lambda: read(place), circumstances, file=file, site=site)
+    return Snapshot(str(place), partial(read, place), circumstances, file=file, site=site)
 
 
 @attrs.define
@@ -108,17 +127,15 @@ class _Reading:
     _notes: list[str] = attrs.field(factory=list)
     _failures: list[ReadError] = attrs.field(factory=list)
     _complete: bool = True
-    _at: datetime | None = None
+    _moments: list[datetime] = attrs.field(factory=list)
 
-    def site(self, name: str | Path) -> None:
+    def site(self, name: str | Path, target: Target) -> None:
         """Reads one to its end, or until somebody has enough."""
         from ..blocking import lines
-        from ..targets import find_target
 
-        target = find_target(name)
         site = _site_name(target)
         self._names.append(site)
-        self._at = min(filter(None, (self._at, _time_of(target))))
+        self._moments.append(_time_of(target))
         gathering = self._gathering
         try:
             with lines(name, site=site, on_item=lambda item: gathering.hear(item, site), **self.options) as stream:
@@ -132,6 +149,7 @@ class _Reading:
             self._notes.append(_STOPPED)
         except (NothingFound, NothingReadable) as exc:
             self._failures.append(exc)
+        self._moments.append(_time_of(target))
 
     def snapshot(self) -> Snapshot:
         """What came of it."""
@@ -140,8 +158,11 @@ class _Reading:
             raise self._failures[0]
         self._notes += map(str, self._failures)
         complete = self._complete and not self.is_stopped and not self._failures
-        circumstances = Circumstances(self._at, complete)
-        return Snapshot(", ".join(self._names), lambda: gathered, circumstances, notes=self._notes)
+        choice = choice_of({name: self.options.get(name) for name in _CHOOSING}) or None
+        circumstances = Circumstances(
+            min(self._moments), max(self._moments), complete=complete, choice=choice, notes=tuple(self._notes)
+        )
+        return Snapshot(", ".join(self._names), partial(same, gathered), circumstances)
 
 
 def _site_name(target: Target) -> str:

@@ -24,14 +24,22 @@ PARQUET = ".parquet"
 # The tables: file without suffix -> whose lines are its rows.
 _RECORDS: dict[str, type] = {"urls": UrlRecord, "sitemaps": Outcome, "problems": Problem}
 _KEY = b"sitemap_reader"
+_OTHER_FILES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".gz", ".xlsx", ".feather", ".arrow", ".zip"}
 
 
 @attrs.frozen
 class Circumstances:
-    """When it was read, None if nobody knows; whether all was, None if nobody knows."""
+    """From when until when it was read, None if nobody knows; `is_day`: of these the day alone is known.
+
+    `complete`: whether all was read, None if nobody knows. `choice` says which URLs alone were taken, if not all.
+    """
 
     at: datetime | None = None
+    until: datetime | None = None
+    is_day: bool = False
     complete: bool | None = None
+    choice: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def write(gathered: Gathered, circumstances: Circumstances, path: Path) -> None:
@@ -39,6 +47,8 @@ def write(gathered: Gathered, circumstances: Circumstances, path: Path) -> None:
 
     What was there under these names is replaced, once the new one is whole. OSError where it cannot be written.
     """
+    if path.suffix.lower() in _OTHER_FILES:
+        raise UsageError(f"{path}: a Snapshot is written to a file that ends in {PARQUET}, or to a folder")
     if path.suffix == PARQUET:
         _write_table(gathered.urls, circumstances, path)
         return
@@ -72,8 +82,10 @@ def circumstances_of(path: Path) -> Circumstances:
     try:
         told = (parquet.read_schema(file).metadata or {}).get(_KEY)
         form = {} if told is None else orjson.loads(told)
-        at = form.get("at")
-        return Circumstances(None if at is None else datetime.fromisoformat(at), form.get("complete"))
+        known: dict[str, Any] = {name: form[name] for name in ("is_day", "complete", "choice") if name in form}
+        for name in ("at", "until"):
+            known[name] = datetime.fromisoformat(form[name]) if form.get(name) else None
+        return Circumstances(**known, notes=tuple(form.get("notes", ())))
     except (ArrowException, OSError, ValueError, TypeError, AttributeError) as exc:
         raise UsageError(f"{file}: damaged Parquet: {exc}") from exc
 

@@ -11,7 +11,7 @@ from ..ledger import count_of
 from .drawings import Drawing
 from .findings import each_site, percent
 from .measure import measure
-from .pages import days_between, ordered, pages_of
+from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of
 from .places import MAX_DIRS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MOST_ROWS = 15
 
 def section_of(snapshot: Snapshot, depth: int) -> pd.Series[str]:
     """The first folders of each page, such as `/blog/`, and `/` for one that lies in none."""
-    if type(depth) is not int or not 1 <= depth <= MAX_DIRS:
+    if isinstance(depth, bool) or not hasattr(depth, "__index__") or not 1 <= depth <= MAX_DIRS:
         raise UsageError(f"depth is a number from 1 to {MAX_DIRS}, and not {depth!r}")
     names = [name for name in (f"dir_{level + 1}" for level in range(depth)) if name in snapshot.pages.columns]
     folders = snapshot.pages.to_pandas(names)
@@ -40,16 +40,15 @@ def _deep(depth: int) -> str:
 
 def sections(snapshot: Snapshot, depth: int) -> Measure:
     """See Snapshot.sections()."""
-    section = section_of(snapshot, depth)
-    pages = pages_of(snapshot, "lastmod")
-    by = pages.groupby(["site", section.rename("section")], sort=False)["lastmod"]
-    frame = by.agg(pages="size", dated="count", newest="max").reset_index()
+    pages = newest_of(snapshot)
+    by = pages.groupby(["site", section_of(snapshot, depth).rename("section")], sort=False)
+    frame = by.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
     frame.insert(3, "share", frame["pages"] / frame.groupby("site")["pages"].transform("sum"))
     frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     told = {site: _largest(part) for site, part in frame.groupby("site", sort=False)}
-    rule = f"Pages by {_deep(depth)}; / has those that lie in none. The last name of a path is the page."
+    rule = f"Pages by {_deep(depth)}; / has those that lie in none. The last name of a path is the page. {NEWEST_RULE}"
     drawing = Drawing("rows", x="pages", y="section", x_title="pages", most=_MOST_ROWS)
-    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
 
 
 def _largest(part: pd.DataFrame) -> str:
@@ -82,14 +81,13 @@ def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
         y="section",
         x_title="listed with the page",
         value="share",
-        value_title="share of pages",
         format=".0%",
         x_order=_MEDIA,
         melt={f"{name}_share": name for name in _MEDIA},
         most=_MOST_ROWS,
         ends=(0.0, 1.0),
     )
-    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
 
 
 def _has(snapshot: Snapshot, name: str) -> Any:
@@ -115,18 +113,20 @@ _NONE = "none"
 
 def hints(snapshot: Snapshot) -> Measure:
     """See Snapshot.hints()."""
-    pages = pages_of(snapshot, "changefreq", "priority", "lastmod")
-    pages["age"] = days_between(pages["lastmod"], snapshot.at)
+    pages = pages_of(snapshot, "changefreq", "priority", "lastmod", "lastmod_precision")
+    states_day = ~pages["lastmod_precision"].isin(["year", "month"])
+    pages["age"] = days_between(pages["lastmod"], snapshot.at).where(states_day)
     pages["priority"] = pages["priority"].map("{:g}".format, na_action="ignore")
     frame = pd.concat([_values(pages, name) for name in _HINTS])
     frame = ordered(frame, snapshot)
+    frame["median_age_days"] = frame["median_age_days"].round(1)
     told = {site: _stated(part) for site, part in frame.groupby("site", sort=False)}
     rule = (
-        "changefreq and priority as pages state them, none where they do not, with the median age of their lastmod on "
-        f"{snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
+        "changefreq and priority as pages state them, none where they do not. The median age is that of lastmods that "
+        f"state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
     drawing = Drawing("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
-    return measure(frame, rule=rule, finding=each_site(told) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
 
 
 def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:

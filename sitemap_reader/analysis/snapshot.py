@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
 
 from ..arrow import require_pyarrow
 from ..dumps import Dump, DumpFile
@@ -19,7 +21,7 @@ from .tables import Table
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..dumps import Form
     from ..walk.selection import Pattern
@@ -48,7 +50,6 @@ class Snapshot(Dump):
         *,
         file: DumpFile | None = None,
         site: str | None = None,
-        notes: Sequence[str] = (),
     ) -> None:
         """snapshot() and load() make them."""
         self._name = name
@@ -56,7 +57,6 @@ class Snapshot(Dump):
         self._circumstances = circumstances
         self._file = file
         self._site = site
-        self.notes = tuple(notes)
 
     # --- what it is ---
 
@@ -74,6 +74,29 @@ class Snapshot(Dump):
     def read_at(self) -> datetime | None:
         """When the reading began; None where nobody knows, as of a file of JSON lines."""
         return self._circumstances.at
+
+    @property
+    def read_until(self) -> datetime | None:
+        """When it ended; None where nobody knows, or the day alone is known."""
+        return None if self._circumstances.is_day else self._circumstances.until or self._circumstances.at
+
+    @property
+    def read_on(self) -> str | None:
+        """The day, and the minute where it is known; None where nobody knows."""
+        at = self._circumstances.at
+        form = "%Y-%m-%d" if self._circumstances.is_day else "%Y-%m-%d %H:%M UTC"
+        return None if at is None else at.strftime(form)
+
+    @property
+    def choice(self) -> str | None:
+        """Which URLs alone were taken; None where all were."""
+        return self._circumstances.choice
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to know of the reading: that it was stopped, what could not be read, what was left out."""
+        chosen = (f"only some of the URLs: {self.choice}",) if self.choice else ()
+        return (*chosen, *self._circumstances.notes)
 
     @cached_property
     def complete(self) -> bool | None:
@@ -108,6 +131,11 @@ class Snapshot(Dump):
         require_pyarrow("a Snapshot's tables need", "analysis")
         return self._load()
 
+    @property
+    def is_named(self) -> bool:
+        """Whether its site has a name that somebody gave it, and does not go by its most frequent host."""
+        return self._site is not None or not self._gathered.urls["site"].null_count
+
     @cached_property
     def _default_site(self) -> str | None:
         """What sites are called that have no name there: by the host on which most of the first URLs are."""
@@ -124,7 +152,7 @@ class Snapshot(Dump):
         These come last, and are computed when they are first asked for: `host domain path depth dir_1 … dir_n slug
         extension query_keys`. The last name of a path is the page, and gives the `slug`; those before it are folders.
         """
-        return Table(_with_site(self._gathered.urls, self._default_site), lambda table: place_columns(table["loc"]))
+        return Table(_with_site(self._gathered.urls, self._default_site), _places)
 
     @cached_property
     def pages(self) -> Table:
@@ -155,12 +183,15 @@ class Snapshot(Dump):
 
         The sitemaps and problems of a site stay, whatever of its URLs does.
         """
-        from .choosing import chosen
+        from .choosing import choice_of, chosen
 
-        sites = None if site is None else frozenset([site] if isinstance(site, str) else site)
+        sites = None if site is None else [site] if isinstance(site, str) else [*site]
         tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
         some = chosen(tables, sites, include, exclude)
-        return Snapshot(self.name, lambda: some, self._circumstances, notes=self.notes)
+        told = [self.choice, choice_of({"site": site, "include": include, "exclude": exclude})]
+        choice = "; ".join(filter(None, told)) or None
+        name = ", ".join(sites) if sites else self.name
+        return Snapshot(name, partial(same, some), attrs.evolve(self._circumstances, choice=choice))
 
     def to_pandas(self, style: Literal["advertools"] | None = None) -> Any:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().
@@ -178,7 +209,7 @@ class Snapshot(Dump):
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes Parquet (zstd) that load() reads: the URLs to a file `….parquet`, or all tables to a folder."""
         tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
-        write(tables, Circumstances(self.read_at, self.complete), Path(path))
+        write(tables, attrs.evolve(self._circumstances, complete=self.complete), Path(path))
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self.name}>"
@@ -256,6 +287,15 @@ def require_pandas() -> None:
         import pandas  # noqa: F401
     except ImportError as exc:
         raise UsageError("measures need pandas: pip install 'sitemap-reader[analysis]'") from exc
+
+
+def same(gathered: Gathered) -> Gathered:
+    """A function that can be pickled, where no file is to be read."""
+    return gathered
+
+
+def _places(table: Any) -> dict[str, Any]:
+    return place_columns(table["loc"])
 
 
 def _with_site(table: Any, site: str | None) -> Any:

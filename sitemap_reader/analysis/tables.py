@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -48,7 +50,7 @@ class Table:
         """The pyarrow.Table."""
         return self._whole
 
-    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
+    def to_pandas(self, columns: str | Sequence[str] | None = None) -> Any:
         """A pandas.DataFrame of all columns, or of some. Nested values are lists and dicts; null is None or NaN."""
         return self._some(columns).to_pandas()
 
@@ -60,9 +62,12 @@ class Table:
         """The rows at these places."""
         return Table(self.stored.take(places), self._derive)
 
-    def _some(self, columns: Sequence[str] | None) -> Any:
-        if columns is None:
+    def _some(self, asked: str | Sequence[str] | None) -> Any:
+        if asked is None:
             return self._whole
+        columns = [asked] if isinstance(asked, str) else [*asked]
+        if missing := [name for name in columns if name not in self.stored.column_names and name not in self.columns]:
+            raise UsageError(f"there is no column {missing[0]!r}; there are {', '.join(self.columns)}")
         is_stored = frozenset(columns) <= frozenset(self.stored.column_names)
         return (self.stored if is_stored else self._whole).select(columns)
 

@@ -37,7 +37,7 @@ def lastmod_trust(snapshot: Snapshot) -> Measure:
     """See Snapshot.lastmod_trust()."""
     frame = _frame(snapshot)
     told = {site: f"lastmods {verdict_on(part)}" for site, part in frame.groupby("site", sort=False)}
-    finding = each_site(told) or "there is no URL"
+    finding = each_site(told, snapshot.sites) or "there is no URL"
     return measure(frame, rule=_RULE, finding=finding, drawing=_DRAWING)
 
 
@@ -49,7 +49,7 @@ def verdict(snapshot: Snapshot) -> str:
         share = part["dated"].sum() / part["urls"].sum()
         stated = f"; {percent(share)} of URLs have one" if share else ""
         told[site] = f"lastmods {verdict_on(part)}{stated}"
-    return each_site(told) or "there is no URL"
+    return each_site(told, snapshot.sites) or "there is no URL"
 
 
 def verdict_on(part: pd.DataFrame) -> str:
@@ -66,7 +66,8 @@ def _frame(snapshot: Snapshot) -> pd.DataFrame:
     urls["sitemap"] = urls["sitemap"].fillna("")
     is_exact = urls["lastmod_precision"].isin(EXACT)
     urls["dated"] = urls["lastmod"].notna()
-    urls["future"] = urls["lastmod"] > is_exact.map({True: snapshot.at + _TOLERANCE, False: snapshot.at + _DAY})
+    end = snapshot.read_until or snapshot.at
+    urls["future"] = urls["lastmod"] > is_exact.map({True: end + _TOLERANCE, False: end + _DAY})
     urls["at_fetch"] = is_exact & _is_at_fetch(snapshot, urls["lastmod"])
     by = urls.groupby(["site", "sitemap"], sort=False)
     frame = by[["dated", "future", "at_fetch"]].sum()
@@ -75,7 +76,8 @@ def _frame(snapshot: Snapshot) -> pd.DataFrame:
     judged = [honesty(_history(row)) for row in frame.to_dict("records")]
     frame["score"] = [each.score for each in judged]
     frame["reasons"] = ["; ".join(each.reasons) for each in judged]
-    return ordered(frame.reset_index(), snapshot)
+    worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
+    return ordered(worst_first.reset_index(), snapshot)
 
 
 def _history(row: dict[str, Any]) -> History:
@@ -91,7 +93,6 @@ def _identical(urls: pd.DataFrame) -> pd.Series[int]:
 
 def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:
     """False for all where nobody knows when it was read."""
-    if snapshot.read_at is None:
+    if snapshot.read_at is None or snapshot.read_until is None:
         return False
-    took = timedelta(seconds=float(snapshot.sitemaps.to_pandas(["seconds"])["seconds"].sum()))
-    return lastmods.between(snapshot.read_at - _TOLERANCE, snapshot.read_at + took + _TOLERANCE)
+    return lastmods.between(snapshot.read_at - _TOLERANCE, snapshot.read_until + _TOLERANCE)

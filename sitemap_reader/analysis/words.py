@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .measure import Measure
     from .snapshot import Snapshot
 
-_MOST_WORDS = 5
+_MOST_WORDS, _MOST_OF_SLUG = 5, 100
 # Letters and digits; in scripts beyond ASCII with the marks that belong to them, which Python takes for neither.
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 _APOSTROPHES = "'’"
@@ -40,9 +40,13 @@ def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) ->
     frame = ordered(pd.concat(frames or [pd.DataFrame(columns=["site", "words", "pages", "share"])]), snapshot)
     told = {site: _most(part) for site, part in frame.groupby("site", sort=False)}
     row = "Words" if n == 1 else f"{n} words in a row"
-    rule = f"{row} of the path's last name, decoded, in lower case, without bare numbers; a page counts once for each."
+    rule = (
+        f"{row} of the first {_MOST_OF_SLUG} in the path's last name, decoded, in lower case. A number is no word, and "
+        "parts those around it. A page counts once for each."
+    )
     drawing = Drawing("rows", x="pages", y="words", x_title="pages", most=top)
-    return measure(frame, rule=rule, finding=each_site(told) or "no page has a slug with words", drawing=drawing)
+    finding = each_site(told, snapshot.sites) or "no page has a slug with words"
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 def _skipped(skip: Iterable[str]) -> frozenset[str]:
@@ -63,8 +67,9 @@ def _counted(part: pd.DataFrame, site: str, n: int, top: int, skip: frozenset[st
 
 
 def _ngrams(slug: str, n: int, skip: frozenset[str]) -> Iterator[str]:
-    words = [word for word in _words(slug) if not word.isdigit() and word not in skip]
-    return (" ".join(words[at : at + n]) for at in range(len(words) - n + 1))
+    words = ["" if word.isdigit() else word for word in _words(slug)[:_MOST_OF_SLUG] if word not in skip]
+    runs = (words[at : at + n] for at in range(len(words) - n + 1))
+    return (" ".join(run) for run in runs if all(run))
 
 
 def _words(slug: str) -> list[str]:

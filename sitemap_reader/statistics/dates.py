@@ -24,6 +24,7 @@ MAX_YEARS, MAX_MONTHS = 5, 6
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
 _STATED = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
+_TOLERANCE, _DAY = timedelta(minutes=10), timedelta(days=1)
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 
 
@@ -40,7 +41,9 @@ class Dates:
     """take() every form, then facts(). `now` is aware."""
 
     def __init__(self, now: datetime) -> None:
-        self._now = _text(now)
+        # Clocks differ a little; where a day is stated, it may have begun elsewhere.
+        ahead = {name: now + (_TOLERANCE if chars > _STATED["day"] else _DAY) for name, chars in _STATED.items()}
+        self._ahead = {name: _text(ahead[name])[:chars] for name, chars in _STATED.items()}
         # A day counts if any of it is within; a month or a year, of which most may lie before, if it began within.
         since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
         self._since = [{precision: text[: max(chars, 10)] for precision, chars in _STATED.items()} for text in since]
@@ -91,7 +94,7 @@ class Dates:
             self._hours[f"{text[11:13]}:00"] += 1
 
     def _age(self, text: str, precision: str) -> None:
-        if text > self._now:
+        if text > self._ahead[precision]:
             self._future += 1
             return
         for number, since in enumerate(self._since):

@@ -203,8 +203,9 @@ def test_a_share_is_neither_none_nor_all_unless_it_is(share: float, expected: st
 
 
 def test_of_many_sites_a_few_are_told() -> None:
-    assert each_site({"a": "x"}) == "x"
-    assert each_site({}) == ""
-    assert each_site({"a": "x", "b": "y"}) == "a: x | b: y"
+    assert each_site({"a": "x"}, ["a"]) == "x"
+    assert each_site({}, ["a"]) == each_site({}, []) == each_site({}, ["a", "b"]) == ""
+    assert each_site({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
+    assert each_site({"a": "x"}, ["a", "b"]) == "a: x"  # of the other there is nothing to tell
     many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
-    assert each_site(many) == "s0: x | s1: x | s2: x | s3: x | 2 more"
+    assert each_site(many, [*many]) == "s0: x | s1: x | s2: x | s3: x | 2 more"

@@ -112,7 +112,8 @@ def test_some_columns_and_some_rows_can_be_asked_for(loaded: sr.Snapshot) -> Non
     assert loaded.urls.take([2, 0]).to_pandas(["slug"])["slug"].tolist() == ["c", "first"]
     assert len(loaded.urls) == 3
     assert repr(loaded.urls).startswith("<Table of 3 rows: loc, lastmod, ")
-    with pytest.raises(KeyError):
+    assert loaded.urls.to_pandas("slug")["slug"].tolist() == loaded.urls.to_pandas(["slug"])["slug"].tolist()
+    with pytest.raises(sr.UsageError, match=r"there is no column 'colour'; there are loc, lastmod, "):
         loaded.urls.to_pandas(["colour"])
 
 

@@ -1,0 +1,229 @@
+"""When and how a Snapshot was read, and what becomes of that: ages, dates of the reading, what was left out."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader.analysis.gathering import Gathering
+from sitemap_reader.analysis.saving import Circumstances
+from sitemap_reader.analysis.snapshot import Snapshot, same
+from sitemap_reader.statistics import Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+BEGAN = datetime(2026, 11, 2, 10, tzinfo=UTC)
+SHOP = CORPUS / "sites" / "shop"
+MARKET = CORPUS / "market"
+
+
+def dumped(path: Path, records: Iterable[sr.UrlRecord], site: str | None = None) -> Path:
+    path.write_bytes(b"".join(sr.json_line(record, site=site) for record in records))
+    return path
+
+
+def pages(*moments: datetime, precision: Any = "second") -> list[sr.UrlRecord]:
+    return [
+        sr.UrlRecord(f"https://a.example/{number}", moment, precision, sitemap="https://a.example/s.xml", line=number)
+        for number, moment in enumerate(moments)
+    ]
+
+
+def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime) -> Snapshot:
+    gathering = Gathering()
+    gathering.lines(b"".join(sr.json_line(record, site="a.example") for record in records))
+    gathered = gathering.gathered()
+    return Snapshot("a.example", lambda: gathered, Circumstances(began, until, complete=True))
+
+
+# --- long readings ---
+
+
+def test_the_future_begins_when_the_reading_is_over() -> None:
+    """A site that takes two hours may well change in that time, and that is no fault of its dates."""
+    moments = [BEGAN - timedelta(days=number + 1) for number in range(18)]
+    during, ahead = BEGAN + timedelta(minutes=90), BEGAN + timedelta(hours=3)
+    snapshot = read_from(pages(*moments, during, ahead), BEGAN, BEGAN + timedelta(hours=2))
+    (row,) = snapshot.lastmod_trust().to_dict("records")
+    assert (row["future"], row["at_fetch"]) == (1, 1)
+
+
+def test_a_day_alone_is_no_time_of_a_request(tmp_path: Path) -> None:
+    path = dumped(tmp_path / "urls.jsonl", pages(*[datetime(2026, 11, 2, 23, 55, tzinfo=UTC)] * 12))
+    on_day = sr.load(path, at="2026-11-02")
+    assert on_day.lastmod_trust()["at_fetch"].tolist() == [0]
+    assert on_day.read_on == "2026-11-02"
+    assert "read 2026-11-02:" in on_day._repr_html_()
+    at_once = sr.load(path, at="2026-11-02T23:55:00Z")
+    assert at_once.lastmod_trust()["at_fetch"].tolist() == [12]
+    assert at_once.read_on == "2026-11-02 23:55 UTC"
+
+
+@pytest.mark.parametrize("minutes", [-5, 5, 9, 11, 60])
+@pytest.mark.parametrize("precision", ["second", "day"])
+def test_stats_and_a_snapshot_agree_on_what_lies_ahead(minutes: int, precision: str) -> None:
+    moment = BEGAN + timedelta(minutes=minutes)
+    if precision == "day":
+        moment = (moment + timedelta(days=1 + (minutes > 9))).replace(hour=0, minute=0)
+    records = pages(*[moment] * 3, precision=precision)
+    statistics = Statistics(BEGAN)
+    for record in records:
+        statistics.add(sr.json_form(record))
+    ahead = sum(fact.count for fact in statistics.facts() if fact.name == "in the future")
+    snapshot = read_from(records, BEGAN, BEGAN)
+    assert snapshot.lastmod_trust()["future"].sum() == ahead
+    ages = snapshot.freshness().set_index("age")["pages"]
+    assert ages.get("in the future", 0) == ahead
+
+
+RECORDINGS = sorted(path.parent for path in [*CORPUS.glob("sites/*/site.toml"), *MARKET.glob("*/site.toml")])
+
+
+@pytest.mark.parametrize("folder", RECORDINGS, ids=lambda path: path.name)
+def test_stats_and_a_snapshot_have_the_same_verdict(folder: Path) -> None:
+    snapshot = sr.snapshot(folder, show_progress=False)
+    if len(snapshot.sites) > 1:
+        pytest.skip("stats takes all sites of a target together")
+    statistics = Statistics(snapshot.at)
+    for form in snapshot.forms():
+        statistics.add(form)
+    verdicts = [fact.name for fact in statistics.facts() if fact.group == "lastmod verdict"]
+    assert all(verdict in snapshot.lastmod_trust().finding for verdict in verdicts)
+    assert len(verdicts) == any(record.lastmod for record in snapshot)
+
+
+# --- what was left out ---
+
+
+def test_a_choice_is_told_wherever_it_matters(tmp_path: Path) -> None:
+    site = sr.snapshot(SHOP, show_progress=False)
+    posts = site.only(include="/blog/")
+    assert (len(posts), posts.choice, posts.complete) == (25, "include '/blog/'", True)
+    assert posts.notes == ("only some of the URLs: include '/blog/'",)
+    assert "include &#x27;/blog/&#x27;" in posts._repr_html_()
+    assert "has only some URLs (include '/blog/')" in site.churn(posts).rule
+    assert "has only some URLs (include '/blog/')" in site.growth(posts).rule
+    posts.to_parquet(tmp_path / "posts")
+    assert sr.load(tmp_path / "posts").choice == posts.choice
+
+
+def test_what_a_reading_left_out_is_told() -> None:
+    site = sr.snapshot(SHOP, show_progress=False, include="/blog/", since="2020-01-01")
+    assert site.choice == "since '2020-01-01', include '/blog/'"
+    assert site.only(exclude="post-1").choice == "since '2020-01-01', include '/blog/'; exclude 'post-1'"
+
+
+def test_one_site_of_several_has_its_own_name() -> None:
+    market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
+    one = market.only(site="kettle.example")
+    assert (one.name, one.sites, len(one)) == ("kettle.example", ("kettle.example",), 142)
+    with pytest.raises(sr.UsageError, match=r"no site nobody.example; there are kettle.example, tealeaf.example"):
+        market.only(site="nobody.example")
+
+
+# --- what is asked of snapshot() ---
+
+
+def test_no_site_is_read_where_another_cannot_be_one() -> None:
+    heard: list[object] = []
+    with pytest.raises(sr.UsageError, match="there is no folder /nope"):
+        sr.snapshot([SHOP, "/nope"], show_progress=False, on_progress=heard.append)
+    assert heard == []
+
+
+def test_a_site_that_is_named_twice_is_read_once() -> None:
+    assert len(sr.snapshot([SHOP, str(SHOP), SHOP], show_progress=False)) in (640, 1280)
+    assert len(sr.snapshot([SHOP, SHOP], show_progress=False)) == 640
+
+
+@pytest.mark.parametrize("target", [None, 3, [3], [None], []])
+def test_what_is_no_target_is_told(target: Any) -> None:
+    with pytest.raises(sr.UsageError, match="target"):
+        sr.snapshot(target)
+
+
+def test_a_keyword_that_there_is_not_is_told_by_its_name() -> None:
+    with pytest.raises(TypeError, match=r"snapshot\(\) got an unexpected keyword argument 'site'"):
+        sr.snapshot(SHOP, site="x")  # type: ignore[call-arg]
+
+
+def test_a_snapshot_is_not_written_to_what_is_no_parquet(tmp_path: Path) -> None:
+    site = sr.snapshot(SHOP, show_progress=False)
+    with pytest.raises(sr.UsageError, match="a file that ends in"):
+        site.to_parquet(tmp_path / "urls.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_snapshot_can_be_pickled() -> None:
+    site = sr.snapshot(SHOP, show_progress=False)
+    again = pickle.loads(pickle.dumps(site))  # noqa: S301 - our own
+    assert again.urls.to_arrow().equals(site.urls.to_arrow())
+    assert same(site._gathered) is site._gathered
+
+
+# --- beside another ---
+
+
+def test_a_dump_that_names_no_site_is_of_the_site_beside_it(tmp_path: Path) -> None:
+    """Its URLs may all be on another host than the one that was asked."""
+    records = [sr.UrlRecord(f"https://www.x.example/{number}") for number in range(3)]
+    old = sr.load(dumped(tmp_path / "old.jsonl", records[:2]), at="2026-10-01")
+    new = sr.load(dumped(tmp_path / "new.jsonl", records, site="x.example"), at="2026-11-01")
+    churn = new.churn(old)
+    assert churn[["site", "new", "removed", "unchanged"]].to_numpy().tolist() == [["x.example", 1, 0, 2]]
+    assert new.growth(old)["site"].tolist() == ["x.example", "x.example"]
+
+
+def test_what_came_later_is_no_earlier_one(tmp_path: Path) -> None:
+    path = dumped(tmp_path / "urls.jsonl", pages(BEGAN))
+    early, late = sr.load(path, at="2026-10-01"), sr.load(path, at="2026-11-01")
+    assert late.churn(early)["unchanged"].sum() == 1
+    with pytest.raises(sr.UsageError, match="was read later than"):
+        early.churn(late)
+
+
+def test_whether_all_was_read_may_not_be_known(tmp_path: Path) -> None:
+    plain = sr.load(dumped(tmp_path / "urls.jsonl", pages(BEGAN)))
+    assert plain.growth([])["complete"].isna().tolist() == [True]
+
+
+def test_rows_of_a_measure_can_be_drawn_alone() -> None:
+    sections = sr.snapshot(SHOP, show_progress=False).sections()
+    drawn = sections.chart(sections[sections["pages"] > 100]).to_svg()
+    assert "/de/" in drawn
+    assert "/magazine/" not in drawn
+
+
+def test_the_worst_sitemaps_come_first(tmp_path: Path) -> None:
+    good = [
+        sr.UrlRecord(f"https://a.example/{site}/{n}", BEGAN - timedelta(days=n), "day", sitemap=f"s{site}")
+        for site in range(30)
+        for n in range(3)
+    ]
+    bad = [sr.UrlRecord("https://a.example/bad", None, None, sitemap="bad")]
+    trust = sr.load(dumped(tmp_path / "urls.jsonl", good + bad)).lastmod_trust()
+    assert trust["sitemap"].iloc[0] == "bad"
+    assert ">bad<" in trust.chart().to_svg()
+
+
+def test_of_many_languages_those_with_most_links_are_drawn(tmp_path: Path) -> None:
+    def page(number: int, language: str) -> sr.UrlRecord:
+        links = (sr.Alternate("en", f"https://a.example/{number}"), sr.Alternate(language, f"https://a.example/x/{number}"))
+        return sr.UrlRecord(f"https://a.example/{number}", alternates=links)
+
+    rare = [page(number, f"a{number}") for number in range(40)]
+    frequent = [page(100 + number, "zh") for number in range(5)]
+    picture = sr.load(dumped(tmp_path / "urls.jsonl", rare + frequent)).hreflang_matrix().chart().to_svg()
+    assert ">zh<" in picture
+    assert "11 more columns in the table" in picture
