@@ -23,7 +23,7 @@ from sitemap_reader import batches as room
 from sitemap_reader.arrow import Rows, arrow_schema
 from sitemap_reader.batches import Batches, lines_table
 from sitemap_reader.blocks import Blocks
-from sitemap_reader.dumps import numbered_forms
+from sitemap_reader.dump_lines import numbered_forms
 from sitemap_reader.fields import all_fields, parse_fields
 from sitemap_reader.jsonl import json_lines
 from sitemap_reader.parquet import ParquetSink

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader import dumps
+from sitemap_reader import dump_lines
 from sitemap_reader.cli import main
-from sitemap_reader.dumps import numbered_blocks, numbered_forms
+from sitemap_reader.dump_lines import numbered_blocks, numbered_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +73,8 @@ def place(told: str | None) -> str:
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the first block, and of the others."""
     first, others = request.param
-    monkeypatch.setattr(dumps, "FIRST_BYTES", first)
-    monkeypatch.setattr(dumps, "BLOCK_BYTES", others)
+    monkeypatch.setattr(dump_lines, "FIRST_BYTES", first)
+    monkeypatch.setattr(dump_lines, "BLOCK_BYTES", others)
 
 
 # --- what is whole ---
@@ -130,9 +130,9 @@ def test_the_first_block_is_small_and_the_others_are_not() -> None:
     """What is there is told soon, and then little time goes to each line."""
     blocks = [block.lines or b"" for block in numbered_blocks(io.BytesIO(MANY * 400), "old.jsonl")]
     first, *others, _ = map(len, blocks)
-    assert dumps.FIRST_BYTES / 2 < first < 4 * dumps.FIRST_BYTES
+    assert dump_lines.FIRST_BYTES / 2 < first < 4 * dump_lines.FIRST_BYTES
     assert len(others) >= 2
-    assert all(dumps.BLOCK_BYTES - 100 < size < 1.5 * dumps.BLOCK_BYTES for size in others)
+    assert all(dump_lines.BLOCK_BYTES - 100 < size < 1.5 * dump_lines.BLOCK_BYTES for size in others)
 
 
 def test_a_pipe_is_read_as_it_gives(tmp_path: Path) -> None:
@@ -237,10 +237,10 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
 ) -> None:
     """Wherever blocks end: what stands behind a long line is no part of it."""
     longest = b'{"loc":"https://example.com/%s"}\n' % (b"a" * 900)
-    monkeypatch.setattr(dumps, "MAX_LINE_BYTES", len(longest))
-    monkeypatch.setattr(dumps, "FIRST_BYTES", 10)
+    monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", len(longest))
+    monkeypatch.setattr(dump_lines, "FIRST_BYTES", 10)
     for size in range(90, 130):
-        monkeypatch.setattr(dumps, "BLOCK_BYTES", size)
+        monkeypatch.setattr(dump_lines, "BLOCK_BYTES", size)
         data = line(0) * 10 + b" " * blanks + longest + line(1) * behind
         found, told = by_block(data)
         usual, expected = by_line(data)
@@ -250,7 +250,7 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
 
 
 def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dumps, "MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", 1 << 20)
 
     class Endless(io.RawIOBase):
         given = 0
@@ -280,8 +280,8 @@ def convert(file: Path, *options: str) -> tuple[int, str, pa.Table]:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dumps, "FIRST_BYTES", 500)
-    monkeypatch.setattr(dumps, "BLOCK_BYTES", 5_000)
+    monkeypatch.setattr(dump_lines, "FIRST_BYTES", 500)
+    monkeypatch.setattr(dump_lines, "BLOCK_BYTES", 5_000)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -17,8 +17,9 @@ import pytest
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader import dumps
-from sitemap_reader.dumps import DumpFile, numbered_forms, open_dump
+from sitemap_reader import dump_lines
+from sitemap_reader.dump_lines import numbered_forms
+from sitemap_reader.dumps import DumpFile, open_dump
 from sitemap_reader.problems import report
 from sitemap_reader.records import Attribute, Change, Price
 from sitemap_reader.shapes import schema
@@ -208,14 +209,14 @@ def test_a_cut_gzip_file_gives_all_that_can_be_unpacked() -> None:
 
 
 def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dumps, "MAX_LINE_BYTES", len(A) + 1)
+    monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", len(A) + 1)
     assert locs(A + b"\n" + B) == LOCS[:2]
     message = failure(A + b"\n " + B + b"\n")
     assert message.startswith(f"old.jsonl:2: more than {len(A) + 1} bytes without a line end: ")
 
 
 def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dumps, "MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", 1 << 20)
 
     class Endless(io.RawIOBase):
         given = 0

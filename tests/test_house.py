@@ -16,7 +16,8 @@ PACKAGE = Path(sitemap_reader.__file__).parent
 FLOORS = [
     {"version", "errors", "problems", "limits", "records", "escapes"},
     {"jsonl", "restore", "shapes", "seen", "blocks"},
-    {"fields", "dumps"},
+    {"fields", "dump_lines"},
+    {"dumps"},
     {"read"},
     {"walk"},
     {"crawl"},

@@ -20,7 +20,7 @@ from sitemap_reader import batches
 from sitemap_reader import parquet as room
 from sitemap_reader.arrow import arrow_schema
 from sitemap_reader.blocks import Blocks
-from sitemap_reader.dumps import numbered_forms
+from sitemap_reader.dump_lines import numbered_forms
 from sitemap_reader.errors import UsageError
 from sitemap_reader.fields import Fields, all_fields, parse_fields
 from sitemap_reader.parquet import ParquetSink

@@ -8,7 +8,7 @@ import attrs
 import orjson
 
 from ..batches import Batches
-from ..dumps import numbered_blocks
+from ..dump_lines import numbered_blocks
 from ..errors import UsageError
 from ..fields import all_fields, fields_of
 from ..jsonl import json_form
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from ..dumps import Block, Form
+    from ..dump_lines import Block, Form
     from ..records import Item
 
 _OTHER = b'{"type":'
@@ -128,7 +128,7 @@ def _table(batches: Batches) -> Any:
 
 def forms_of(gathered: Gathered) -> Iterator[Form]:
     """The lines that these tables were made of: problems and outcomes behind the URLs."""
-    from ..dumps import row_form
+    from ..dump_lines import row_form
 
     for kind, table in ((None, gathered.urls), ("problem", gathered.problems), ("outcome", gathered.sitemaps)):
         for batch in table.to_batches(max_chunksize=1024):

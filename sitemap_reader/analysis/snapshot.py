@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..dumps import Form
+    from ..dump_lines import Form
     from ..walk.selection import Pattern
     from .measure import Measure
 

@@ -23,7 +23,7 @@ from .robots import Forbidden
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..dumps import Form
+    from ..dump_lines import Form
     from ..ledger import Progress
     from ..reader import ReaderOptions
     from ..records import Outcome

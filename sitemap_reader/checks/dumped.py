@@ -16,7 +16,7 @@ from ..restore import from_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..dumps import Form
+    from ..dump_lines import Form
     from .findings import Findings
 
     Taken = UrlRecord | SitemapRef | Problem | Outcome

@@ -15,7 +15,8 @@ from ..checks.audit import audit, audit_lines, make_findings, parse_codes
 from ..checks.explaining import explain as explained
 from ..checks.findings import SEVERITIES
 from ..checks.text import headline, text_of
-from ..dumps import STDIN, is_dump_name, numbered_forms
+from ..dump_lines import STDIN, numbered_forms
+from ..dumps import is_dump_name
 from ..errors import UsageError
 from ..walk.window import make_moment
 from .columns import encoding_of

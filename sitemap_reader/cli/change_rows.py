@@ -17,7 +17,7 @@ from .table import tsv_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..dumps import Form
+    from ..dump_lines import Form
 
 HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
 _SIGNS = {"new": "+", "updated": "~", "removed": "-"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..dumps import numbered_blocks, numbered_forms
+from ..dump_lines import numbered_blocks, numbered_forms
 from ..errors import UsageError
 from ..fields import all_fields, parse_fields
 from ..ledger import count_of
@@ -23,7 +23,7 @@ from .output import STDOUT, Outputs, format_for, open_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..dumps import Block
+    from ..dump_lines import Block
 
 
 def run(

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..compare import compare, is_state, open_side, stream_side
-from ..dumps import STDIN, STDIN_NAME
+from ..dump_lines import STDIN, STDIN_NAME
 from ..errors import UsageError
 from .change_rows import change_header, change_lines
 from .columns import encoding_of

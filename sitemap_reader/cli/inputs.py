@@ -9,7 +9,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..dumps import STDIN, STDIN_NAME, open_file
+from ..dump_lines import STDIN, STDIN_NAME
+from ..dumps import open_file
 from ..errors import UsageError
 
 if TYPE_CHECKING:

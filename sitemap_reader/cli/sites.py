@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ..dumps import STDIN
+from ..dump_lines import STDIN
 from ..errors import NothingFound, NothingReadable, UsageError
 from .exits import Exit
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..dumps import is_dump_name, numbered_forms
+from ..dump_lines import numbered_forms
+from ..dumps import is_dump_name
 from ..errors import UsageError
 from ..jsonl import json_form
 from ..ledger import count_of

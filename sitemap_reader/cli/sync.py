@@ -12,7 +12,7 @@ import orjson
 from ..blocking import change_lines as lines_of
 from ..crawl.changes import Counted
 from ..crawl.state import State, site_name
-from ..dumps import STDIN
+from ..dump_lines import STDIN
 from ..errors import UsageError
 from ..jsonl import stamp
 from ..ledger import count_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..crawl.documents import StoredDocument
     from ..crawl.state import StoredRun
-    from ..dumps import Form
+    from ..dump_lines import Form
     from ..ledger import Summary
     from ..records import Item
     from .table import Cell

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-    from ..dumps import Form
+    from ..dump_lines import Form
     from ..jsonl import On
     from .sides import Side
 

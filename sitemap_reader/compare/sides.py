@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import attrs
 import orjson
 
-from ..dumps import SQLITE, Dump, checked, numbered_forms, open_file
+from ..dump_lines import SQLITE, checked, numbered_forms
+from ..dumps import Dump, open_file
 from ..errors import UsageError
 from ..jsonl import ALWAYS, NESTED, REMOVED, STATED, json_form
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from ..crawl.state import State
-    from ..dumps import Form
+    from ..dump_lines import Form
     from ..records import SitemapRef, UrlRecord
 
     Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 import orjson
 
-from ...dumps import SHOWN_CHARS
+from ...dump_lines import SHOWN_CHARS
 from ...errors import UsageError
 from ...read.urls import clean_url, comparable, is_clean, is_web_url
 from .columns import Columns, columns_of

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from ...compare import is_state
-from ...dumps import numbered_forms, open_file
+from ...dump_lines import numbered_forms
+from ...dumps import open_file
 from ...errors import UsageError
 from ...ledger import count_of
 from ...read.sniff import FEEDS, SITEMAP_FORMATS
@@ -30,7 +31,7 @@ from ..check import Check
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from ...dumps import Form
+    from ...dump_lines import Form
     from ...records import Outcome, SitemapRef
     from ..check import Listed
     from ..findings import Findings

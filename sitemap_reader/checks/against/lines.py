@@ -12,7 +12,7 @@ import stat
 import zlib
 from typing import BinaryIO, cast
 
-from ...dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
+from ...dump_lines import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
 from ...errors import UsageError
 
 _GZIP, _BOMS_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
