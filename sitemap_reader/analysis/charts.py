@@ -207,6 +207,17 @@ def _value(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
+def _panel(frame: pd.DataFrame, title: str | None, width: float, height: float) -> Any:
+    """One without marks as yet."""
+    import altair as alt
+
+    chart = alt.Chart(_data(frame), width=width, height=height)
+    if title is None:
+        return chart
+    style = {"anchor": "start", "fontSize": 13, "color": _INK, "fontWeight": "normal"}
+    return chart.properties(title=alt.TitleParams(title, subtitle=[], **style))
+
+
 # --- the kinds ---------------------------------------------------------------------------------------------------
 
 
@@ -215,9 +226,7 @@ def _columns(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     import altair as alt
 
     few = len(frame) <= _FEW_BARS
-    chart = alt.Chart(_data(frame), width=_WIDTH, height=_HEIGHT if title is None else _HEIGHT // 2)
-    if title is not None:
-        chart = chart.properties(title=_panel_title(title))
+    chart = _panel(frame, title, _WIDTH, _HEIGHT if title is None else _HEIGHT // 2)
     width = max(1.0, min(28.0, 0.7 * _WIDTH / _periods(frame[drawing.x], drawing)))
     axis = _time_axis(min(len(frame), 8))
     x = alt.X(f"{drawing.x}:T", title=drawing.x_title, axis=axis, scale=_time(drawing))
@@ -237,9 +246,7 @@ def _lying(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     left_out = len(every) - len(order)
     frame = frame[frame[drawing.y].isin(order)]
     width = _WIDTH if title is None else _PANEL_WIDTH
-    chart = alt.Chart(_data(frame), width=width, height=_ROW_HEIGHT * max(len(order), 1))
-    if title is not None:
-        chart = chart.properties(title=_panel_title(title))
+    chart = _panel(frame, title, width, _ROW_HEIGHT * max(len(order), 1))
     # Beyond the longest bar there is room for its number, in all panels alike.
     beyond = min(_CHAR_PIXELS * drawing.most_chars + 8, 0.66 * width)
     end = (drawing.ends or (0, 1))[1]
@@ -305,9 +312,7 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     end = float((drawing.ends or (0, 1))[1])
     longest = max(map(len, x_order), default=0) if len(x_order) <= _MOST_BESIDE else 0
     square = max(_SQUARE, min(96, _WIDTH // (2 * max(len(x_order), 1))), int(longest * _LABEL_CHAR_PIXELS) + 8)
-    chart = alt.Chart(_data(frame), width=square * len(x_order), height=30 * len(y_order))
-    if title is not None:
-        chart = chart.properties(title=_panel_title(title))
+    chart = _panel(frame, title, square * len(x_order), 30 * len(y_order))
     axis = alt.Axis(labelAngle=0, ticks=False, orient="bottom")
     told = [drawing.x_title or "", *([f"{x_more:,} more columns in the table"] if x_more else [])]
     told += [f"{y_more:,} more rows in the table"] if y_more else []
@@ -332,12 +337,6 @@ def _largest(
     kept = {*sums.sort_values(ascending=False, kind="stable").index[:most]}
     names = sorted(sums.index) if name == "_x" else [*sums.index]
     return [each for each in names if each in kept], len(names) - len(kept)
-
-
-def _panel_title(title: str) -> Any:
-    import altair as alt
-
-    return alt.TitleParams(title, anchor="start", fontSize=13, color=_INK, fontWeight="normal", subtitle=[])
 
 
 _KINDS: dict[str, Callable[[pd.DataFrame, Drawing, str | None], Any]] = {

@@ -120,10 +120,6 @@ class Snapshot(Dump):
         else:
             yield from enumerate(forms_of(self._gathered), 1)
 
-    def __len__(self) -> int:
-        """How many URLs are listed, each as often as it is."""
-        return len(self.urls)
-
     # --- its tables ---
 
     @cached_property

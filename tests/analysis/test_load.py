@@ -22,6 +22,13 @@ from sitemap_reader.shapes import schema
 # --- of files ---
 
 
+def test_a_list_of_a_files_records_needs_no_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """list() asks for a length first, where there is one: that would have all of the file read into tables."""
+    jsonl = dump(tmp_path, "broken")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert len(list(sr.load(jsonl))) == 146
+
+
 def test_the_same_tables_come_of_every_kind_of_file(tmp_path: Path) -> None:
     jsonl = dump(tmp_path, "broken")
     packed = tmp_path / "packed.jsonl.gz"
@@ -111,7 +118,7 @@ def test_what_is_no_dump_is_told_with_its_place(name: str, tmp_path: Path) -> No
         data = path.read_bytes()[:-20]
     path.write_bytes(data)
     with pytest.raises(sr.UsageError) as told:
-        len(sr.load(path))
+        len(sr.load(path).urls)
     line = data.count(b"\n") if file.endswith("l") and data.endswith(b"\n") else data.count(b"\n") + 1
     assert str(told.value).startswith(f"{path}:{line}: " if file.endswith("l") else f"{path}: ")
 
@@ -120,14 +127,14 @@ def test_parquet_without_a_loc_in_each_row_is_told(tmp_path: Path) -> None:
     path = tmp_path / "urls.parquet"
     pq.write_table(pa.table({"loc": ["https://a.example/", None]}), path)
     with pytest.raises(sr.UsageError, match=r'urls\.parquet:2: .* has no "loc"'):
-        len(sr.load(path))
+        len(sr.load(path).urls)
 
 
 def test_a_type_of_null_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_bytes(URL + b'{"type":null,"loc":"https://a.example/2"}\n')
     assert [record.loc for record in sr.load(path)] == ["https://a.example/1", "https://a.example/2"]
-    assert len(sr.load(path)) == 2
+    assert len(sr.load(path).urls) == 2
 
 
 def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def nothing(tmp_path: Path) -> Path:
 
 def test_a_recorded_site_is_read_whole_at_the_time_of_the_recording() -> None:
     shop = snapshot("shop")
-    assert len(shop) == len(shop.urls) == len(list(shop)) == 640
+    assert len(shop.urls) == len(list(shop)) == 640
     assert (shop.complete, shop.sites, shop.name, shop.notes) == (True, ("shop.example",), "shop.example", ())
     assert shop.at == shop.read_at == RECORDED
     assert len(shop.sitemaps) == 11
@@ -80,7 +80,7 @@ def test_several_sites_have_their_names_in_each_row() -> None:
 
 def test_a_site_that_fails_is_a_note_and_the_others_stay(nothing: Path) -> None:
     some = sr.snapshot([nothing, SITES / "shop"], show_progress=False)
-    assert (some.sites, len(some)) == (("shop.example",), 640)
+    assert (some.sites, len(some.urls)) == (("shop.example",), 640)
     assert some.complete is False
     (note,) = some.notes
     assert note.startswith(f"no sitemap found for {nothing}")
@@ -110,7 +110,7 @@ def test_no_target_at_all_is_told() -> None:
 
 def test_options_are_those_of_a_reading() -> None:
     some = sr.snapshot(SITES / "shop", show_progress=False, include="/magazine/", since="2026-08-01")
-    assert 0 < len(some) < 60
+    assert 0 < len(some.urls) < 60
     assert all("/magazine/" in record.loc for record in some)
     with pytest.raises(TypeError):
         sr.snapshot(SITES / "shop", colour="red")  # type: ignore[call-arg]
@@ -119,7 +119,7 @@ def test_options_are_those_of_a_reading() -> None:
 def test_some_of_it_is_a_snapshot_too() -> None:
     both = sr.snapshot([SITES / "shop", SITES / "nesting"], show_progress=False)
     one = both.only(site="nesting.example")
-    assert (one.sites, len(one), one.at) == (("nesting.example",), 3, RECORDED)
+    assert (one.sites, len(one.urls), one.at) == (("nesting.example",), 3, RECORDED)
     assert set(one.sitemaps.to_pandas()["site"]) == set(one.problems.to_pandas()["site"]) == {"nesting.example"}
     assert both.only(site=["shop.example", "nesting.example"]).sites == both.sites
     magazine = both.only(include="/magazine/", exclude=["kitchen", r"-\d$"])
@@ -144,7 +144,7 @@ def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     some = sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False, on_progress=enough)
-    assert 1_500 <= len(some) < 4_000
+    assert 1_500 <= len(some.urls) < 4_000
     assert some.complete is False
     assert some.notes == (STOPPED,)
     assert len(some.sitemaps) >= 10
@@ -157,7 +157,7 @@ def test_interrupted_before_anything_it_is_empty_and_no_error() -> None:
         raise KeyboardInterrupt
 
     none = sr.snapshot(SITES / "shop", show_progress=False, on_progress=at_once)
-    assert (len(none), none.complete, none.notes, none.sites) == (0, False, (STOPPED,), ())
+    assert (len(none.urls), none.complete, none.notes, none.sites) == (0, False, (STOPPED,), ())
 
 
 # --- where dumps go ---
