@@ -268,7 +268,7 @@ class Snapshot(Dump):
         """What sites have in common: `site other pages shared share`, a row for each two."""
         return self._measure("comparing", "overlap", by)
 
-    def growth(self, others: Snapshot | Iterable[Snapshot]) -> Measure:
+    def growth(self, others: Snapshot | Iterable[Snapshot] = ()) -> Measure:
         """How many pages there are in this and in `others`: `site at pages dated newest sitemaps complete`."""
         return self._measure("comparing", "growth", others)
 
