@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from corpus_cases import CORPUS
+from endless import Endless
 
 import sitemap_reader as sr
 from sitemap_reader import dump_lines
@@ -251,17 +252,6 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
 
 def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", 1 << 20)
-
-    class Endless(io.RawIOBase):
-        given = 0
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: Any) -> int:
-            self.given += len(buffer)
-            buffer[:] = bytes(len(buffer))
-            return len(buffer)
 
     endless = Endless()
     assert "more than 1,048,576 bytes without a line end" in str(read(through_blocks(endless, "zero"))[1])

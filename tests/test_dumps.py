@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from corpus_cases import CORPUS
+from endless import Endless
 
 import sitemap_reader as sr
 from sitemap_reader import dump_lines
@@ -217,17 +218,6 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(monkeypatch: pytest.M
 
 def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", 1 << 20)
-
-    class Endless(io.RawIOBase):
-        given = 0
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: Any) -> int:
-            self.given += len(buffer)
-            buffer[:] = bytes(len(buffer))
-            return len(buffer)
 
     endless: Any = Endless()
     with pytest.raises(sr.UsageError, match="more than 1,048,576 bytes without a line end"):
