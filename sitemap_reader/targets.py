@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
 
 @attrs.frozen
 class Target:
-    """`seeds` to walk from; `replay` stands in for the network where a folder was named, `recorded` at that time."""
+    """`seeds` to walk from; `replay` stands in for the network where a folder was named, `recorded` then, in UTC."""
 
     name: str
     seeds: tuple[Seed, ...]
@@ -50,7 +51,8 @@ def find_target(target: str | Path) -> Target:
     if is_folder and name.strip() and not may_be_host:
         recording = read_recording(path)
         seeds = tuple(parse_target(seed) for seed in recording.seeds)
-        return Target(name, seeds, ReplayFetcher(path), recording.recorded)
+        recorded = recording.recorded and recording.recorded.astimezone(UTC)
+        return Target(name, seeds, ReplayFetcher(path), recorded)
     if is_file:
         raise UsageError(_told_of_file(name))
     if name.endswith(DUMP_SUFFIXES):

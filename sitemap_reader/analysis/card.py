@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ledger import count_of
 from .findings import BETWEEN_SITES, percent
+from .tables import has_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +19,6 @@ _MOST_SITES = 6
 
 def card(snapshot: Snapshot) -> str:
     """The verdict on lastmods, then ten facts: a column a site."""
-    from .snapshot import require_pandas
-
-    require_pandas()
-    from .trust import verdict
-
     columns = {site: dict(_facts(snapshot, site)) for site in snapshot.sites[:_MOST_SITES]}
     names = dict.fromkeys(name for facts in columns.values() for name in facts)
     head = "".join(f"<th>{escape(site)}</th>" for site in columns)
@@ -33,7 +29,7 @@ def card(snapshot: Snapshot) -> str:
     told = [_when(snapshot), *snapshot.notes]
     left = len(snapshot.sites) - len(columns)
     told += [f"{count_of(left, 'site')} more"] if left > 0 else []
-    verdicts = "<br>".join(map(escape, verdict(snapshot).split(BETWEEN_SITES)))
+    verdicts = "<br>".join(map(escape, snapshot.verdict.split(BETWEEN_SITES)))
     return (
         f"<div><p><strong>{verdicts}</strong></p>\n"
         f"<table><thead><tr><th></th>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody></table>\n"
@@ -119,12 +115,9 @@ def _sections(pages: Any) -> str:
 
 
 def _having(pages: Any, name: str) -> int:
-    from pyarrow import compute, types
+    from pyarrow import compute
 
-    column = pages[name]
-    if types.is_list(column.type):
-        return int(compute.sum(compute.greater(compute.list_value_length(column), 0)).as_py() or 0)
-    return len(column) - int(column.null_count)
+    return int(compute.sum(has_any(pages[name])).as_py() or 0)
 
 
 def _share(part: int, whole: int) -> str:

@@ -200,8 +200,6 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     if isinstance(value, pd.Timestamp):
         return value.isoformat()
-    if isinstance(value, list | tuple | str):
-        return value
     if pd.isna(value):
         return None
     return value.item() if hasattr(value, "item") else value

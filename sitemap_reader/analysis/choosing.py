@@ -24,9 +24,9 @@ def chosen(
     import pyarrow as pa
 
     urls, sitemaps, problems = (_of_sites(table, sites) for table in (tables.urls, tables.sitemaps, tables.problems))
-    if sites is not None and (missing := {*sites} - {*tables.urls["site"].to_pylist()}):
-        there = ", ".join(sorted({*tables.urls["site"].to_pylist()}))
-        raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {there}")
+    there = tables.urls["site"].unique().to_pylist()
+    if sites is not None and (missing := {*sites}.difference(there)):
+        raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {', '.join(sorted(there))}")
     wanted, unwanted = make_patterns("include", include), make_patterns("exclude", exclude)
     if wanted or unwanted:
         locs = urls["loc"].to_pylist()

@@ -12,7 +12,8 @@ from ..compare import diff
 from ..errors import UsageError
 from ..ledger import count_of
 from .drawings import Drawing
-from .findings import each_site, percent
+from .findings import finding_of, percent
+from .gathering import Gathered, forms_of
 from .measure import measure
 from .pages import NEWEST_RULE, PAGE, newest_of, ordered, pages_of
 from .sections import section_of
@@ -80,9 +81,9 @@ def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure
     partial = sum(each.complete is False for each in every)
     if partial:
         rule += f" {partial} could not be read whole."
-    told = {site: _grown(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _grown)
     drawing = Drawing("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
-    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 def _snapshots(others: Any) -> list[Snapshot]:
@@ -141,7 +142,7 @@ def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
     for each, becomes in ((other, "new"), (snapshot, "removed")):
         if each.complete is False:
             rule += f" {each.name} was not read whole: what is missing there counts as {becomes}."
-    told = {site: _churned(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _churned)
     drawing = Drawing(
         "rows",
         x="pages",
@@ -151,7 +152,7 @@ def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
         melt={name: name for name in _KINDS},
         most=15,
     )
-    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 def _sections(snapshot: Snapshot, depth: int) -> pd.DataFrame:
@@ -165,8 +166,6 @@ def _differences(snapshot: Snapshot, other: Snapshot) -> Iterable[dict[str, Any]
 
 
 def _forms(snapshot: Snapshot, names: dict[str, str]) -> Iterator[dict[str, Any]]:
-    from .gathering import Gathered, forms_of
-
     none = snapshot.urls.stored.schema.empty_table()
     for form in forms_of(Gathered(snapshot.pages.stored, none, none)):
         yield {**form, "site": names.get(form["site"], form["site"])} if names else form

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -10,11 +11,11 @@ import pandas as pd
 
 from ..errors import UsageError
 from ..ledger import count_of
+from ..read.dates import DAY, EXACT
 from .drawings import Drawing
-from .findings import each_site, percent
+from .findings import finding_of, percent
 from .measure import measure
-from .pages import days_between, ordered, pages_of
-from .trust import EXACT, verdict
+from .pages import days_between, lies_ahead, ordered, pages_of, share_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ def cadence(snapshot: Snapshot, freq: str) -> Measure:
         raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
     wanted = _FREQS[freq]
     pages = pages_of(snapshot, "lastmod", "lastmod_precision")
-    ahead = pages["lastmod"] > snapshot.at + pd.Timedelta(days=1)
+    ahead = pages["lastmod"] > snapshot.at + DAY
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         f"one that states no {freq}": pages["lastmod_precision"].isin(wanted.too_coarse),
@@ -67,13 +68,13 @@ def cadence(snapshot: Snapshot, freq: str) -> Measure:
     frame = ordered(frame, snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC), which is their last change alone: older ones are not seen."
     rule += _told(left_out)
-    told = {site: _busiest(part, freq, wanted.name) for site, part in frame.groupby("site", sort=False)}
+    busiest = partial(_busiest, freq=freq, name=wanted.name)
+    finding = finding_of(frame, snapshot.sites, busiest, f"no page states a {freq}")
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" Beyond {_MOST_PERIODS:,} {freq}s from the first to the last, those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
     drawing = Drawing("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
-    finding = each_site(told, snapshot.sites) or f"no page states a {freq}"
-    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=verdict(snapshot))
+    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=snapshot.verdict)
 
 
 _NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
@@ -123,7 +124,7 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
-        "one in the future": pages["lastmod"] > snapshot.at + pd.Timedelta(days=1),
+        "one in the future": pages["lastmod"] > snapshot.at + DAY,
         "one in the year 1": pages["lastmod"].dt.year == 1,  # elsewhere that may be before all years
     }
     counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
@@ -137,11 +138,10 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = ordered(frame, snapshot)
-    told = {site: _peak(part, tz) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, partial(_peak, tz=tz), "no page states a day")
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; one that states a day alone has no hour."
     rule += _told(left_out)
-    finding = each_site(told, snapshot.sites) or "no page states a day"
-    return measure(frame, rule=rule, finding=finding, drawing=_hours(tz), verdict=verdict(snapshot))
+    return measure(frame, rule=rule, finding=finding, drawing=_hours(tz), verdict=snapshot.verdict)
 
 
 def _hours(tz: str) -> Drawing:
@@ -182,27 +182,25 @@ def freshness(snapshot: Snapshot) -> Measure:
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
     every = pd.MultiIndex.from_product([snapshot.sites, _EVERY_AGE], names=["site", "age"])
     frame = counts.reindex(every, fill_value=0).reset_index()
-    frame["share"] = frame["pages"] / frame.groupby("site")["pages"].transform("sum")
+    frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    told = {site: _fresh(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _fresh)
     rule = (
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first that fits. A stated day "
         "counts from its end, a month or a year from its beginning."
     )
     drawing = Drawing("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
-    finding = each_site(told, snapshot.sites) or "there is no page"
-    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=verdict(snapshot))
+    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=snapshot.verdict)
 
 
 def _age(pages: pd.DataFrame, snapshot: Snapshot) -> Any:
     lastmod, precision = pages["lastmod"], pages["lastmod_precision"]
-    tolerance = precision.isin(EXACT).map({True: pd.Timedelta(minutes=10), False: pd.Timedelta(days=1)})
     # As for stats and --since: a day counts if any of it is within.
     days_old = days_between(lastmod, snapshot.at) - (precision == "day")
     age = pd.Series(_OLDER, index=pages.index)
     for name, days in reversed(_AGES.items()):
         age = age.mask(days_old <= days, name)
-    return age.mask(lastmod > snapshot.at + tolerance, _FUTURE).mask(lastmod.isna(), _UNDATED)
+    return age.mask(lies_ahead(pages, snapshot.at), _FUTURE).mask(lastmod.isna(), _UNDATED)
 
 
 def _fresh(part: pd.DataFrame) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
 
 MOST_SITES, BETWEEN_SITES = 4, " | "
 
@@ -23,6 +25,14 @@ def each_site(told: dict[str, str], sites: Sequence[str]) -> str:
     parts = [f"{site}: {words}" for site, words in told.items()]
     left = len(parts) - MOST_SITES
     return BETWEEN_SITES.join([*parts[:MOST_SITES], *([f"{left} more"] if left > 0 else [])])
+
+
+def finding_of(
+    frame: pd.DataFrame, sites: Sequence[str], tell: Callable[[pd.DataFrame], str], nothing: str = "there is no page"
+) -> str:
+    """What `tell` says of the rows of each site, or that there is `nothing`."""
+    told = {site: tell(part) for site, part in frame.groupby("site", sort=False)}
+    return each_site(told, sites) or nothing
 
 
 def percent(share: float) -> str:

@@ -8,7 +8,7 @@ import attrs
 import orjson
 
 from ..batches import Batches
-from ..dump_lines import numbered_blocks
+from ..dump_lines import numbered_blocks, row_form
 from ..errors import UsageError
 from ..fields import all_fields, fields_of
 from ..jsonl import json_form
@@ -128,8 +128,6 @@ def _table(batches: Batches) -> Any:
 
 def forms_of(gathered: Gathered) -> Iterator[Form]:
     """The lines that these tables were made of: problems and outcomes behind the URLs."""
-    from ..dump_lines import row_form
-
     for kind, table in ((None, gathered.urls), ("problem", gathered.problems), ("outcome", gathered.sitemaps)):
         for batch in table.to_batches(max_chunksize=1024):
             for row in batch.to_pylist():

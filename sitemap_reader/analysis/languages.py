@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ledger import count_of
 from .drawings import Drawing
-from .findings import each_site, percent
+from .findings import finding_of, percent
 from .measure import measure
 from .pages import ordered
 
@@ -38,7 +38,7 @@ def hreflang_matrix(snapshot: Snapshot) -> Measure:
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
     frame = ordered(frame, snapshot)
-    told = {site: _returned(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _returned, "no page has an alternate")
     drawing = Drawing(
         "heat",
         x="alternate",
@@ -47,7 +47,6 @@ def hreflang_matrix(snapshot: Snapshot) -> Measure:
         y_title="language of the page",
         value="links",
     )
-    finding = each_site(told, snapshot.sites) or "no page has an alternate"
     return measure(frame, rule=_RULE, finding=finding, drawing=drawing)
 
 

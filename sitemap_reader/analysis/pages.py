@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+from ..read.dates import DAY, EXACT, TOLERANCE
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,8 +39,19 @@ NEWEST_RULE = "The newest lastmod is that of those that state a day, and do not 
 def newest_of(snapshot: Snapshot) -> pd.DataFrame:
     """Pages with their `lastmod`, and `newest`, the same where it may be called so."""
     pages = pages_of(snapshot, "lastmod", "lastmod_precision")
-    counts = ~pages["lastmod_precision"].isin(["year", "month"]) & (pages["lastmod"] <= snapshot.at + timedelta(days=1))
+    counts = ~pages["lastmod_precision"].isin(["year", "month"]) & (pages["lastmod"] <= snapshot.at + DAY)
     return pages.assign(newest=pages["lastmod"].where(counts))
+
+
+def lies_ahead(dated: pd.DataFrame, moment: datetime) -> pd.Series[bool]:
+    """Whether the lastmod of each row is in the future."""
+    is_exact = dated["lastmod_precision"].isin(EXACT)
+    return dated["lastmod"] > is_exact.map({True: moment + TOLERANCE, False: moment + DAY})
+
+
+def share_of_site(frame: pd.DataFrame) -> pd.Series[float]:
+    """The pages of each row, of all that its site has."""
+    return frame["pages"] / frame.groupby("site")["pages"].transform("sum")
 
 
 def days_between(lastmods: pd.Series[Any], moment: datetime) -> pd.Series[float]:

@@ -135,7 +135,7 @@ class _Reading:
 
         site = _site_name(target)
         self._names.append(site)
-        self._moments.append(_time_of(target))
+        self._moments.append(target.recorded or datetime.now(UTC))
         gathering = self._gathering
         try:
             with lines(name, site=site, on_item=lambda item: gathering.hear(item, site), **self.options) as stream:
@@ -149,7 +149,7 @@ class _Reading:
             self._notes.append(_STOPPED)
         except (NothingFound, NothingReadable) as exc:
             self._failures.append(exc)
-        self._moments.append(_time_of(target))
+        self._moments.append(target.recorded or datetime.now(UTC))
 
     def snapshot(self) -> Snapshot:
         """What came of it."""
@@ -170,8 +170,3 @@ def _site_name(target: Target) -> str:
     from ..crawl.state import site_name
 
     return site_name(target.seeds).replace("https://", "").removesuffix("/")
-
-
-def _time_of(target: Target) -> datetime:
-    """When a recording was made, else now."""
-    return target.recorded.astimezone(UTC) if target.recorded else datetime.now(UTC)

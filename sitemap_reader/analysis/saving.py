@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -17,7 +18,6 @@ from ..records import Outcome, UrlRecord
 from .gathering import Gathered, Gathering
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
 PARQUET = ".parquet"
@@ -71,8 +71,6 @@ def _write_table(table: Any, circumstances: Circumstances, path: Path) -> None:
 
 def circumstances_of(path: Path) -> Circumstances:
     """What a Parquet file of ours, or a folder of them, tells of its reading."""
-    from datetime import datetime
-
     file = _urls_in(path) if path.is_dir() else path
     if file.suffix != PARQUET:
         return Circumstances()

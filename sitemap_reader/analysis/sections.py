@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..errors import UsageError
 from ..ledger import count_of
 from .drawings import Drawing
-from .findings import each_site, percent
+from .findings import finding_of, percent
 from .measure import measure
-from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of
+from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of, share_of_site
 from .places import MAX_DIRS
+from .tables import has_any
 
 if TYPE_CHECKING:
     from .measure import Measure
@@ -43,12 +44,12 @@ def sections(snapshot: Snapshot, depth: int) -> Measure:
     pages = newest_of(snapshot)
     by = pages.groupby(["site", section_of(snapshot, depth).rename("section")], sort=False)
     frame = by.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
-    frame.insert(3, "share", frame["pages"] / frame.groupby("site")["pages"].transform("sum"))
+    frame.insert(3, "share", share_of_site(frame))
     frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    told = {site: _largest(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _largest)
     rule = f"Pages by {_deep(depth)}; / has those that lie in none. The last name of a path is the page. {NEWEST_RULE}"
     drawing = Drawing("rows", x="pages", y="section", x_title="pages", most=_MOST_ROWS)
-    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 def _largest(part: pd.DataFrame) -> str:
@@ -65,7 +66,7 @@ def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
     pages = pages_of(snapshot)
     pages["section"] = section_of(snapshot, depth)
     for name in _MEDIA:
-        pages[name] = _has(snapshot, name)
+        pages[name] = has_any(snapshot.pages.stored[name]).to_pandas()
     by = pages.groupby(["site", "section"], sort=False)
     frame = by[[*_MEDIA]].sum()
     frame.insert(0, "pages", by.size())
@@ -73,7 +74,7 @@ def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
     for name in _MEDIA:
         frame[f"{name}_share"] = frame[name] / frame["pages"]
     frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    told = {site: _covered(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _covered)
     rule = f"Pages that list images, videos, news or hreflang alternates of their own in a sitemap, by {_deep(depth)}."
     drawing = Drawing(
         "heat",
@@ -87,17 +88,7 @@ def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
         most=_MOST_ROWS,
         ends=(0.0, 1.0),
     )
-    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
-
-
-def _has(snapshot: Snapshot, name: str) -> Any:
-    """Whether a page has any; of a column of Arrow, which need not become Python's lists for that."""
-    from pyarrow import compute, types
-
-    column = snapshot.pages.stored[name]
-    if types.is_list(column.type):
-        return compute.greater(compute.fill_null(compute.list_value_length(column), 0), 0).to_pandas()
-    return compute.is_valid(column).to_pandas()
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 def _covered(part: pd.DataFrame) -> str:
@@ -120,13 +111,13 @@ def hints(snapshot: Snapshot) -> Measure:
     frame = pd.concat([_values(pages, name) for name in _HINTS])
     frame = ordered(frame, snapshot)
     frame["median_age_days"] = frame["median_age_days"].round(1)
-    told = {site: _stated(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _stated)
     rule = (
         "changefreq and priority as pages state them, none where they do not. The median age is that of lastmods that "
         f"state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
     drawing = Drawing("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
-    return measure(frame, rule=rule, finding=each_site(told, snapshot.sites) or "there is no page", drawing=drawing)
+    return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
 def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -134,7 +125,7 @@ def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
     by = pages.groupby(["site", value], sort=False)["age"]
     frame = by.agg(pages="size", median_age_days="median").reset_index()
     frame.insert(1, "hint", name)
-    frame.insert(4, "share", frame["pages"] / frame.groupby("site")["pages"].transform("sum"))
+    frame.insert(4, "share", share_of_site(frame))
     return frame.sort_values(["pages", "value"], ascending=[False, True])
 
 

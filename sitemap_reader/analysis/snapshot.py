@@ -217,6 +217,14 @@ class Snapshot(Dump):
 
     # --- measures ---
 
+    @cached_property
+    def verdict(self) -> str:
+        """What the lastmods of each site are worth: `lastmods are doubtful (0.60): 40% have the same lastmod; …`."""
+        require_pandas()
+        from .trust import verdict
+
+        return verdict(self)
+
     def _measure(self, room: str, name: str, *asked: Any, **more: Any) -> Measure:
         require_pandas()
         measure: Measure = getattr(import_module(f".{room}", __package__), name)(self, *asked, **more)

@@ -77,3 +77,12 @@ class Table:
     def _repr_html_(self) -> str:
         head: str = self.head()._repr_html_()
         return f"{head}\n<p>{len(self):,} rows</p>" if len(self) > _SHOWN_ROWS else head
+
+
+def has_any(column: Any) -> Any:
+    """Of each row, whether there is anything: a list with an item, or a value."""
+    from pyarrow import compute, types
+
+    if types.is_list(column.type):
+        return compute.greater(compute.fill_null(compute.list_value_length(column), 0), 0)
+    return compute.is_valid(column)

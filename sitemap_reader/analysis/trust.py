@@ -5,14 +5,14 @@ The score is walk/honesty's, of one look: whether a lastmod moves with its page 
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from ..read.dates import EXACT, TOLERANCE
 from ..walk.honesty import FEW_ALIKE, History, honesty, in_words
 from .drawings import Drawing
-from .findings import each_site, percent
+from .findings import finding_of, percent
 from .measure import measure
-from .pages import ordered
+from .pages import lies_ahead, ordered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from .measure import Measure
     from .snapshot import Snapshot
 
-EXACT = ("minute", "second", "subsecond")
-# Clocks differ a little; where a day is stated, it may have begun elsewhere.
-_TOLERANCE, _DAY = timedelta(minutes=10), timedelta(days=1)
-
+_NOTHING = "there is no URL"
 _RULE = (
     "Each sitemap's lastmods: how many are alike (the most frequent one, if ten or more have it), in the future, or "
     "the time of the request. The score is 1 where nothing speaks against them, 0 where they say nothing."
@@ -36,20 +33,19 @@ _DRAWING = Drawing(
 def lastmod_trust(snapshot: Snapshot) -> Measure:
     """See Snapshot.lastmod_trust()."""
     frame = _frame(snapshot)
-    told = {site: f"lastmods {verdict_on(part)}" for site, part in frame.groupby("site", sort=False)}
-    finding = each_site(told, snapshot.sites) or "there is no URL"
+    finding = finding_of(frame, snapshot.sites, lambda part: f"lastmods {verdict_on(part)}", _NOTHING)
     return measure(frame, rule=_RULE, finding=finding, drawing=_DRAWING)
 
 
 def verdict(snapshot: Snapshot) -> str:
-    """A line on the lastmods of each site: `lastmods are doubtful (0.60): 40% have the same lastmod; 90% of URLs …`."""
-    frame = _frame(snapshot)
-    told = {}
-    for site, part in frame.groupby("site", sort=False):
-        share = part["dated"].sum() / part["urls"].sum()
-        stated = f"; {percent(share)} of URLs have one" if share else ""
-        told[site] = f"lastmods {verdict_on(part)}{stated}"
-    return each_site(told, snapshot.sites) or "there is no URL"
+    """See Snapshot.verdict."""
+    return finding_of(_frame(snapshot), snapshot.sites, _with_share, _NOTHING)
+
+
+def _with_share(part: pd.DataFrame) -> str:
+    share = part["dated"].sum() / part["urls"].sum()
+    stated = f"; {percent(share)} of URLs have one" if share else ""
+    return f"lastmods {verdict_on(part)}{stated}"
 
 
 def verdict_on(part: pd.DataFrame) -> str:
@@ -67,7 +63,7 @@ def _frame(snapshot: Snapshot) -> pd.DataFrame:
     is_exact = urls["lastmod_precision"].isin(EXACT)
     urls["dated"] = urls["lastmod"].notna()
     end = snapshot.read_until or snapshot.at
-    urls["future"] = urls["lastmod"] > is_exact.map({True: end + _TOLERANCE, False: end + _DAY})
+    urls["future"] = lies_ahead(urls, end)
     urls["at_fetch"] = is_exact & _is_at_fetch(snapshot, urls["lastmod"])
     by = urls.groupby(["site", "sitemap"], sort=False)
     frame = by[["dated", "future", "at_fetch"]].sum()
@@ -95,4 +91,4 @@ def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:
     """False for all where nobody knows when it was read."""
     if snapshot.read_at is None or snapshot.read_until is None:
         return False
-    return lastmods.between(snapshot.read_at - _TOLERANCE, snapshot.read_until + _TOLERANCE)
+    return lastmods.between(snapshot.read_at - TOLERANCE, snapshot.read_until + TOLERANCE)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..errors import UsageError
 from .drawings import Drawing
-from .findings import each_site, percent
+from .findings import finding_of, percent
 from .measure import measure
 from .pages import ordered, pages_of
 
@@ -38,14 +38,13 @@ def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) ->
     pages = pages_of(snapshot, "slug")
     frames = [_counted(part, site, n, top, left_out) for site, part in pages.groupby("site", sort=False)]
     frame = ordered(pd.concat(frames or [pd.DataFrame(columns=["site", "words", "pages", "share"])]), snapshot)
-    told = {site: _most(part) for site, part in frame.groupby("site", sort=False)}
+    finding = finding_of(frame, snapshot.sites, _most, "no page has a slug with words")
     row = "Words" if n == 1 else f"{n} words in a row"
     rule = (
         f"{row} of the first {_MOST_OF_SLUG} in the path's last name, decoded, in lower case. A number is no word, and "
         "parts those around it. A page counts once for each."
     )
     drawing = Drawing("rows", x="pages", y="words", x_title="pages", most=top)
-    finding = each_site(told, snapshot.sites) or "no page has a slug with words"
     return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 

@@ -124,7 +124,7 @@ def _audit_site(
     target = find_target(source)
 
     def fetched() -> datetime:
-        return target.recorded.astimezone(UTC) if target.recorded else datetime.now(UTC)
+        return target.recorded or datetime.now(UTC)
 
     def check() -> None:
         if stop():

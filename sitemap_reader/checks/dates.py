@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..jsonl import stamp
-from ..read.dates import period_end
+from ..read.dates import EXACT, TOLERANCE, period_end, tolerance
 from ..read.sniff import Format
 from .check import Check, stated
 from .documents import ByDocument
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from .check import Listed
     from .findings import Findings
 
-# Clocks differ a little; where a day is stated, it may have begun elsewhere.
-TOLERANCE, DAY = timedelta(minutes=10), timedelta(days=1)
 _AT_ONCE = timedelta(minutes=1)
 _YEAR = timedelta(days=365)
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-_EXACT = frozenset({"minute", "second", "subsecond"})
 
 _FEWEST_ALIKE = 20
 _ALIKE = 0.9
@@ -34,11 +31,6 @@ _FEWEST_AT_FETCH = 5
 _FEWEST_PRIORITIES = 10
 # Distinct dates that are counted. Where there are more, nine in ten can only be alike among 100,000 entries and more.
 _MOST_DATES = 10_000
-
-
-def tolerance(precision: str | None) -> timedelta:
-    """How much later a date may be than it should, before it counts as later."""
-    return TOLERANCE if precision in _EXACT else DAY
 
 
 class Future(Check):
@@ -137,7 +129,7 @@ class SitemapDates(ByDocument[_Dated]):
         return f"{count:,} of {seen.dated:,} lastmods are {stated(lastmod, precision)}"
 
     def _at_fetch(self, seen: _Dated, outcome: Outcome | None) -> str | None:
-        if self._clock is None or outcome is None or not seen.precisions <= _EXACT or seen.dated < _FEWEST_AT_FETCH:
+        if self._clock is None or outcome is None or not seen.precisions <= EXACT or seen.dated < _FEWEST_AT_FETCH:
             return None
         now = self._clock()
         took = timedelta(seconds=outcome.seconds or 0.0)

@@ -76,7 +76,7 @@ def _as_of(target: str) -> datetime:
         recorded = None if is_dump_name(target) else find_target(target).recorded
     except UsageError:  # told when it is read
         recorded = None
-    return recorded.astimezone(UTC) if recorded else _now()
+    return recorded or _now()
 
 
 @attrs.define

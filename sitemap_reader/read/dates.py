@@ -70,6 +70,17 @@ _REMEMBERED_CHARACTERS = 40
 _remembered = lru_cache(maxsize=2048)(_read)
 
 
+# Precisions that state a time.
+EXACT = frozenset({"minute", "second", "subsecond"})
+# Clocks differ a little; where a day is stated, it may have begun elsewhere.
+TOLERANCE, DAY = timedelta(minutes=10), timedelta(days=1)
+
+
+def tolerance(precision: str | None) -> timedelta:
+    """How much later a date may be than it should, before it counts as later."""
+    return TOLERANCE if precision in EXACT else DAY
+
+
 def period_end(moment: datetime, precision: str) -> datetime:
     """The first instant after the stated period; for the end of year 9999 the last one there is.
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..jsonl import stamp
+from ..read.dates import tolerance
 from .facts import Fact, Tops, facts, share
 from .trust import Trust
 
@@ -24,7 +25,6 @@ MAX_YEARS, MAX_MONTHS = 5, 6
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
 _STATED = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
-_TOLERANCE, _DAY = timedelta(minutes=10), timedelta(days=1)
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 
 
@@ -41,9 +41,7 @@ class Dates:
     """take() every form, then facts(). `now` is aware."""
 
     def __init__(self, now: datetime) -> None:
-        # Clocks differ a little; where a day is stated, it may have begun elsewhere.
-        ahead = {name: now + (_TOLERANCE if chars > _STATED["day"] else _DAY) for name, chars in _STATED.items()}
-        self._ahead = {name: _text(ahead[name])[:chars] for name, chars in _STATED.items()}
+        self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in _STATED.items()}
         # A day counts if any of it is within; a month or a year, of which most may lie before, if it began within.
         since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
         self._since = [{precision: text[: max(chars, 10)] for precision, chars in _STATED.items()} for text in since]

@@ -18,10 +18,11 @@ from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, smal
 from sitemap_reader.checks.explaining import explain
 from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import INSTALL, LABEL_CHARS, draw, redrawn
-from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened, visible
+from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
 from sitemap_reader.checks.html.figures import GAP_BREADTH, MAX_BREADTH, MAX_NAMES, MAX_SLOWEST, figures, slowest
 from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, fragment, page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
+from sitemap_reader.escapes import printable
 from sitemap_reader.problems import CATALOGUE, report
 from sitemap_reader.statistics import Fact
 
@@ -96,7 +97,7 @@ def without_charts(render, told) -> Parsed:
 @pytest.mark.parametrize("render", [page, fragment])
 def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
     plain, shown = without_charts(render, hostile(_PLAIN)), without_charts(render, hostile(text))
-    assert shown.text == plain.text.replace(_PLAIN, visible(text))
+    assert shown.text == plain.text.replace(_PLAIN, printable(text))
     assert shown.skeleton() == plain.skeleton()
     assert all(re.match("https?://|#", link["href"]) for link in shown.all_of("a"))
 
@@ -106,7 +107,7 @@ def test_charts_show_text_of_a_site_as_it_is(text):
     plain, shown = Parsed(page(hostile(_PLAIN))), Parsed(page(hostile(text)))
     assert shown.all_of("svg")
     assert shown.skeleton() == plain.skeleton()
-    assert shortened(visible(text), LABEL_CHARS).strip() in shown.text
+    assert shortened(printable(text), LABEL_CHARS).strip() in shown.text
     assert shown.text.replace("\n", "").isprintable()
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .elements import Html, element, shortened, visible
+from ...escapes import printable
+from .elements import Html, element, shortened
 from .figures import breadth
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _lying(altair: Any, figure: Figure) -> Any:
     """Bars below each other, names at the left, numbers at their ends."""
     rows = [{"place": place, "count": bar.count, "text": f"{bar.count:,}"} for place, bar in enumerate(figure.bars)]
     # As JSON, which is a literal of an expression too, names of a site are never more than text of it.
-    names = orjson.dumps([shortened(visible(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
+    names = orjson.dumps([shortened(printable(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
     axis = altair.Axis(labelExpr=f"{names}[datum.value]", labelLimit=160, **_axis(grid=False, ticks=False))
     chart = altair.Chart(altair.Data(values=rows), width=_WIDTH, height=_BAR_HEIGHT * len(rows))
     y = altair.Y("place:O", title=None, axis=axis, scale=altair.Scale(paddingInner=0.3))
@@ -148,7 +149,7 @@ def _short(count: int | None) -> str:
 def _summary(figure: Figure) -> str:
     """The chart in a sentence, for those who do not see it; all numbers stand in the table below it."""
     most = max(figure.bars, key=lambda bar: bar.count or 0)
-    return f"{figure.title}: a bar chart; {most.count or 0:,} of {figure.total:,} are {visible(most.name)}."
+    return f"{figure.title}: a bar chart; {most.count or 0:,} of {figure.total:,} are {printable(most.name)}."
 
 
 # --- what was drawn, written anew ---

@@ -10,6 +10,8 @@ from html import escape
 from itertools import groupby
 from urllib.parse import urlsplit
 
+from ...escapes import printable
+
 SHOWN_CHARS = 500
 # Longer ones are no address that a browser is sure to take.
 MAX_LINK_CHARS = 2_048
@@ -48,19 +50,8 @@ def text(value: str) -> Html:
     """
     if value.isprintable():
         return Html(escape(value))
-    runs = ((seen, escape(visible("".join(run)))) for seen, run in groupby(value, str.isprintable))
+    runs = ((seen, escape(printable("".join(run)))) for seen, run in groupby(value, str.isprintable))
     return Html("".join(run if seen else f'<span class="unseen">{run}</span>' for seen, run in runs))
-
-
-def visible(value: str) -> str:
-    r"""Text with controls, marks of direction and the like by their numbers, on one line.
-
-    >>> visible("a\u202eb\n")
-    'a\\u202eb\\n'
-    """
-    if value.isprintable():
-        return value
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in value)
 
 
 def shortened(value: str, most: int = SHOWN_CHARS) -> str:
@@ -128,4 +119,4 @@ def _attribute(name: str, value: str | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(visible(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(printable(value))}"'

@@ -10,13 +10,14 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from ...escapes import printable
 from ...jsonl import stamp
 from ...ledger import count_of
 from ...version import __version__
 from ..explaining import explain
 from ..findings import SEVERITIES
 from .cards import WORDS, amount, findings_part, mark, mending, nothing, overview, place, sentence, sitemaps, words
-from .elements import Html, element, joined, link, prose, said, shortened, visible
+from .elements import Html, element, joined, link, prose, said, shortened
 from .tables import figures_part, sitemaps_part
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _document_head(report: Report) -> Html:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    title = visible(shortened(f"Sitemap audit: {report.target}", _TITLE_CHARS))
+    title = printable(shortened(f"Sitemap audit: {report.target}", _TITLE_CHARS))
     return element(
         "head",
         element("meta", charset="utf-8"),
