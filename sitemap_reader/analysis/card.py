@@ -73,7 +73,8 @@ def _of(table: Any, site: str) -> Any:
     from pyarrow import compute
 
     rows = table.to_arrow()
-    return rows.filter(compute.equal(rows["site"], site))
+    is_here = compute.equal(rows["site"], site)
+    return rows if compute.all(is_here).as_py() else rows.filter(is_here)  # mostly there is one, and no copy
 
 
 def _documents(urls: Any, outcomes: Any) -> str:
