@@ -29,7 +29,7 @@ FLOORS = [
     {"reader"},
     {"blocking"},
     {"checks"},
-    {"analysis"},
+    {"analysis", "integrations"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -132,7 +132,7 @@ class AiohttpFetcher:
             answer = await self._ask(asked, headers)
             try:
                 chunks = _Chunks(answer, asked)
-                yield Response(answer.status, _plain_headers(answer), chunks, url)
+                yield Response(answer.status, plain_headers(answer.headers.items()), chunks, url)
             finally:
                 answer.release()  # closes the connection where the body was not read to its end
         finally:
@@ -312,9 +312,10 @@ def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
-def _plain_headers(answer: aiohttp.ClientResponse) -> dict[str, str]:
+def plain_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names and values as they came, bytes that are not UTF-8 as surrogates -> the headers of a Response."""
     headers: dict[str, str] = {}
-    for name, value in answer.headers.items():
+    for name, value in pairs:
         key, text = name.lower(), _text(value)
         # Said twice alike is said once: a proxy's doubled Location is one place.
         headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
