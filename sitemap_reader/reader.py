@@ -30,7 +30,7 @@ from .walk.frontier import Frontier, Plan
 from .walk.memory import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     import aiohttp
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .records import Candidate, Item, Outcome, SitemapRef
     from .seen import Seen
     from .syncing import AsyncChangeStream, ChangeWalk
-    from .walk.discovery import Probe
+    from .walk.discovery import Probe, Seed
     from .walk.selection import Pattern
     from .walk.window import Moment, Undated
 
@@ -256,17 +256,18 @@ class SitemapReader:
 
     def walk(
         self,
-        target: str | Path,
+        target: str | Path | Target,
         asked: Asked,
         *,
         as_lines: AsLines | None = None,
         as_entries: bool = False,
         workers: Workers | None = None,
+        frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
     ) -> Walk:
         """What a stream is made of."""
         plan = asked.plan(datetime.now(UTC))
-        found = find_target(target)
-        run = self._run(found, as_lines=as_lines, as_entries=as_entries, workers=workers, **plan)
+        found = target if isinstance(target, Target) else find_target(target)
+        run = self._run(found, as_lines=as_lines, as_entries=as_entries, workers=workers, frontier=frontier, **plan)
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
 
     def change_walk(
@@ -317,6 +318,7 @@ class SitemapReader:
         as_lines: AsLines | None = None,
         as_entries: bool = False,
         workers: Workers | None = None,
+        frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
     ) -> Run:
         plan = attrs.evolve(self._plan, **changes)
@@ -325,7 +327,7 @@ class SitemapReader:
             seeds = [seed.target for seed in target.seeds]
             fetcher = Recorder(fetcher, self._record, seeds, clock=lambda: target.recorded or datetime.now(UTC))
         return Run(
-            Frontier(target.seeds, plan),
+            frontier(target.seeds, plan),
             fetcher,
             extras=self._extras,
             feed_fallback=self._fallback,

@@ -1,0 +1,150 @@
+"""Scrapy's downloader as a Fetcher, and the downloader middleware that goes with it.
+
+A URL and headers go in, the answer that Scrapy's downloader and its middlewares give comes out: proxies, throttling,
+cache and the other settings apply. Redirects and new tries are left to the walk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import attrs
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.misc import load_object
+
+from ..crawl.fetch import CHUNK_BYTES, Response, plain_headers
+from ..errors import FetchError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Headers
+    from scrapy.http import Response as Answer
+
+# In the meta of a request: it is for a sitemap or a robots.txt, and the walk reads it.
+OURS = "sitemap_reader"
+_META = {
+    OURS: True,
+    "dont_redirect": True,  # who may speak for what goes by where a redirect leads
+    "dont_retry": True,  # the walk counts tries, and honours Retry-After
+    "dont_obey_robotstxt": True,  # the walk does, and says what is forbidden
+    "download_fail_on_dataloss": False,  # what arrived counts
+}
+_BROKEN_OFF = "dataloss"  # Scrapy's flag for a body that is shorter than it should be
+_PACKED = {b"gzip", b"x-gzip"}
+
+
+class DownloaderFetcher:
+    """A Fetcher that asks the engine of a crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._transient = tuple(load_object(each) for each in crawler.settings.getlist("RETRY_EXCEPTIONS"))
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """One GET by way of Scrapy. The whole body is in memory, as with all that Scrapy downloads."""
+        asked = {"Accept-Encoding": "gzip", **headers}
+        try:
+            request = Request(url, headers=asked, meta={**_META})
+            answer = await self._crawler.engine.download_async(request)
+        except IgnoreRequest as exc:
+            told = str(exc) or "a downloader middleware refuses the request (allowed_domains?)"
+            raise FetchError(f"Scrapy does not fetch it: {told}", transient=False) from exc
+        except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
+            raise FetchError(_told(exc), transient=isinstance(exc, self._transient)) from exc
+        yield Response(answer.status, plain_headers(_pairs(answer.headers)), _chunks(answer), url)
+
+
+async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
+    body = answer.body
+    for start in range(0, len(body), CHUNK_BYTES):
+        yield body[start : start + CHUNK_BYTES]
+    if _BROKEN_OFF in answer.flags:
+        raise FetchError(f"the connection broke off after {len(body):,} bytes")
+
+
+def _pairs(headers: Headers) -> Iterator[tuple[str, str]]:
+    for name, values in headers.items():
+        for value in values:
+            yield name.decode("latin-1"), value.decode("utf-8", "surrogateescape")
+
+
+def _told(exc: Exception) -> str:
+    """In words: where there are reasons (Twisted keeps them in failures), the first of them."""
+    reasons = getattr(exc, "reasons", None)
+    first = getattr(reasons[0], "value", reasons[0]) if reasons else exc
+    return f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
+
+
+@attrs.define
+class _SharedRobots:
+    """A robots.txt that was asked for, by the walk or by Scrapy; `answer` is None where each has to ask for itself."""
+
+    is_ours: bool
+    answer: asyncio.Future[Answer | None]
+
+    def settle(self, answer: Answer | None) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+
+class SitemapDownloads:
+    """Downloader middleware, between HttpCompressionMiddleware and the downloader.
+
+    Sitemaps stay packed: unpacked there, one that is cut off would look whole. A robots.txt that either the walk or
+    Scrapy's RobotsTxtMiddleware has asked for is not asked for again by the other.
+    """
+
+    PRIORITY = 595
+
+    def __init__(self) -> None:
+        self._robots: dict[str, _SharedRobots] = {}  # by URL
+
+    async def process_request(self, request: Request) -> Answer | None:
+        """The robots.txt that the other one was given."""
+        if not _is_robots(request):
+            return None
+        shared = self._robots.get(request.url)
+        if shared is None:
+            answer = asyncio.get_running_loop().create_future()
+            self._robots[request.url] = _SharedRobots(_is_ours(request), answer)
+        elif shared.is_ours is not _is_ours(request):
+            given = await shared.answer
+            return given and given.replace(flags=[*given.flags, OURS])
+        return None
+
+    def process_response(self, request: Request, response: Answer) -> Answer:
+        """Keeps a robots.txt for the other one; takes from a packed sitemap the header that has it unpacked."""
+        self._settle(request, response.copy() if _is_final(response) else None)
+        encodings = {each.strip().lower() for each in response.headers.getlist("Content-Encoding")}
+        if _is_ours(request) and encodings and encodings <= _PACKED:
+            del response.headers["Content-Encoding"]
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Without an answer there is nothing to share."""
+        self._settle(request, None)
+
+    def _settle(self, request: Request, answer: Answer | None) -> None:
+        shared = self._robots.get(request.url) if _is_robots(request) else None
+        if shared is not None:
+            shared.settle(answer)
+
+
+def _is_ours(request: Request) -> bool:
+    return bool(request.meta.get(OURS))
+
+
+def _is_final(response: Answer) -> bool:
+    """Whether to ask again would be no use."""
+    return response.status < 500 and response.status != 429
+
+
+def _is_robots(request: Request) -> bool:
+    return bool(request.meta.get("dont_obey_robotstxt")) and urlsplit(request.url).path == "/robots.txt"

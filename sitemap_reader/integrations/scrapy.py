@@ -1,0 +1,196 @@
+"""A Scrapy spider that reads sitemaps as this package does, with the names and habits of Scrapy's SitemapSpider.
+
+In: `sitemap_urls` and `sites`. Out: a Request for each page that they list, with its record in
+`response.meta["sitemap_record"]`. All that it fetches goes through Scrapy's downloader.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..asked import Asked
+from ..errors import UsageError
+from ..limits import Limits
+from ..reader import SitemapReader
+from ..records import SitemapRef, UrlRecord
+from ..streams import batches_of
+from ..targets import Target
+from ..walk.discovery import parse_target
+
+try:
+    from scrapy import Request
+    from scrapy.exceptions import CloseSpider
+    from scrapy.settings import SETTINGS_PRIORITIES
+    from scrapy.spiders import SitemapSpider
+except ImportError as exc:
+    raise ImportError("sitemap_reader.integrations.scrapy needs Scrapy: pip install 'sitemap-reader[scrapy]'") from exc
+
+from .account import Account
+from .choosing import ChoosingFrontier
+from .downloader import DownloaderFetcher, SitemapDownloads
+from .entries import entry_of
+from .flow import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from ..read.scope import Mode
+    from ..records import Outcome
+    from ..streams import Walk
+    from ..walk.window import Moment
+
+RECORD = "sitemap_record"
+_SEPARATORS = re.compile(r"[\s,]+")
+# The time that a request waits in Scrapy's queues would count as the network's: DOWNLOAD_TIMEOUT decides on that.
+_UNTIMED: dict[str, Any] = {
+    "connect_seconds": math.inf,
+    "read_seconds": math.inf,
+    "document_seconds": math.inf,
+    "min_bytes_per_second": 0,
+}
+_MOST_PER_HOST = 4
+
+
+class SitemapReaderSpider(SitemapSpider):
+    """Scrapy's SitemapSpider with this package's reading: write it as one, and change the base class.
+
+    As there: `sitemap_urls` (robots.txt files, indexes, sitemaps), `sitemap_rules`, `sitemap_follow`,
+    `sitemap_alternate_links` and `sitemap_filter(entries)`, which is called for each document, with dicts of what it
+    states as text; here they have their record under "sitemap_record" too. Beside them:
+
+    - `sites`: hosts or URLs whose sitemaps are to be found, by robots.txt and well-known paths.
+    - `sitemap_since`: a date, or an age such as "7d": only pages with a lastmod since then, or without any, and no
+      sitemap that its index calls older.
+    - `sitemap_scope`: protocol (what a sitemap may speak for), host, domain or any.
+    - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
+
+    `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are made as
+    Scrapy has room for them, so that memory stays flat, and carry the UrlRecord in `meta["sitemap_record"]`. Problems
+    are logged, and counted in the stats: `sitemap/problems/F01` and so on.
+    """
+
+    sites: str | Sequence[str] = ()
+    sitemap_since: Moment | None = None
+    sitemap_scope: Mode = "protocol"
+    sitemap_limits: Limits = Limits()
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """Adds the middleware that keeps sitemaps packed, and robots.txt files from being asked for twice."""
+        super().update_settings(settings)
+        name = "DOWNLOADER_MIDDLEWARES"
+        middlewares = {SitemapDownloads: SitemapDownloads.PRIORITY, **settings.getdict(name)}
+        # Scrapy's command line merges its own settings behind this: what has the priority of defaults would be lost.
+        settings.set(name, middlewares, max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["spider"]))
+
+    async def start(self) -> AsyncIterator[Any]:
+        """A Request for each page, as Scrapy has room."""
+        flow, account = Flow(self.crawler), Account(self)
+        ended: list[str | None] = []
+        try:
+            walk = self._walk(account, ended)
+        except UsageError as exc:
+            self.logger.error("%s", exc)
+            raise CloseSpider("sitemap_usage") from exc
+        account.open(walk)
+        async with aclosing(self._documents(walk, ended)) as documents:
+            async for records in documents:
+                for request in self._requests(records, account):
+                    if not await flow.room():
+                        return
+                    yield request
+        account.end()
+
+    # --- what is read ---
+
+    def _walk(self, account: Account, ended: list[str | None]) -> Walk:
+        """All targets in one walk, so that what several of them list is fetched once."""
+        settings = self.crawler.settings
+        names = [*_names("sitemap_urls", self.sitemap_urls), *_names("sites", self.sites)]
+        if not names:
+            raise UsageError("there is nothing to read: give the spider sitemap_urls, or sites")
+        retries = settings.getint("RETRY_TIMES") if settings.getbool("RETRY_ENABLED") else 0
+        reader = SitemapReader(
+            fetcher=DownloaderFetcher(self.crawler),
+            user_agent=str(settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]),
+            scope=self.sitemap_scope,
+            obey_robots=settings.getbool("ROBOTSTXT_OBEY"),
+            concurrency=max(1, settings.getint("CONCURRENT_REQUESTS") // 2),  # else pages would wait for sitemaps
+            per_host=max(1, min(_MOST_PER_HOST, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))),
+            limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
+        )
+
+        def hear_outcome(outcome: Outcome) -> None:
+            ended.append(outcome.url)
+
+        asked = Asked(since=self.sitemap_since, on_item=account.hear, on_outcome=hear_outcome)
+        target = Target(", ".join(names), tuple(parse_target(name) for name in names))
+        choose = partial(self._children, account=account)
+        return reader.walk(target, asked, frontier=partial(ChoosingFrontier, choose=choose))
+
+    async def _documents(
+        self, walk: Walk, ended: list[str | None]
+    ) -> AsyncGenerator[Iterable[UrlRecord], None]:
+        """Records as they come; all of a document at once, if somebody filters them."""
+        is_filtered = type(self).sitemap_filter is not SitemapSpider.sitemap_filter
+        gathered: dict[str | None, list[UrlRecord]] = {}
+        with walk.reading():
+            async with aclosing(batches_of(walk.run)) as batches:
+                async for batch in batches:
+                    if not is_filtered:
+                        yield walk.records(batch)
+                        continue
+                    for record in walk.records(batch):
+                        gathered.setdefault(record.sitemap, []).append(record)
+                    for url in ended:
+                        yield gathered.pop(url, ())
+                    ended.clear()
+
+    def _children(self, refs: Iterable[SitemapRef], account: Account) -> Iterator[SitemapRef]:
+        """Those that an index lists, as `sitemap_filter` and `sitemap_follow` choose."""
+        follow = [re.compile(each) for each in self.sitemap_follow]
+        for entry in self._filtered(refs, account):
+            ref, loc = entry.get(RECORD), entry["loc"]
+            if isinstance(ref, SitemapRef) and any(each.search(loc) for each in follow):
+                yield ref if ref.loc == loc else attrs.evolve(ref, loc=loc)
+
+    # --- what is asked for ---
+
+    def _requests(self, records: Iterable[UrlRecord], account: Account) -> Iterator[Request]:
+        rules = [(re.compile(pattern), self._callback(callback)) for pattern, callback in self.sitemap_rules]
+        for entry in self._filtered(records, account):
+            alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
+            for loc in (entry["loc"], *alternates):
+                callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
+                if callback is None:
+                    account.count("no_rule")
+                else:
+                    account.count("requests")
+                    yield Request(loc, callback, meta={RECORD: entry.get(RECORD)})
+
+    def _callback(self, callback: Any) -> Callable[..., Any]:
+        return getattr(self, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
+
+    def _filtered(self, records: Iterable[UrlRecord | SitemapRef], account: Account) -> Iterator[dict[str, Any]]:
+        """What `sitemap_filter` leaves of a document. An error in it costs the rest of that document, as in Scrapy."""
+        try:
+            yield from self.sitemap_filter(map(entry_of, records))
+        except Exception:
+            self.logger.exception("sitemap_filter failed: the rest of its sitemap is left out")
+            account.count("filter_errors")
+
+
+def _names(name: str, value: str | Iterable[str]) -> list[str]:
+    """Of a list, or of text as it comes from a command line."""
+    names = _SEPARATORS.split(value) if isinstance(value, str) else value
+    with suppress(TypeError):
+        return [each for each in names if each]
+    raise UsageError(f"{name} must be URLs, or hosts, not {value!r}")

@@ -1,0 +1,520 @@
+"""The spider: what users of Scrapy's own know holds, and what that one misses is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from faultserver import FaultServer, page, raw, status, whole
+from scrapy_runs import HEAD, SECONDS, crawl
+from shops import index, shop, urlset
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from servers import NginxServer, SiteServer
+
+XML = {"Content-Type": "application/xml"}
+# What a page gives: who was called for it, and what the site says of it.
+PARSE = """
+    def parse(self, response):
+        record = response.meta.get("sitemap_record")
+        yield {"url": response.url, "by": "parse", "sitemap": record and record.sitemap,
+               "lastmod": record and str(record.lastmod), "type": type(record).__name__}
+"""
+PLAIN = f"""
+class Tried(SitemapReaderSpider):
+    name = "tried"
+{PARSE}
+"""
+
+
+def urls(items: list[dict[str, Any]]) -> list[str]:
+    return sorted(item["url"] for item in items)
+
+
+# --- a real project ---
+
+
+def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """As `scrapy startproject` makes it; robots.txt files are obeyed."""
+    scrapy(tmp_path, "startproject", "shop")
+    return tmp_path / "shop"
+
+
+QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8")
+
+
+def test_a_project_reads_the_shop_as_dump_does_and_asks_for_nothing_twice(
+    nginx: Callable[..., NginxServer], project: Path, tmp_path: Path
+) -> None:
+    server, locs = shop(nginx, tmp_path / "www")
+    (project / "shop" / "spiders" / "pages.py").write_text(f"""
+from sitemap_reader.integrations.scrapy import SitemapReaderSpider
+
+
+class Pages(SitemapReaderSpider):
+    name = "pages"
+    sites = ["{server.url}"]
+
+    def parse(self, response):
+        record = response.meta["sitemap_record"]
+        yield {{"url": record.loc, "sitemap": record.sitemap, "priority": record.priority}}
+""")
+    scrapy(project, "crawl", "pages", "-O", "pages.jsonl", *QUICK)
+    got = [json.loads(line) for line in (project / "pages.jsonl").read_text().splitlines()]
+    asked = Counter(server.requests())
+    assert "/robots.txt" in asked
+    assert {path: count for path, count in asked.items() if count > 1} == {}
+    with sr.urls(server.url, allow_private=True) as dumped:
+        want = [{"url": each.loc, "sitemap": each.sitemap, "priority": each.priority} for each in dumped]
+    assert sorted(got, key=json.dumps) == sorted(want, key=json.dumps)
+    assert sorted(each["url"] for each in got) == sorted(locs)
+
+
+def test_sites_and_dates_are_given_on_the_command_line(
+    nginx: Callable[..., NginxServer], project: Path, tmp_path: Path
+) -> None:
+    server, _ = shop(nginx, tmp_path / "www")
+    (project / "shop" / "spiders" / "pages.py").write_text(
+        HEAD + PLAIN.replace("Tried", "Pages").replace('"tried"', '"pages"')
+    )
+    given = ("-a", f"sites={server.url}, {server.url}/robots.txt", "-a", "sitemap_since=2026-10-20")
+    scrapy(project, "crawl", "pages", "-O", "pages.jsonl", *given, *QUICK)
+    got = [json.loads(line)["url"] for line in (project / "pages.jsonl").read_text().splitlines()]
+    with sr.urls(server.url, since="2026-10-20", allow_private=True) as dumped:
+        assert sorted(got) == sorted(each.loc for each in dumped)
+    assert got
+
+
+# --- spiders that were written for SitemapSpider ---
+
+
+@pytest.fixture
+def catalogue(site_server: Callable[..., SiteServer]) -> SiteServer:
+    """A clean site, as Scrapy's own spider reads it: an index, two kinds of pages, dates."""
+    server = site_server({})
+    base = server.url
+    server.pages = {
+        "/robots.txt": (200, {}, f"User-agent: *\nDisallow: /private\nSitemap: {base}/index.xml\n".encode()),
+        "/index.xml": (200, XML, index((f"{base}/sitemap_shop.xml", "2026-03-01"), (f"{base}/sitemap_news.xml", None))),
+        "/sitemap_shop.xml": (200, XML, urlset(*(f"{base}/product/{n}" for n in range(5)), lastmod="2026-02-03")),
+        "/sitemap_news.xml": (200, XML, urlset(*(f"{base}/category/{n}" for n in range(3)), lastmod="2019-05-06")),
+    }
+    for n in range(5):
+        server.pages[f"/product/{n}"] = server.pages[f"/category/{n}"] = (200, {}, b"<title>page</title>")
+    server.pages["/about"] = (200, {}, b"<title>about</title>")
+    return server
+
+
+def by(callback: str) -> str:
+    return f"""
+    def {callback}(self, response):
+        \"\"\"@url http://example.invalid/
+        @returns items 1 1
+        @scrapes url by
+        \"\"\"
+        yield {{"url": response.url, "by": "{callback}"}}
+"""
+
+
+EXAMPLES = {
+    "one callback for all": f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = ["BASE/index.xml"]
+{by("parse")}
+""",
+    "rules": f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = ["BASE/index.xml"]
+    sitemap_rules = [("/product/", "parse_product"), ("/category/[02]", "parse_category")]
+{by("parse_product")}{by("parse_category")}
+""",
+    "robots.txt, and only some of its sitemaps": f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = ["BASE/robots.txt"]
+    sitemap_rules = [("/product/", "parse_product")]
+    sitemap_follow = ["/sitemap_shop"]
+{by("parse_product")}
+""",
+    "other pages beside": f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = ["BASE/robots.txt"]
+    other_urls = ["BASE/about"]
+
+    async def start(self):
+        async for each in super().start():
+            yield each
+        for url in self.other_urls:
+            yield Request(url, self.parse_other)
+{by("parse")}{by("parse_other")}
+""",
+    "a filter by date": f"""
+import datetime
+
+class Tried(SitemapSpider):
+    name = "tried"
+    allowed_domains = ["127.0.0.1"]
+    sitemap_urls = ["BASE/sitemap_shop.xml", "BASE/sitemap_news.xml"]
+
+    def sitemap_filter(self, entries):
+        for entry in entries:
+            if datetime.datetime.strptime(entry["lastmod"], "%Y-%m-%d").year >= 2020:
+                yield entry
+{by("parse")}
+""",
+    "a filter that changes what it is given": f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = ["BASE/index.xml"]
+
+    def sitemap_filter(self, entries):
+        for entry in entries:
+            entry["loc"] = entry["loc"].replace("category", "product")
+            yield entry
+{by("parse")}
+""",
+    "a filter that looks at all of a document": f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = ["BASE/index.xml"]
+
+    def sitemap_filter(self, entries):
+        return sorted(entries, key=lambda entry: entry["loc"])[1:3]
+{by("parse")}
+""",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_spider_with_only_its_base_class_changed_does_what_it_did(
+    catalogue: SiteServer, tmp_path: Path, name: str
+) -> None:
+    theirs = EXAMPLES[name].replace("BASE", catalogue.url)
+    ours = theirs.replace("(SitemapSpider)", "(SitemapReaderSpider)")
+    want, got = crawl(tmp_path, theirs), crawl(tmp_path, ours)
+    assert want.items
+    assert sorted(got.items, key=json.dumps) == sorted(want.items, key=json.dumps)
+
+
+def test_the_contracts_of_its_callbacks_still_hold(catalogue: SiteServer, project: Path) -> None:
+    spider = EXAMPLES["rules"].replace("BASE", catalogue.url).replace("(SitemapSpider)", "(SitemapReaderSpider)")
+    spider = spider.replace("http://example.invalid/", f"{catalogue.url}/product/1")
+    (project / "shop" / "spiders" / "tried.py").write_text(HEAD + spider)
+    told = scrapy(project, "check", *QUICK).stderr
+    assert "Ran 4 contracts" in told
+    assert "OK" in told
+
+
+def test_what_the_original_misses_is_read(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
+    server = site_server({})
+    base = server.url
+    rss = f"<rss version='2.0'><channel><link>{base}/</link><item><link>{base}/feed</link></item></channel></rss>"
+    atom = f"<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='{base}/atom'/></entry></feed>"
+    html = {"Content-Type": "text/html"}
+    octets = {"Content-Type": "application/octet-stream"}
+    server.pages = {
+        "/list.txt": (200, {"Content-Type": "text/plain"}, f"{base}/text\n".encode()),
+        "/feed": (200, {"Content-Type": "application/rss+xml"}, rss.encode()),
+        "/blog/feed": (200, {"Content-Type": "application/atom+xml"}, atom.encode()),
+        "/amp.xml": (200, XML, urlset(f"{base}/search?a=1&b=2")),
+        "/sitemap.php": (200, {"Content-Type": "text/plain"}, urlset(f"{base}/plain")),
+        "/sitemap": (200, html, urlset(f"{base}/html")),
+        "/utf16.xml": (200, XML, urlset(f"{base}/utf16").decode().encode("utf-16")),
+        "/cut.xml.gz": (200, octets, gzip.compress(urlset(f"{base}/cut") + b" " * 9)[:-6]),
+        "/prefix.xml": (200, XML, urlset(f"{base}/prefix").replace(b"<", b"<s:").replace(b"<s:/", b"</s:")
+                        .replace(b"xmlns=", b"xmlns:s=")),
+    }  # fmt: skip
+    spider = f"""
+class Tried(SitemapSpider):
+    name = "tried"
+    sitemap_urls = {[base + path for path in server.pages]!r}
+{by("parse")}
+"""
+    theirs = crawl(tmp_path, spider)
+    ours = crawl(tmp_path, spider.replace("(SitemapSpider)", "(SitemapReaderSpider)"))
+    want = {"text", "feed", "atom", "search?a=1&b=2", "plain", "html", "utf16", "cut", "prefix"}
+    assert {each["url"].removeprefix(f"{base}/") for each in ours.items} == want
+    missed = want - {each["url"].removeprefix(f"{base}/") for each in theirs.items}
+    assert {"text", "feed", "atom", "search?a=1&b=2", "plain", "html"} <= missed
+
+
+# --- what a request carries, and which are made ---
+
+
+def test_a_callback_has_the_record_also_from_a_queue_on_disk(catalogue: SiteServer, tmp_path: Path) -> None:
+    ran = crawl(tmp_path, PLAIN, {"JOBDIR": "job"}, sites=catalogue.url)
+    assert ran.stats["scheduler/enqueued/disk"] == 8
+    (first,) = (each for each in ran.items if each["url"].endswith("/product/0"))
+    assert first["type"] == "UrlRecord"
+    assert first["sitemap"] == f"{catalogue.url}/sitemap_shop.xml"
+    assert first["lastmod"] == "2026-02-03 00:00:00+00:00"
+
+
+def test_a_job_that_was_stopped_goes_on_where_it_was(catalogue: SiteServer, tmp_path: Path) -> None:
+    first = crawl(tmp_path, PLAIN, {"JOBDIR": "job", "CLOSESPIDER_ITEMCOUNT": 3, "CONCURRENT_REQUESTS": 1},
+                  sites=catalogue.url)  # fmt: skip
+    second = crawl(tmp_path, PLAIN, {"JOBDIR": "job"}, sites=catalogue.url)
+    assert 3 <= len(first.items) < 8
+    assert urls(first.items + second.items) == sorted(
+        [f"{catalogue.url}/product/{n}" for n in range(5)] + [f"{catalogue.url}/category/{n}" for n in range(3)]
+    )
+
+
+def test_alternate_links_are_asked_for_where_the_spider_says_so(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server = site_server({})
+    body = f"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:x="http://www.w3.org/1999/xhtml">
+        <url><loc>{server.url}/en</loc><x:link rel="alternate" hreflang="de" href="{server.url}/de"/></url></urlset>"""
+    server.pages = {"/s.xml": (200, XML, body.encode())}
+    spider = PLAIN + '    sitemap_urls = ["BASE/s.xml"]\n'.replace("BASE", server.url)
+    assert urls(crawl(tmp_path, spider).items) == [f"{server.url}/en"]
+    both = crawl(tmp_path, spider + "    sitemap_alternate_links = True\n")
+    assert urls(both.items) == [f"{server.url}/de", f"{server.url}/en"]
+    assert {each["type"] for each in both.items} == {"UrlRecord"}
+
+
+def test_an_error_in_a_filter_costs_its_sitemap_and_no_other(catalogue: SiteServer, tmp_path: Path) -> None:
+    spider = PLAIN + """
+    def sitemap_filter(self, entries):
+        for entry in entries:
+            if "category" in entry["loc"]:
+                raise ValueError("not this one")
+            yield entry
+"""
+    ran = crawl(tmp_path, spider, sites=catalogue.url)
+    assert urls(ran.items) == [f"{catalogue.url}/product/{n}" for n in range(5)]
+    assert ran.stats["sitemap/filter_errors"] == 1
+    assert "ValueError: not this one" in ran.log
+
+
+def test_the_scope_of_a_sitemap_is_kept_or_not_as_asked(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server = site_server({})
+    other = server.url.replace("127.0.0.1", "localhost")
+    server.pages = {"/s.xml": (200, XML, urlset(f"{server.url}/own", f"{other}/foreign"))}
+    protocol = crawl(tmp_path, PLAIN, sitemap_urls=f"{server.url}/s.xml")
+    assert urls(protocol.items) == [f"{server.url}/own"]
+    assert protocol.stats["sitemap/dropped/host"] == 1
+    any_scope = crawl(tmp_path, PLAIN, sitemap_urls=f"{server.url}/s.xml", sitemap_scope="any")
+    assert len(any_scope.items) == 2
+
+
+def test_what_no_rule_is_for_is_counted(catalogue: SiteServer, tmp_path: Path) -> None:
+    spider = PLAIN + '    sitemap_rules = [("/product/[01]$", "parse")]\n'
+    ran = crawl(tmp_path, spider, sites=catalogue.url)
+    assert len(ran.items) == 2
+    assert (ran.stats["sitemap/requests"], ran.stats["sitemap/no_rule"], ran.stats["sitemap/urls"]) == (2, 6, 8)
+
+
+def test_requests_wait_for_room_so_that_the_scheduler_stays_small(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server = site_server({})
+    server.pages = {"/s.xml": (200, XML, urlset(*(f"{server.url}/{n}" for n in range(5_000))))}
+    settings = {"CLOSESPIDER_PAGECOUNT": 40}
+    ran = crawl(tmp_path, PLAIN, settings, sitemap_urls=f"{server.url}/s.xml")
+    assert ran.stats["scheduler/enqueued"] < 200
+    assert "closed before all of its sitemaps were read" in ran.log
+    assert "never awaited" not in ran.log
+    assert "pending" not in ran.log
+
+
+# --- Scrapy's settings ---
+
+
+def test_robots_txt_is_obeyed_as_the_settings_say(catalogue: SiteServer, tmp_path: Path) -> None:
+    catalogue.pages["/private/s.xml"] = (200, XML, urlset(f"{catalogue.url}/secret"))
+    target = f"{catalogue.url}/private/s.xml"
+    obeyed = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sitemap_urls=target)
+    assert obeyed.items == []
+    assert obeyed.stats["sitemap/problems/F02"] == 1
+    assert "/private/s.xml" not in catalogue.requests()
+    free = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": False}, sitemap_urls=target)
+    assert urls(free.items) == [f"{catalogue.url}/secret"]
+
+
+def test_robots_txt_is_asked_for_once_by_the_walk_and_scrapy_together(catalogue: SiteServer, tmp_path: Path) -> None:
+    spider = PLAIN + f"""
+    async def start(self):
+        yield Request("{catalogue.url}/about")
+        async for each in super().start():
+            yield each
+"""
+    crawl(tmp_path, spider, {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.1}, sites=catalogue.url)
+    assert catalogue.requests().count("/robots.txt") == 1
+
+
+def test_a_robots_txt_that_moved_is_followed_by_both(catalogue: SiteServer, tmp_path: Path) -> None:
+    status_, headers, body = catalogue.pages["/robots.txt"]
+    catalogue.pages["/robots.txt"] = (301, {"Location": "/r/robots.txt"}, b"")
+    catalogue.pages["/r/robots.txt"] = (status_, headers, body + b"Disallow: /product/3\n")
+    ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=catalogue.url)
+    assert len(ran.items) == 8 or f"{catalogue.url}/product/3" not in urls(ran.items)
+    assert catalogue.requests().count("/robots.txt") == 1
+
+
+def test_a_cache_answers_for_sitemaps_too(catalogue: SiteServer, tmp_path: Path) -> None:
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    first = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
+    asked = len(catalogue.received)
+    second = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
+    assert urls(second.items) == urls(first.items)
+    assert len(catalogue.received) == asked
+
+
+def test_sitemaps_go_through_the_proxy_of_the_environment(
+    catalogue: SiteServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = "http://shop.invalid"
+    here = {path: (code, headers, body.replace(catalogue.url.encode(), shop.encode()))
+            for path, (code, headers, body) in catalogue.pages.items()}  # fmt: skip
+    catalogue.pages = {f"{shop}{path}": answer for path, answer in here.items()}
+    monkeypatch.setenv("http_proxy", catalogue.url)
+    assert len(crawl(tmp_path, PLAIN, sites=shop).items) == 8
+
+
+def test_the_user_agent_is_scrapys(catalogue: SiteServer, tmp_path: Path) -> None:
+    crawl(tmp_path, PLAIN, {"USER_AGENT": "pages-bot/2"}, sites=catalogue.url)
+    assert {each.headers["user-agent"] for each in catalogue.received} == {"pages-bot/2"}
+
+
+def test_domains_that_are_not_allowed_are_not_asked(catalogue: SiteServer, tmp_path: Path) -> None:
+    ran = crawl(tmp_path, PLAIN + '    allowed_domains = ["example.com"]\n', sites=catalogue.url)
+    assert catalogue.received == []
+    assert ran.items == []
+    assert "allowed_domains" in ran.log
+
+
+# --- a bad network ---
+
+
+@pytest.fixture
+def faulty() -> Any:
+    with FaultServer() as server:
+        yield server
+
+
+def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServer, tmp_path: Path) -> None:
+    body = urlset(f"{faulty.url}/a")
+    faulty.play("/robots.txt", status(404))
+    faulty.play("/s.xml", status(503, "Retry-After: 1"), status(503), page(body))
+    faulty.play("/a", page(b"<p>"))
+    ran = crawl(tmp_path, PLAIN, {"RETRY_TIMES": 2}, sitemap_urls=f"{faulty.url}/s.xml")
+    assert urls(ran.items) == [f"{faulty.url}/a"]
+    assert len(faulty.requests("/s.xml")) == 3
+    faulty.play("/s.xml", status(503))
+    ran = crawl(tmp_path, PLAIN, {"RETRY_ENABLED": False}, sitemap_urls=f"{faulty.url}/s.xml")
+    assert ran.items == []
+    assert len(faulty.requests("/s.xml")) == 4
+    assert ran.stats["sitemap/problems/F04"] == 1
+
+
+def test_what_arrived_before_a_break_counts_and_is_called_partial(faulty: FaultServer, tmp_path: Path) -> None:
+    body = urlset(f"{faulty.url}/a", f"{faulty.url}/b")
+    cut = whole(body)[: -len(body) // 2 + 20]
+    faulty.play("/robots.txt", status(404))
+    faulty.play("/s.xml", raw(cut))
+    faulty.play("/a", page(b"<p>"))
+    ran = crawl(tmp_path, PLAIN, {"RETRY_TIMES": 0}, sitemap_urls=f"{faulty.url}/s.xml")
+    assert urls(ran.items) == [f"{faulty.url}/a"]
+    assert ran.stats["sitemap/sitemaps_incomplete"] == 1
+    assert "broke off after" in ran.log
+    assert "partial: 1 sitemap could be read in part only" in ran.log
+
+
+def test_a_packed_answer_that_is_cut_off_does_not_look_whole(faulty: FaultServer, tmp_path: Path) -> None:
+    text = "".join(f"{faulty.url}/{n}\n" for n in range(3))
+    packed = gzip.compress(text.encode())[:-9]
+    faulty.play("/robots.txt", status(404))
+    faulty.play("/list.txt", page(packed, "Content-Encoding: gzip", "Content-Type: text/plain"))
+    ran = crawl(tmp_path, PLAIN, sitemap_urls=f"{faulty.url}/list.txt")
+    assert ran.stats["sitemap/problems/F07"] == 1
+    assert ran.stats["sitemap/sitemaps_incomplete"] == 1
+
+
+def test_a_redirect_is_followed_and_decides_on_what_may_be_spoken_for(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server = site_server({})
+    server.pages = {
+        "/robots.txt": (200, {}, b"Sitemap: /old.xml"),
+        "/old.xml": (302, {"Location": "/new/s.xml"}, b""),
+        "/new/s.xml": (200, XML, urlset(f"{server.url}/a")),
+    }
+    ran = crawl(tmp_path, PLAIN, sites=server.url)
+    assert [each["sitemap"] for each in ran.items] == [f"{server.url}/old.xml"]
+    assert ran.stats["sitemap/problems/F03"] == 1
+
+
+# --- what a user is told ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
+        ({"sites": "example.com", "sitemap_since": "soon"}, "since 'soon' is neither a date"),
+        ({"sites": "example.com", "sitemap_scope": "all"}, "scope must be one of"),
+        ({"sites": "ftp://example.com"}, "'ftp://example.com' is neither a host, nor"),
+        ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_and_ends_the_spider(
+    tmp_path: Path, arguments: dict[str, Any], told: str
+) -> None:
+    ran = crawl(tmp_path, PLAIN, **arguments)
+    (line,) = (line for line in ran.log.splitlines() if " ERROR: " in line)
+    assert told in line
+    assert ran.stats["finish_reason"] == "sitemap_usage"
+
+
+def test_a_site_without_a_sitemap_is_told_and_no_other_is_lost(catalogue: SiteServer, tmp_path: Path) -> None:
+    empty = catalogue.url.replace("127.0.0.1", "localhost")
+    both = crawl(tmp_path, PLAIN, sites=[empty, catalogue.url])
+    assert len([each for each in both.items if "127.0.0.1" in each["url"]]) == 8
+    catalogue.pages = {}
+    none = crawl(tmp_path, PLAIN, sites=catalogue.url)
+    assert f"no sitemap found for {catalogue.url}" in none.log
+    assert none.stats["finish_reason"] == "finished"
+
+
+def test_problems_are_logged_five_of_a_kind_and_all_counted(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server = site_server({})
+    body = urlset(*(f"{server.url}/{n}" for n in range(9)), lastmod="Mon")
+    server.pages = {"/s.xml": (200, XML, body)}
+    ran = crawl(tmp_path, PLAIN, sitemap_urls=f"{server.url}/s.xml")
+    assert ran.stats["sitemap/problems/D01"] == 9
+    assert ran.log.count("lastmod 'Mon'") + ran.log.count('lastmod "Mon"') == 5
+    assert "D01 " + server.url + "/s.xml: 4 more" in ran.log
+    assert "9 URLs from 1 sitemap" in ran.log
+
+
+def test_without_scrapy_the_import_says_what_to_install() -> None:
+    code = "import sys; sys.modules['scrapy'] = None; import sitemap_reader.integrations.scrapy"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stderr.splitlines()[-1] == (
+        "ImportError: sitemap_reader.integrations.scrapy needs Scrapy: pip install 'sitemap-reader[scrapy]'"
+    )
