@@ -147,4 +147,4 @@ def _is_final(response: Answer) -> bool:
 
 
 def _is_robots(request: Request) -> bool:
-    return bool(request.meta.get("dont_obey_robotstxt")) and urlsplit(request.url).path == "/robots.txt"
+    return bool(request.meta.get("dont_obey_robotstxt")) and urlsplit(request.url).path.endswith("/robots.txt")

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 # Each test's spider is the class Tried of a module of that name.
 PROGRAM = """
-import json, sys
+import json, sys, warnings
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
+from scrapy.exceptions import ScrapyDeprecationWarning
 from tried import Tried
 
+warnings.simplefilter("error", ScrapyDeprecationWarning)
 settings, arguments = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 process = CrawlerProcess(settings)
 crawler = process.create_crawler(Tried)
@@ -56,7 +58,7 @@ def crawl(folder: Path, spider: str, settings: dict[str, Any] | None = None, **a
     (folder / "program.py").write_text(PROGRAM)
     told = [json.dumps({**SETTINGS, **(settings or {})}), json.dumps(arguments)]
     ran = subprocess.run(
-        [sys.executable, "-W", "error::scrapy.exceptions.ScrapyDeprecationWarning", "program.py", *told],
+        [sys.executable, "program.py", *told],
         cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

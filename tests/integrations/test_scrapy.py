@@ -370,8 +370,10 @@ def test_a_robots_txt_that_moved_is_followed_by_both(catalogue: SiteServer, tmp_
     catalogue.pages["/robots.txt"] = (301, {"Location": "/r/robots.txt"}, b"")
     catalogue.pages["/r/robots.txt"] = (status_, headers, body + b"Disallow: /product/3\n")
     ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=catalogue.url)
-    assert len(ran.items) == 8 or f"{catalogue.url}/product/3" not in urls(ran.items)
-    assert catalogue.requests().count("/robots.txt") == 1
+    assert len(ran.items) == 7
+    assert f"{catalogue.url}/product/3" not in urls(ran.items)
+    asked = catalogue.requests()
+    assert (asked.count("/robots.txt"), asked.count("/r/robots.txt")) == (1, 1)
 
 
 def test_a_cache_answers_for_sitemaps_too(catalogue: SiteServer, tmp_path: Path) -> None:
@@ -403,7 +405,7 @@ def test_domains_that_are_not_allowed_are_not_asked(catalogue: SiteServer, tmp_p
     ran = crawl(tmp_path, PLAIN + '    allowed_domains = ["example.com"]\n', sites=catalogue.url)
     assert catalogue.received == []
     assert ran.items == []
-    assert "allowed_domains" in ran.log
+    assert "Scrapy does not fetch it: Filtered offsite request" in ran.log
 
 
 # --- a bad network ---
@@ -427,7 +429,7 @@ def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServ
     ran = crawl(tmp_path, PLAIN, {"RETRY_ENABLED": False}, sitemap_urls=f"{faulty.url}/s.xml")
     assert ran.items == []
     assert len(faulty.requests("/s.xml")) == 4
-    assert ran.stats["sitemap/problems/F04"] == 1
+    assert ran.stats["sitemap/sitemaps_incomplete"] == 1
 
 
 def test_what_arrived_before_a_break_counts_and_is_called_partial(faulty: FaultServer, tmp_path: Path) -> None:
