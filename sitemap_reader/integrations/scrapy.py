@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import aclosing, suppress
+from contextlib import aclosing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ try:
     from scrapy.exceptions import CloseSpider
     from scrapy.settings import SETTINGS_PRIORITIES
     from scrapy.spiders import SitemapSpider
+    from scrapy.utils.asyncio import is_asyncio_available
 except ImportError as exc:
     raise ImportError("sitemap_reader.integrations.scrapy needs Scrapy: pip install 'sitemap-reader[scrapy]'") from exc
 
@@ -93,7 +94,7 @@ class SitemapReaderSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """A Request for each page, as Scrapy has room."""
-        flow, account = Flow(self.crawler), Account(self)
+        account = Account(self)
         ended: list[str | None] = []
         try:
             walk = self._walk(account, ended)
@@ -101,6 +102,7 @@ class SitemapReaderSpider(SitemapSpider):
             self.logger.error("%s", exc)
             raise CloseSpider("sitemap_usage") from exc
         account.open(walk)
+        flow = Flow(self.crawler)
         async with aclosing(self._documents(walk, ended)) as documents:
             async for records in documents:
                 for request in self._requests(records, account):
@@ -113,6 +115,8 @@ class SitemapReaderSpider(SitemapSpider):
 
     def _walk(self, account: Account, ended: list[str | None]) -> Walk:
         """All targets in one walk, so that what several of them list is fetched once."""
+        if not is_asyncio_available():
+            raise UsageError("TWISTED_REACTOR is none of asyncio's: leave it as Scrapy has it by default")
         settings = self.crawler.settings
         names = [*_names("sitemap_urls", self.sitemap_urls), *_names("sites", self.sites)]
         if not names:
@@ -157,32 +161,35 @@ class SitemapReaderSpider(SitemapSpider):
     def _children(self, refs: Iterable[SitemapRef], account: Account) -> Iterator[SitemapRef]:
         """Those that an index lists, as `sitemap_filter` and `sitemap_follow` choose."""
         follow = [re.compile(each) for each in self.sitemap_follow]
-        for entry in self._filtered(refs, account):
-            ref, loc = entry.get(RECORD), entry["loc"]
-            if isinstance(ref, SitemapRef) and any(each.search(loc) for each in follow):
-                yield ref if ref.loc == loc else attrs.evolve(ref, loc=loc)
+        with self._sparing_others(account):
+            for entry in self.sitemap_filter(map(entry_of, refs)):
+                ref, loc = entry.get(RECORD), entry["loc"]
+                if isinstance(ref, SitemapRef) and any(each.search(loc) for each in follow):
+                    yield ref if ref.loc == loc else attrs.evolve(ref, loc=loc)
 
     # --- what is asked for ---
 
     def _requests(self, records: Iterable[UrlRecord], account: Account) -> Iterator[Request]:
         rules = [(re.compile(pattern), self._callback(callback)) for pattern, callback in self.sitemap_rules]
-        for entry in self._filtered(records, account):
-            alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
-            for loc in (entry["loc"], *alternates):
-                callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
-                if callback is None:
-                    account.count("no_rule")
-                else:
-                    account.count("requests")
-                    yield Request(loc, callback, meta={RECORD: entry.get(RECORD)})
+        with self._sparing_others(account):
+            for entry in self.sitemap_filter(map(entry_of, records)):
+                alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
+                for loc in (entry["loc"], *alternates):
+                    callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
+                    if callback is None:
+                        account.count("no_rule")
+                    else:
+                        yield Request(loc, callback, meta={RECORD: entry.get(RECORD)})
+                        account.count("requests")
 
     def _callback(self, callback: Any) -> Callable[..., Any]:
         return getattr(self, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
 
-    def _filtered(self, records: Iterable[UrlRecord | SitemapRef], account: Account) -> Iterator[dict[str, Any]]:
-        """What `sitemap_filter` leaves of a document. An error in it costs the rest of that document, as in Scrapy."""
+    @contextmanager
+    def _sparing_others(self, account: Account) -> Iterator[None]:
+        """An error in what `sitemap_filter` does or gives costs the rest of its document, as in Scrapy's own spider."""
         try:
-            yield from self.sitemap_filter(map(entry_of, records))
+            yield
         except Exception:
             self.logger.exception("sitemap_filter failed: the rest of its sitemap is left out")
             account.count("filter_errors")

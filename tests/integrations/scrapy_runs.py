@@ -62,5 +62,5 @@ def crawl(folder: Path, spider: str, settings: dict[str, Any] | None = None, **a
         cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
-    assert "Traceback" not in ran.stderr or "sitemap_filter failed" in ran.stderr, ran.stderr
+    assert ran.stderr.count("Traceback") == ran.stderr.count("sitemap_filter failed"), ran.stderr
     return Crawl(**json.loads((folder / "out.json").read_text()), log=ran.stderr)

@@ -59,8 +59,9 @@ def project(tmp_path: Path) -> Path:
 QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8")
 
 
+@pytest.mark.parametrize("reactor", ["True", "False"])
 def test_a_project_reads_the_shop_as_dump_does_and_asks_for_nothing_twice(
-    nginx: Callable[..., NginxServer], project: Path, tmp_path: Path
+    nginx: Callable[..., NginxServer], project: Path, tmp_path: Path, reactor: str
 ) -> None:
     server, locs = shop(nginx, tmp_path / "www")
     (project / "shop" / "spiders" / "pages.py").write_text(f"""
@@ -75,7 +76,7 @@ class Pages(SitemapReaderSpider):
         record = response.meta["sitemap_record"]
         yield {{"url": record.loc, "sitemap": record.sitemap, "priority": record.priority}}
 """)
-    scrapy(project, "crawl", "pages", "-O", "pages.jsonl", *QUICK)
+    scrapy(project, "crawl", "pages", "-O", "pages.jsonl", "-s", f"TWISTED_REACTOR_ENABLED={reactor}", *QUICK)
     got = [json.loads(line) for line in (project / "pages.jsonl").read_text().splitlines()]
     asked = Counter(server.requests())
     assert "/robots.txt" in asked
@@ -307,6 +308,18 @@ def test_an_error_in_a_filter_costs_its_sitemap_and_no_other(catalogue: SiteServ
     assert "ValueError: not this one" in ran.log
 
 
+def test_what_a_filter_makes_of_a_loc_may_be_no_url(catalogue: SiteServer, tmp_path: Path) -> None:
+    spider = PLAIN + """
+    def sitemap_filter(self, entries):
+        for entry in entries:
+            yield {"loc": "/relative"} if "category" in entry["loc"] else {"loc": entry["loc"]}
+"""
+    ran = crawl(tmp_path, spider, sitemap_urls=[f"{catalogue.url}/sitemap_{name}.xml" for name in ("news", "shop")])
+    assert urls(ran.items) == [f"{catalogue.url}/product/{n}" for n in range(5)]
+    assert {each["type"] for each in ran.items} == {"NoneType"}
+    assert "Missing scheme in request url: /relative" in ran.log
+
+
 def test_the_scope_of_a_sitemap_is_kept_or_not_as_asked(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
@@ -488,6 +501,13 @@ def test_a_wrong_setting_is_one_line_and_ends_the_spider(
     ran = crawl(tmp_path, PLAIN, **arguments)
     (line,) = (line for line in ran.log.splitlines() if " ERROR: " in line)
     assert told in line
+    assert ran.stats["finish_reason"] == "sitemap_usage"
+
+
+def test_a_reactor_without_asyncio_is_told(tmp_path: Path) -> None:
+    reactor = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
+    ran = crawl(tmp_path, PLAIN, reactor, sites="example.com")
+    assert "TWISTED_REACTOR is none of asyncio's" in ran.log
     assert ran.stats["finish_reason"] == "sitemap_usage"
 
 
