@@ -26,6 +26,11 @@ def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
     return _getaddrinfo(address, *args, **options)
 
 
+def gethostbyname(host: str) -> str:
+    """socket.gethostbyname() likewise: Scrapy asks it."""
+    return str(getaddrinfo(host, None)[0][4][0])
+
+
 class Socket(socket.socket):
     """Connects to the site on this machine where one of the addresses was meant; https only."""
 
@@ -46,4 +51,5 @@ def _here(address: Any) -> Any:
 
 if PORT in os.environ:
     socket.getaddrinfo = getaddrinfo
+    socket.gethostbyname = gethostbyname
     socket.socket = Socket  # type: ignore[misc]

@@ -5,6 +5,7 @@ corpus/sites, `https://broken.example/` its neighbour there. From one day to the
 from __future__ import annotations
 
 import gzip
+import re
 import ssl
 import threading
 from datetime import UTC, datetime
@@ -26,6 +27,8 @@ DAYS = (
     (b"/c/kitchen/sale/", b"/c/kitchen/outlet/"),
 )
 
+PAGE = re.compile(rb"<loc>https://example\.com(/c/kitchen/[^<]+)")  # the pages that are there themselves
+
 
 class DocsSite:
     """Serves both sites over TLS; a context manager. `next_day()` changes the shop."""
@@ -36,7 +39,8 @@ class DocsSite:
         }
         self.pages |= {("example.com", name): self.pages["example.com", path] for name, path in ALIASES.items()}
         self.pages["example.com", "/news.xml"] = self.pages["example.com", "/news.xml"].replace(b"2026-10-26", _today())
-        self.pages["example.com", "/c/kitchen/outlet/"] = b"<title>Outlet</title>"
+        kitchen = [*PAGE.findall(self.pages["example.com", CHANGING]), b"/c/kitchen/outlet/"]
+        self.pages |= {("example.com", path.decode()): _page(path) for path in kitchen}
         certificate = folder / "served.pem"
         certificate.write_text(CERTIFICATE)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -112,6 +116,11 @@ def _moved(path: str, body: bytes) -> bytes:
     if path.endswith(".gz"):
         return gzip.compress(gzip.decompress(body).replace(OLD_NAME, NAME), mtime=0)
     return body.replace(OLD_NAME, NAME)
+
+
+def _page(path: bytes) -> bytes:
+    name = path.rstrip(b"/").rpartition(b"/")[2]
+    return b"<title>%s</title>" % name.replace(b"-", b" ").capitalize()
 
 
 def _today() -> bytes:
