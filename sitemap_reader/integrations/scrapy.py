@@ -33,10 +33,10 @@ except ImportError as exc:
     raise ImportError("sitemap_reader.integrations.scrapy needs Scrapy: pip install 'sitemap-reader[scrapy]'") from exc
 
 from .account import Account
-from .choosing import ChoosingFrontier
 from .downloader import DownloaderFetcher, SitemapDownloads
 from .entries import entry_of
 from .flow import Flow
+from .whole import ChoosingFrontier, WholeDocuments
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from ..read.scope import Mode
-    from ..records import Outcome
     from ..streams import Walk
     from ..walk.window import Moment
 
@@ -94,17 +93,16 @@ class SitemapReaderSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """A Request for each page, as Scrapy has room."""
-        account = Account(self)
-        ended: list[str | None] = []
+        account, documents = Account(self), WholeDocuments()
         try:
-            walk = self._walk(account, ended)
+            walk = self._walk(account, documents)
         except UsageError as exc:
             self.logger.error("%s", exc)
             raise CloseSpider("sitemap_usage") from exc
         account.open(walk)
         flow = Flow(self.crawler)
-        async with aclosing(self._documents(walk, ended)) as documents:
-            async for records in documents:
+        async with aclosing(self._records(walk, documents)) as parts:
+            async for records in parts:
                 for request in self._requests(records, account):
                     if not await flow.room():
                         return
@@ -113,7 +111,7 @@ class SitemapReaderSpider(SitemapSpider):
 
     # --- what is read ---
 
-    def _walk(self, account: Account, ended: list[str | None]) -> Walk:
+    def _walk(self, account: Account, documents: WholeDocuments) -> Walk:
         """All targets in one walk, so that what several of them list is fetched once."""
         if not is_asyncio_available():
             raise UsageError("TWISTED_REACTOR is none of asyncio's: leave it as Scrapy has it by default")
@@ -131,32 +129,27 @@ class SitemapReaderSpider(SitemapSpider):
             per_host=max(1, min(_MOST_PER_HOST, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))),
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
-
-        def hear_outcome(outcome: Outcome) -> None:
-            ended.append(outcome.url)
-
-        asked = Asked(since=self.sitemap_since, on_item=account.hear, on_outcome=hear_outcome)
+        hear_end = documents.hear if self._filters else None
+        asked = Asked(since=self.sitemap_since, on_item=account.hear, on_outcome=hear_end)
         target = Target(", ".join(names), tuple(parse_target(name) for name in names))
         choose = partial(self._children, account=account)
         return reader.walk(target, asked, frontier=partial(ChoosingFrontier, choose=choose))
 
-    async def _documents(
-        self, walk: Walk, ended: list[str | None]
-    ) -> AsyncGenerator[Iterable[UrlRecord], None]:
+    async def _records(self, walk: Walk, documents: WholeDocuments) -> AsyncGenerator[Iterable[UrlRecord], None]:
         """Records as they come; all of a document at once, if somebody filters them."""
-        is_filtered = type(self).sitemap_filter is not SitemapSpider.sitemap_filter
-        gathered: dict[str | None, list[UrlRecord]] = {}
         with walk.reading():
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
-                    if not is_filtered:
-                        yield walk.records(batch)
-                        continue
-                    for record in walk.records(batch):
-                        gathered.setdefault(record.sitemap, []).append(record)
-                    for url in ended:
-                        yield gathered.pop(url, ())
-                    ended.clear()
+                    whole = documents.take(walk.records(batch)) if self._filters else [walk.records(batch)]
+                    for records in whole:
+                        yield records
+            for records in documents.rest():
+                yield records
+
+    @property
+    def _filters(self) -> bool:
+        """Whether somebody has written a `sitemap_filter`."""
+        return type(self).sitemap_filter is not SitemapSpider.sitemap_filter
 
     def _children(self, refs: Iterable[SitemapRef], account: Account) -> Iterator[SitemapRef]:
         """Those that an index lists, as `sitemap_filter` and `sitemap_follow` choose."""

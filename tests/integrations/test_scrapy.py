@@ -353,6 +353,27 @@ def test_requests_wait_for_room_so_that_the_scheduler_stays_small(
     assert "pending" not in ran.log
 
 
+def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server = site_server({})
+    base = server.url
+    server.pages = {
+        "/robots.txt": (200, {}, b"Sitemap: /i.xml\nSitemap: /j.xml"),
+        "/i.xml": (200, XML, index((f"{base}/old.xml", None), (f"{base}/b.xml", None))),
+        "/j.xml": (200, XML, index((f"{base}/b.xml", None), (f"{base}/c.xml", None))),
+        "/old.xml": (301, {"Location": "/a.xml"}, b""),
+        **{f"/{name}.xml": (200, XML, urlset(f"{base}/{name}1", f"{base}/{name}2")) for name in "abc"},
+    }
+    spider = PLAIN + """
+    def sitemap_filter(self, entries):
+        return [entry for entry in list(entries)[:1] if "/c" not in entry["loc"]]
+"""
+    ran = crawl(tmp_path, spider, sites=base)
+    assert urls(ran.items) == [f"{base}/a1", f"{base}/b1"]
+    assert ran.stats["sitemap/pruned/filter"] == 2  # of each index the second child
+
+
 # --- Scrapy's settings ---
 
 

@@ -1,4 +1,7 @@
-"""A Frontier whose indexes are chosen from as a whole: which children to read is asked once for each of them."""
+"""Documents as a whole, for whoever chooses among all that one lists: the children of an index, the pages of a sitemap.
+
+In: what a walk gives a little at a time. Out: the same, when its document has come to its end.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from ..walk.frontier import Frontier
 from ..walk.visit import Failed, Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from ..records import Outcome, UrlRecord
     from ..walk.discovery import Seed
     from ..walk.plan import Plan
     from ..walk.visit import Answer, Visit
@@ -44,3 +48,29 @@ class ChoosingFrontier(Frontier):
             for ref in chosen:
                 super().receive(visit, ref, now, today)
         return super().receive(visit, answer, now, today)
+
+
+class WholeDocuments:
+    """Holds the records of documents that are being read, until hear() of their outcomes."""
+
+    def __init__(self) -> None:
+        self._records: dict[str | None, list[UrlRecord]] = {}
+        self._ended: list[str | None] = []
+
+    def hear(self, outcome: Outcome) -> None:
+        """A document has come to its end; its last records may be yet to come."""
+        self._ended.append(outcome.url)
+
+    def take(self, records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
+        """Those of the documents that have ended, with these."""
+        for record in records:
+            self._records.setdefault(record.sitemap, []).append(record)
+        for url in self._ended:
+            if url in self._records:
+                yield self._records.pop(url)
+        self._ended.clear()
+
+    def rest(self) -> Iterator[list[UrlRecord]]:
+        """Those of documents whose end nobody told of."""
+        while self._records:
+            yield self._records.popitem()[1]

@@ -1,0 +1,30 @@
+"""Documents as a whole."""
+
+from __future__ import annotations
+
+from sitemap_reader.integrations.whole import WholeDocuments
+from sitemap_reader.records import Outcome, UrlRecord
+
+
+def record(sitemap: str, name: str) -> UrlRecord:
+    return UrlRecord(loc=f"https://e.com/{name}", sitemap=sitemap)
+
+
+def test_a_document_is_given_when_its_end_was_told_with_all_that_came_of_it() -> None:
+    documents = WholeDocuments()
+    a, b, c = record("A", "1"), record("B", "1"), record("A", "2")
+    assert list(documents.take([a, b])) == []
+    documents.hear(Outcome(url="A"))  # before the last of its records, as a ledger does
+    assert list(documents.take([c])) == [[a, c]]
+    documents.hear(Outcome(url="B"))
+    documents.hear(Outcome(url="empty"))
+    assert list(documents.take([])) == [[b]]
+    assert list(documents.rest()) == []
+
+
+def test_what_no_end_was_told_of_is_given_last() -> None:
+    documents = WholeDocuments()
+    a, b = record("A", "1"), record("B", "1")
+    assert list(documents.take([a, b])) == []
+    assert sorted(documents.rest(), key=str) == [[a], [b]]
+    assert list(documents.rest()) == []
