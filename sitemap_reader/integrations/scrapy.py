@@ -164,16 +164,25 @@ class SitemapReaderSpider(SitemapSpider):
 
     def _requests(self, records: Iterable[UrlRecord], account: Account) -> Iterator[Request]:
         rules = [(re.compile(pattern), self._callback(callback)) for pattern, callback in self.sitemap_rules]
+        without_rule = 0
         with self._sparing_others(account):
-            for entry in self.sitemap_filter(map(entry_of, records)):
-                alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
-                for loc in (entry["loc"], *alternates):
-                    callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
-                    if callback is None:
-                        account.count("no_rule")
-                    else:
-                        yield Request(loc, callback, meta={RECORD: entry.get(RECORD)})
-                        account.count("requests")
+            for loc, record in self._pages(records):
+                callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
+                if callback is None:
+                    without_rule += 1
+                else:
+                    yield Request(loc, callback, meta={RECORD: record})
+        account.count("no_rule", without_rule)
+
+    def _pages(self, records: Iterable[UrlRecord]) -> Iterator[tuple[str, Any]]:
+        """Locations with their records, as `sitemap_filter` and `sitemap_alternate_links` choose."""
+        if not (self._filters or self.sitemap_alternate_links):
+            yield from ((record.loc, record) for record in records)
+            return
+        for entry in self.sitemap_filter(map(entry_of, records)):
+            alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
+            for loc in (entry["loc"], *alternates):
+                yield loc, entry.get(RECORD)
 
     def _callback(self, callback: Any) -> Callable[..., Any]:
         return getattr(self, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
