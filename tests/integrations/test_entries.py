@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.integrations.entries import entry_of
+from sitemap_reader.integrations.scrapy.entries import entry_of
 from sitemap_reader.records import Alternate, SitemapRef, UrlRecord
 
 MOMENT = datetime(2024, 1, 1, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitemap_reader.integrations.whole import WholeDocuments
+from sitemap_reader.integrations.scrapy.whole import WholeDocuments
 from sitemap_reader.records import Outcome, UrlRecord
 
 

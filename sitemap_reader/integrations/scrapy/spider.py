@@ -13,25 +13,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from scrapy import Request
+from scrapy.exceptions import CloseSpider
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.spiders import SitemapSpider
+from scrapy.utils.asyncio import is_asyncio_available
 
-from ..asked import Asked
-from ..errors import UsageError
-from ..limits import Limits
-from ..reader import SitemapReader
-from ..records import SitemapRef, UrlRecord
-from ..streams import batches_of
-from ..targets import Target
-from ..walk.discovery import parse_target
-
-try:
-    from scrapy import Request
-    from scrapy.exceptions import CloseSpider
-    from scrapy.settings import SETTINGS_PRIORITIES
-    from scrapy.spiders import SitemapSpider
-    from scrapy.utils.asyncio import is_asyncio_available
-except ImportError as exc:
-    raise ImportError("sitemap_reader.integrations.scrapy needs Scrapy: pip install 'sitemap-reader[scrapy]'") from exc
-
+from ...asked import Asked
+from ...errors import UsageError
+from ...limits import Limits
+from ...reader import SitemapReader
+from ...records import SitemapRef, UrlRecord
+from ...streams import batches_of
+from ...targets import Target
+from ...walk.discovery import parse_target
 from .account import Account
 from .downloader import DownloaderFetcher, SitemapDownloads
 from .entries import entry_of
@@ -43,9 +38,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from ..read.scope import Mode
-    from ..streams import Walk
-    from ..walk.window import Moment
+    from ...read.scope import Mode
+    from ...streams import Walk
+    from ...walk.window import Moment
 
 RECORD = "sitemap_record"
 _SEPARATORS = re.compile(r"[\s,]+")

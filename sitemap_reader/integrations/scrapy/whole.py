@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..records import SitemapRef
-from ..walk.frontier import Frontier
-from ..walk.visit import Failed, Finished
+from ...records import SitemapRef
+from ...walk.frontier import Frontier
+from ...walk.visit import Failed, Finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from ..records import Outcome, UrlRecord
-    from ..walk.discovery import Seed
-    from ..walk.plan import Plan
-    from ..walk.visit import Answer, Visit
+    from ...records import Outcome, UrlRecord
+    from ...walk.discovery import Seed
+    from ...walk.plan import Plan
+    from ...walk.visit import Answer, Visit
 
 
 class ChoosingFrontier(Frontier):

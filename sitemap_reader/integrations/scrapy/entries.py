@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..records import UrlRecord
+from ...records import UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from ..records import Precision, SitemapRef
+    from ...records import Precision, SitemapRef
 
 # W3C date and time formats.
 _DATES: dict[Precision, Callable[[datetime], str]] = {
