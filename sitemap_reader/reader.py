@@ -27,7 +27,7 @@ from .streams import AsyncUrlStream, Walk, batches_of
 from .targets import Target, find_target
 from .version import __version__
 from .walk.frontier import Frontier, Plan
-from .walk.memory import Trust
+from .walk.memory import Memory, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -263,11 +263,13 @@ class SitemapReader:
         as_entries: bool = False,
         workers: Workers | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
+        settled: Mapping[str, str] | None = None,
     ) -> Walk:
-        """What a stream is made of."""
+        """What a stream is made of; `settled` documents (URL -> format) are not asked for again: see Memory."""
         plan = asked.plan(datetime.now(UTC))
         found = target if isinstance(target, Target) else find_target(target)
-        run = self._run(found, as_lines=as_lines, as_entries=as_entries, workers=workers, frontier=frontier, **plan)
+        making = {"as_lines": as_lines, "as_entries": as_entries, "workers": workers, "frontier": frontier}
+        run = self._run(found, **making, memory=Memory(settled=settled or {}), **plan)
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
 
     def change_walk(

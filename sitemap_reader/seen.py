@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import secrets
 from hashlib import blake2b
+from typing import Self
 
 _WIDTH = 10
+_KEY_BYTES = 16
 _AVERAGE = 32  # marks a bucket
 
 
@@ -31,23 +33,54 @@ class Seen:
     # would take five times as much.
 
     def __init__(self) -> None:
-        self._hash = blake2b(digest_size=_WIDTH, key=secrets.token_bytes(16))
+        self._begin(secrets.token_bytes(_KEY_BYTES))
+
+    def _begin(self, key: bytes) -> None:
+        self._key = key
+        self._hash = blake2b(digest_size=_WIDTH, key=key)
         self._buckets = [b""]
         self._mask = 0  # 2^k - 1, the least that covers all buckets
         self._count = 0
 
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The set that to_bytes() wrote; ValueError for what can be none."""
+        if len(data) < _KEY_BYTES or (len(data) - _KEY_BYTES) % _WIDTH:
+            raise ValueError(f"{len(data)} bytes are no set of URLs")
+        seen = cls()
+        seen._begin(data[:_KEY_BYTES])
+        for start in range(_KEY_BYTES, len(data), _WIDTH):
+            seen._add(data[start : start + _WIDTH])
+        return seen
+
+    def to_bytes(self) -> bytes:
+        """The set as it stands, in 10 bytes a URL; not to be shown to those who choose the URLs."""
+        return b"".join([self._key, *self._buckets])
+
     def __len__(self) -> int:
         return self._count
 
+    def __contains__(self, loc: str) -> bool:
+        mark = self._mark(loc)
+        return _holds(self._buckets[self._place(mark)], mark)
+
     def add(self, loc: str) -> bool:
         """Whether the URL is new; from then on it is not."""
+        return self._add(self._mark(loc))
+
+    def _mark(self, loc: str) -> bytes:
         hashed = self._hash.copy()  # a copy has taken the key in already
         hashed.update(loc.encode("utf-8", "surrogatepass"))
-        mark = hashed.digest()
-        buckets = self._buckets
+        return hashed.digest()
+
+    def _place(self, mark: bytes) -> int:
         place = int.from_bytes(mark[:4], "little") & self._mask
-        if place >= len(buckets):  # not split off yet: it is in the one that will be split
-            place &= self._mask >> 1
+        # What is not split off yet is in the one that will be split.
+        return place if place < len(self._buckets) else place & self._mask >> 1
+
+    def _add(self, mark: bytes) -> bool:
+        buckets = self._buckets
+        place = self._place(mark)
         bucket = buckets[place]
         if _holds(bucket, mark):
             return False

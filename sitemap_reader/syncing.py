@@ -83,10 +83,11 @@ class ChangeWalk(Walk):
 
 def _changes(pieces: Iterator[ChangePiece]) -> Iterator[Change]:
     for piece in pieces:
-        yield from _changes_of(piece)
+        yield from changes_of(piece)
 
 
-def _changes_of(piece: ChangePiece) -> Iterator[Change]:
+def changes_of(piece: ChangePiece) -> Iterator[Change]:
+    """Those of a piece, one by one."""
     if isinstance(piece, Entries):
         return (Change("new", record) for record in records_of(piece.columns, piece.sitemap))
     if isinstance(piece, Lines):
@@ -138,11 +139,11 @@ async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
                 async for batch in batches:
                     pieces = walk.pieces(batch)
                     while (piece := await aside.do(next, pieces, None)) is not None:
-                        for change in _changes_of(piece):
+                        for change in changes_of(piece):
                             yield change
             pieces = walk.last_pieces()
             while (piece := await aside.do(next, pieces, None)) is not None:
-                for change in _changes_of(piece):
+                for change in changes_of(piece):
                     yield change
         finally:
             await aside.close()

@@ -118,3 +118,29 @@ def test_two_of_them_never_share_their_marks() -> None:
 def test_any_text_can_be_added() -> None:
     seen = Seen()
     assert [seen.add(each) for each in ("", "\ud800", "é", "é", "\ud800")] == [True, True, True, False, False]
+
+
+@given(st.lists(st.text(max_size=3)), st.text(max_size=3))
+def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None:
+    seen = Seen()
+    for each in locs:
+        seen.add(each)
+    assert (other in seen) == (other in locs)
+    assert len(seen) == len({*locs})
+
+
+def test_what_was_written_down_is_known_again() -> None:
+    seen = Seen()
+    for number in range(1_000):
+        seen.add(loc(number))
+    again = Seen.from_bytes(seen.to_bytes())
+    assert len(again) == 1_000
+    assert not any(again.add(loc(number)) for number in range(1_000))
+    assert again.add(loc(1_000))
+    assert len(Seen.from_bytes(Seen().to_bytes())) == 0
+
+
+@pytest.mark.parametrize("size", [0, 15, 17, 25, 27])
+def test_bytes_that_are_no_set_are_refused(size: int) -> None:
+    with pytest.raises(ValueError, match="no set of URLs"):
+        Seen.from_bytes(bytes(size))

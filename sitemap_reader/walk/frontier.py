@@ -199,10 +199,10 @@ class Frontier:
         visit.aloud = url in self.plan.memory.names  # it held a sitemap once
         site.expect(visit)
         self._register.add(visit)
-        self._queue(visit)
+        self._admit(visit)
 
     def _admit(self, visit: Visit) -> None:
-        """A document that is listed for the first time."""
+        """A document that is named for the first time."""
         if not self._recall.skips(visit):
             self._queue(visit)
 

@@ -53,12 +53,22 @@ class Known:
 
 @attrs.frozen
 class Memory:
-    """`documents` are those that were read whole, `names` all that ever held a sitemap. Empty, it remembers nothing."""
+    """`documents` are those that were read whole, `names` all that ever held a sitemap. Empty, it remembers nothing.
+
+    `settled` (URL -> format) are those of this very walk, before it was broken off: they list no other document, and
+    all that they hold was given.
+    """
 
     now: datetime = _NEVER
     trust: Trust = "never"
     documents: Mapping[str, Known] = attrs.field(factory=dict)
     names: frozenset[str] = frozenset()
+    settled: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def skips_none(self) -> bool:
+        """Whether every document is asked for."""
+        return not (self.documents or self.settled)
 
     def known(self, url: str, authorities: tuple[str, ...]) -> Known | None:
         """The document as it was left, if it may speak for the same as it did then."""
@@ -66,7 +76,9 @@ class Memory:
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
     def skipped(self, url: str, stated: Stated | None, authorities: tuple[str, ...]) -> Known | None:
-        """The same, if what its index states of it now is reason enough not to ask."""
+        """The same, if it is settled, or what its index states of it now is reason enough not to ask."""
+        if url in self.settled:
+            return Known(self.settled[url])
         known = self.known(url, authorities) if stated is not None else None
         if known is None or known.listed != stated:
             return None

@@ -43,8 +43,8 @@ class Recall:
         return {} if known is None else conditions(known)
 
     def skips(self, visit: Visit) -> bool:
-        """Whether a document that is listed now need not be asked for; it is unchanged then."""
-        if not self._memory.documents:
+        """Whether a document that is named now need not be asked for; it is unchanged then."""
+        if self._memory.skips_none:
             return False
         known = self._memory.skipped(visit.asked, visit.stated, self._proofs.of(visit))
         if known is not None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import attrs
 import pytest
-from walks import INDEX, MAP, ROBOTS, SITE, TODAY, index, names, urlset, walk
+from walks import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, walk
 
 from sitemap_reader.records import SitemapRef
 from sitemap_reader.walk.discovery import parse_target
@@ -174,3 +174,22 @@ def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
     assert walk("shop.example", {ROBOTS: names()}).codes == ["F09"]
     seen = walk("shop.example", {ROBOTS: names()}, memory=known)
     assert (seen.codes, seen.outcomes[guess].complete) == (["F09", "F01"], False)
+
+
+@pytest.mark.parametrize(
+    ("target", "pages"),
+    [
+        (MAP, {}),
+        ("shop.example", {ROBOTS: names(MAP)}),
+        ("shop.example", {ROBOTS: names(INDEX), INDEX: index(MAP)}),
+        ("shop.example", {ROBOTS: names()}),
+    ],
+    ids=["given", "robots", "index", "guess"],
+)
+def test_a_settled_document_is_not_asked_for_whoever_names_it(target: str, pages: Pages) -> None:
+    seen = walk(target, pages, memory=Memory(settled={MAP: "urlset"}))
+    assert MAP not in seen.asked
+    assert not seen.locs
+    outcome = seen.outcomes[MAP]
+    assert (outcome.format, outcome.not_modified, outcome.complete) == ("urlset", True, True)
+    assert [url for url in seen.asked if "sitemap" in url] == []  # it holds a sitemap: nothing else is guessed
