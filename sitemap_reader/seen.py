@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import secrets
 from hashlib import blake2b
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WIDTH = 10
 _KEY_BYTES = 16
@@ -56,6 +59,10 @@ class Seen:
     def to_bytes(self) -> bytes:
         """The set as it stands, in 10 bytes a URL; not to be shown to those who choose the URLs."""
         return b"".join([self._key, *self._buckets])
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Seen], tuple[bytes]]:
+        """For copies; the hash has no other way."""
+        return type(self).from_bytes, (self.to_bytes(),)
 
     def __len__(self) -> int:
         return self._count

@@ -1,0 +1,297 @@
+"""SitemapReaderLoader: the URLs of sites for a Crawlee crawler, each with what its sitemap says of it.
+
+In: targets, and what is wanted of them. Out: Crawlee's Requests, one by one, while the sitemaps are being read. Needs
+Crawlee for Python. Never fetches a page.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+
+try:
+    from crawlee.request_loaders import RequestLoader
+except ImportError as exc:
+    raise ImportError("SitemapReaderLoader needs Crawlee: pip install 'sitemap-reader[crawlee]'") from exc
+
+from ..asked import Asked
+from ..errors import PartialRead, UsageError
+from ..jsonl import COMPARED
+from ..reader import ReaderOptions, SitemapReader, at_least_one, one_of
+from ..targets import find_target
+from ..walk.memory import Trust
+from .crawlee_feeding import Feeding, Wanted
+from .crawlee_requests import RequestMaker, record_of
+from .crawlee_standing import LOGGER, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+
+    from crawlee import Request
+
+    from ..crawl.changes import SyncPlan
+    from ..crawl.state import State
+    from ..errors import ReadError
+    from ..jsonl import On
+    from ..ledger import Problems, Summary
+    from ..records import Item, Outcome, SitemapRef, UrlRecord
+    from ..walk.selection import Pattern
+    from ..walk.window import Moment, Undated
+    from .crawlee_requests import Transform
+
+__all__ = ["LoaderOptions", "SitemapReaderLoader", "record_of"]
+
+Target = str | Path
+# Of the options, those that go with a state.
+_OF_STATE = ("trust_lastmod", "full", "on", "accept_removals")
+
+
+class LoaderOptions(ReaderOptions, total=False):
+    """The keywords of SitemapReader, and with a `state` some of those of its changes()."""
+
+    trust_lastmod: Trust
+    full: bool
+    on: On
+    accept_removals: bool
+
+
+class SitemapReaderLoader(RequestLoader):
+    """A Crawlee request loader: the URLs of sites as Requests, each once, while their sitemaps are being read.
+
+    `targets` is a host, a URL, a replay folder, or several, read one after the other. Each Request has the URL's JSON
+    form in `user_data["sitemap_record"]`; record_of() makes it the UrlRecord again, also behind a queue on disk. The
+    filters, and the `options` of SitemapReader in place of a `reader`, are as there; an own reader stays open.
+
+    With a `state`, the file of sync, only what changed since the last crawl comes, and `user_data["sitemap_change"]`
+    has `change` (new, updated), `changed` and `previous_lastmod`. Removed URLs are no Requests: `on_removed` hears of
+    them. It excludes `since`, `until` and `undated`; `trust_lastmod`, `full`, `on` and `accept_removals` go with it.
+
+    `transform_request_function` is as in Crawlee's own loader, and called as a URL is read: RequestOptions in; others,
+    "skip" or "unchanged" out. `on_item` hears of everything that is not a URL, `on_outcome` of each document as it
+    ends. No more than `max_buffer_size` Requests wait; the reading waits then.
+
+    Crawlee takes URLs that differ in case, in a last slash or in utm_ parameters for one. Of such URLs the second one
+    has itself as its unique key here, so that a queue does not drop it. An updated URL has a key of its own, as a
+    queue that outlives a crawl has handled it before.
+
+    Reading begins with the first question, or with `async with`, which also ends it; else close() does. What goes
+    wrong with a site is in the log (`sitemap_reader.crawlee`), in `problems`, `outcomes` and `verdicts`, and stops
+    nothing. What else ends the reading (a StateError, an exception of a function of the caller's) is raised by
+    fetch_next_request, behind the Requests that wait.
+
+    With a `persist_state_key` it is kept in Crawlee's key-value store where the loader stands: as Crawlee says so,
+    with close(), and, with a `state`, before changes count as delivered. A loader with the same key and the same
+    wishes goes on from there in another process, however the first one ended: every URL comes at least once, what was
+    handled before it was last kept does not come again, what was in progress does. Sitemaps that were given whole are
+    not asked for again, and count as not modified. Crawlee empties its stores as it starts, unless told not to:
+    `Configuration(purge_on_start=False)`, or CRAWLEE_PURGE_ON_START=0.
+
+    Without a key the next process begins anew. With a `state` a change counts as delivered when its Request was
+    handled, which in tandem means: handed over to the queue. So nothing is lost if that outlives the process; if it
+    does not, neither do the Requests in it. Alone, Requests that take over a second while others are wanted may be
+    lost if the process is killed: give a key.
+    """
+
+    def __init__(
+        self,
+        targets: Target | Iterable[Target],
+        *,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        undated: Undated = "keep",
+        include: Pattern | Iterable[Pattern] | None = None,
+        exclude: Pattern | Iterable[Pattern] | None = None,
+        follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
+        no_follow: Pattern | Iterable[Pattern] | None = None,
+        state: State | str | Path | None = None,
+        max_buffer_size: int = 200,
+        persist_state_key: str | None = None,
+        transform_request_function: Transform | None = None,
+        on_removed: Callable[[UrlRecord], object] | None = None,
+        on_item: Callable[[Item], object] | None = None,
+        on_outcome: Callable[[Outcome], object] | None = None,
+        reader: SitemapReader | None = None,
+        **options: Unpack[LoaderOptions],
+    ) -> None:
+        """Reads nothing yet. UsageError for values that cannot be."""
+        at_least_one(max_buffer_size=max_buffer_size)
+        if persist_state_key == "":
+            raise UsageError("persist_state_key is empty; leave it out, or name one")
+        dates = {"since": since, "until": until, "undated": undated}
+        patterns = {"include": include, "exclude": exclude, "follow": follow, "no_follow": no_follow}
+        filters: dict[str, Any] = {name: _lasting(value) for name, value in {**dates, **patterns}.items()}
+        asked = Asked(**filters)
+        asked.plan(datetime.now(UTC))
+        plan, reading = _plan(options, state)
+        _check_state(state, dates, on_removed)
+        if reader is not None and reading:
+            raise UsageError(f"{', '.join(reading)}: of a reader of your own; give it to that")
+        self._targets = _targets(targets)
+        wishes = {
+            "targets": [str(target) for target in self._targets],
+            **{name: None if value is None else str(value) for name, value in dates.items()},
+            **asked.settings(),
+            "scope": reading.get("scope", "protocol"),
+            "state": state is not None,
+        }
+        wanted = Wanted(
+            targets=self._targets,
+            filters=filters,
+            reader=reader or SitemapReader(**reading),
+            owns_reader=reader is None,
+            state=state,
+            plan=plan,
+            on_removed=on_removed,
+            on_item=on_item,
+            on_outcome=on_outcome,
+        )
+        self._standing = Standing(persist_state_key, wishes, max_buffer_size, looks_again=state is not None)
+        self._feeding = Feeding(wanted, self._standing, RequestMaker(transform_request_function, LOGGER))
+        # The task does not know the loader: one that nobody holds any more ends it.
+        weakref.finalize(self, self._feeding.abandon).atexit = False
+
+    # --- what Crawlee asks for ---
+
+    async def get_total_count(self) -> int:
+        """How many Requests there were so far, handled or not."""
+        await self._feeding.load()
+        return self._standing.value.total_count
+
+    async def get_handled_count(self) -> int:
+        """How many of them were handled."""
+        await self._feeding.load()
+        return self._standing.value.handled_count
+
+    async def is_empty(self) -> bool:
+        """Whether no Request waits right now; there may be more later."""
+        await self._feeding.start()
+        return not self._standing.value.queue and self._feeding.failure is None
+
+    async def is_finished(self) -> bool:
+        """Whether all is read, given and handled."""
+        await self._feeding.start()
+        value, feeding = self._standing.value, self._feeding
+        return feeding.is_over and feeding.failure is None and not value.queue and not value.in_progress
+
+    async def fetch_next_request(self) -> Request | None:
+        """The next Request, as soon as there is one; None when all is read, given and handled.
+
+        Raises what ended the reading before its time, when all that was read by then has been given.
+        """
+        while not await self.is_finished():
+            request = self._standing.take()
+            if request is not None:
+                return request
+            self._feeding.raise_failure()
+            await self._standing.arrival()
+        return None
+
+    async def mark_request_as_handled(self, request: Request) -> None:
+        """It is not in progress any more."""
+        await self._feeding.load()
+        self._standing.handled(request)
+
+    # --- its life ---
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Begins to read, unless it has begun."""
+        await self._feeding.start()
+
+    async def close(self) -> None:
+        """Ends the reading with all that it has open, and keeps where it stands. May be called twice."""
+        await self._feeding.close()
+
+    # --- what it tells ---
+
+    @property
+    def summary(self) -> Summary:
+        """The numbers so far, of all targets; str() makes them a line."""
+        return self._feeding.summary
+
+    @property
+    def problems(self) -> Problems:
+        """What is wrong with the sitemaps: exact counts, and samples."""
+        return self._feeding.problems
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        """One for each document that has come to its end."""
+        return self._feeding.outcomes
+
+    @property
+    def verdicts(self) -> Sequence[ReadError]:
+        """A NothingFound or NothingReadable for each target that gave not one URL."""
+        return self._feeding.verdicts
+
+    @property
+    def removed(self) -> int:
+        """How many URLs were found to be removed."""
+        return self._feeding.removed
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing in what was read so far."""
+        return not self.verdicts and all(outcome.complete for outcome in self.outcomes)
+
+    def raise_for_partial(self) -> None:
+        """Raises PartialRead, with the outcomes, if anything is missing."""
+        missing = [*map(str, self.verdicts), *filter(None, [self.summary.missing()])]
+        if missing:
+            raise PartialRead(f"{', '.join(map(str, self._targets))}: {'; '.join(missing)}", self.outcomes)
+
+
+def _lasting(value: Any) -> Any:
+    """An iterator would be used up by the first target."""
+    return tuple(value) if hasattr(value, "__next__") else value
+
+
+def _targets(targets: Target | Iterable[Target]) -> tuple[Target, ...]:
+    several = (targets,) if isinstance(targets, str | Path) else tuple(targets)
+    if not several:
+        raise UsageError("there is no target: name a host, a URL or a folder")
+    for target in several:
+        find_target(target)
+    return several
+
+
+def _plan(options: LoaderOptions, state: object) -> tuple[SyncPlan | None, ReaderOptions]:
+    """Hands each option on to whom it is for."""
+    given: dict[str, Any] = {**options}
+    planned = {name: given.pop(name) for name in _OF_STATE if name in given}
+    if state is None:
+        if planned:
+            raise UsageError(f"{', '.join(planned)}: only with a state")
+        return None, given  # type: ignore[return-value]
+    from ..crawl.changes import SyncPlan  # here: who only reads needs no database
+
+    plan = SyncPlan(**planned)
+    one_of("trust_lastmod", plan.trust_lastmod, get_args(Trust))
+    one_of("on", plan.on, COMPARED)
+    return plan, given  # type: ignore[return-value]
+
+
+def _check_state(state: object, dates: dict[str, Any], on_removed: object) -> None:
+    if state is None:
+        if on_removed is not None:
+            raise UsageError("on_removed hears nothing without a state: give one, or leave it out")
+        return
+    from ..crawl.state import State
+
+    if not isinstance(state, str | os.PathLike | State) or state == "":
+        raise UsageError(f"state is the name of a file, or a State, not {state!r}")
+    named = [name for name, value in dates.items() if value not in (None, "keep")]
+    if named:
+        raise UsageError(f"{', '.join(named)} cannot go with a state, which knows itself what changed")
