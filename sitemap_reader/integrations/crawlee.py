@@ -74,9 +74,9 @@ class SitemapReaderLoader(RequestLoader):
     "skip" or "unchanged" out. `on_item` hears of everything that is not a URL, `on_outcome` of each document as it
     ends. No more than `max_buffer_size` Requests wait; the reading waits then.
 
-    Crawlee takes URLs that differ in case, in a last slash or in utm_ parameters for one. Of such URLs the second one
-    has itself as its unique key here, so that a queue does not drop it. An updated URL has a key of its own, as a
-    queue that outlives a crawl has handled it before.
+    Crawlee takes URLs that differ in case, in a last slash or in utm_ parameters for one. Of such URLs all but the
+    first have a unique key of their own here, so that a queue does not drop them. So has an updated URL, as a queue
+    that outlives a crawl has handled it before.
 
     Reading begins with the first question, or with `async with`, which also ends it; else close() does. What goes
     wrong with a site is in the log (`sitemap_reader.crawlee`), in `problems`, `outcomes` and `verdicts`, and stops
@@ -150,7 +150,8 @@ class SitemapReaderLoader(RequestLoader):
             on_outcome=on_outcome,
         )
         self._standing = Standing(persist_state_key, wishes, max_buffer_size, looks_again=state is not None)
-        self._feeding = Feeding(wanted, self._standing, RequestMaker(transform_request_function, LOGGER))
+        self._maker = RequestMaker(transform_request_function, LOGGER)
+        self._feeding = Feeding(wanted, self._standing, self._maker)
         # The task does not know the loader: one that nobody holds any more ends it.
         weakref.finalize(self, self._feeding.abandon).atexit = False
 
@@ -240,6 +241,11 @@ class SitemapReaderLoader(RequestLoader):
     def removed(self) -> int:
         """How many URLs were found to be removed."""
         return self._feeding.removed
+
+    @property
+    def refused(self) -> int:
+        """How many URLs were left out because Crawlee takes no such URL; each is in the log."""
+        return self._maker.refused
 
     @property
     def complete(self) -> bool:

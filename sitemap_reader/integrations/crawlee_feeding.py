@@ -76,7 +76,7 @@ class Feeding:
         self._walk: Walk | None = None
         self._log = Log(LOGGER)
         self._keys = Seen()
-        self._has_committed = False
+        self._committed: list[str] = []
         self._failure_is_told = False
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -151,6 +151,7 @@ class Feeding:
             for target in wanted.targets:
                 await self._read(target)
         self._standing.value.completed = True
+        self._standing.value.undelivered.clear()
         await self._standing.persist()
 
     async def _read(self, target: str | Path) -> None:
@@ -204,7 +205,6 @@ class Feeding:
                 await self._give_pieces(aside, walk.last_pieces())
             finally:
                 await aside.close()
-        self._standing.value.marks = Seen()
         return walk
 
     async def _give_pieces(self, aside: Aside, pieces: Iterator[ChangePiece]) -> None:
@@ -213,9 +213,8 @@ class Feeding:
         while True:
             await self._standing.secure()  # to ask for a piece may commit all before it
             piece = await aside.do(next, pieces, None)
-            if self._has_committed:
-                self._has_committed = False
-                self._standing.value.marks = Seen()
+            while self._committed:
+                self._standing.value.undelivered.pop(self._committed.pop(), None)
             self._hear()
             if piece is None:
                 return
@@ -224,7 +223,7 @@ class Feeding:
                 self._give_change(change)
 
     def _note_commit(self, document: StoredDocument) -> None:
-        self._has_committed = True
+        self._committed.append(document.url)
 
     def _give_change(self, change: Change) -> None:
         if change.change == "removed":
@@ -232,13 +231,13 @@ class Feeding:
                 self._wanted.on_removed(change.record)
             self.removed += 1
             return
-        marks, line = self._standing.value.marks, json_line(change).decode()
-        if self._standing.is_kept and line in marks:  # given before the last process ended, and not committed
+        marks = self._standing.value.undelivered.setdefault(change.record.sitemap or "", Seen())
+        line = json_line(change).decode()
+        if line in marks:  # given before the last process ended
             return
         request = self._maker.make(change.record, self._keys, change)
         self._keys.add(change.record.loc)
-        if self._standing.is_kept:
-            marks.add(line)
+        marks.add(line)
         if request is not None:
             self._standing.put(request)
 

@@ -74,11 +74,12 @@ class RequestMaker:
             if self._transform is not None and _is_taken(record):
                 raise
             self.refused += 1
-            self._logger.warning("%s is left out, as Crawlee takes no such URL: %s", record.loc, error)
+            why = " ".join(str(error).split())  # pydantic tells it on several lines
+            self._logger.warning("%s is left out, as Crawlee takes no such URL: %s", record.loc, why)
             return None
         if _is_free(request, given):
             return request
-        options["unique_key"] = request.url
+        options["unique_key"] = f"{request.url}|as listed"
         return Request.from_url(**options)
 
 

@@ -32,11 +32,19 @@ def _marks(value: object) -> object:
     return Seen.from_bytes(b64decode(value)) if isinstance(value, str) else value
 
 
+_Marks = Annotated[
+    Seen,
+    BeforeValidator(_marks),
+    PlainSerializer(lambda seen: b64encode(seen.to_bytes()).decode(), return_type=str),
+]
+
+
 class LoaderState(BaseModel):
     """What is kept of a loader.
 
     `asked` is what it was made for. `documents` (URL -> format) are those whose URLs are all in the queue, or have
-    been. `marks` are the URLs that were given; with a state file, the changes that it does not call delivered yet.
+    been. `marks` are the URLs that were given. With a state file, `undelivered` are instead, by the document that has
+    them, the changes that were given and that the file does not call delivered yet.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, arbitrary_types_allowed=True)
@@ -45,11 +53,8 @@ class LoaderState(BaseModel):
     queue: Annotated[deque[Request], Field(alias="requestQueue")] = deque()
     in_progress: Annotated[dict[str, Request], Field(alias="inProgress")] = {}
     documents: Annotated[dict[str, str], Field(alias="documentsGiven")] = {}
-    marks: Annotated[
-        Seen,
-        BeforeValidator(_marks),
-        PlainSerializer(lambda seen: b64encode(seen.to_bytes()).decode(), return_type=str),
-    ] = Field(alias="givenMarks", default_factory=Seen)
+    marks: _Marks = Field(alias="givenMarks", default_factory=Seen)
+    undelivered: Annotated[dict[str, _Marks], Field(alias="undeliveredMarks")] = {}
     completed: Annotated[bool, Field(alias="readingCompleted")] = False
     total_count: Annotated[int, Field(alias="totalCount")] = 0
     handled_count: Annotated[int, Field(alias="handledCount")] = 0

@@ -1,0 +1,882 @@
+"""SitemapReaderLoader with the real Crawlee: alone and in tandem, with a state, over restarts and kills."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("crawlee")
+from crawlee import ConcurrencySettings, Request, RequestOptions, service_locator
+from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
+from crawlee.events import Event, EventPersistStateData
+from crawlee.http_clients import ImpitHttpClient
+from crawlee.request_loaders import SitemapRequestLoader
+from crawlee.storage_clients import MemoryStorageClient
+from crawlee.storages import KeyValueStore, RequestQueue
+from crawlees import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urlset
+from servers import free_port
+
+import sitemap_reader as sr
+from sitemap_reader.bridge import THREADS
+from sitemap_reader.integrations.crawlee import SitemapReaderLoader, record_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from servers import NginxServer, Page, SiteServer
+
+    Serve = Callable[[Mapping[str, Page]], SiteServer]
+
+WAIT_SECONDS = 20.0
+LOCAL: dict[str, Any] = {"allow_private": True}
+KEY = "sitemaps"
+PROGRAM = Path(__file__).parent / "crawlee_program.py"
+
+
+@pytest.fixture(autouse=True)
+def _crawlee(tmp_path: Path) -> Iterator[None]:
+    """Its globals anew for each test; its storage on disk below tmp_path."""
+    level, handlers = logging.root.level, [*logging.root.handlers]
+    fresh(tmp_path / "storage")
+    yield
+    fresh(tmp_path / "storage")
+    logging.root.setLevel(level)
+    logging.root.handlers[:] = handlers
+
+
+@pytest.fixture
+def site(site_server: Serve) -> SiteServer:
+    """Four documents with five URLs each."""
+    server = site_server({})
+    server.pages = pages_of(server.url, 4, 5)
+    return server
+
+
+def in_memory() -> None:
+    service_locator.set_storage_client(MemoryStorageClient())
+
+
+def run(main: Any) -> Any:
+    """On a loop of its own, on which no task is left in the end; nor is a thread."""
+
+    async def checked() -> Any:
+        result = await asyncio.wait_for(main, WAIT_SECONDS)
+        await no_task_is_left()
+        return result
+
+    result = asyncio.run(checked())
+    assert not our_threads()
+    return result
+
+
+async def no_task_is_left() -> None:
+    await soon(lambda: not any("sitemap" in f"{task.get_name()} {task.get_coro()}" for task in asyncio.all_tasks()))
+
+
+async def soon(is_so: Callable[[], bool]) -> None:
+    """Waits for what nobody tells of."""
+    for _ in range(500):
+        if is_so():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it has not come")
+
+
+def our_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(THREADS)]
+
+
+async def persist() -> None:
+    """As the crawler's event manager does it every minute."""
+    async with service_locator.get_event_manager() as events:
+        events.emit(event=Event.PERSIST_STATE, event_data=EventPersistStateData(is_migrating=False))
+        await events.wait_for_all_listeners_to_complete()
+
+
+def site_urls(server: SiteServer, documents: int = 4, urls: int = 5) -> set[str]:
+    return {f"{server.url}/{number}-{page}" for number in range(documents) for page in range(urls)}
+
+
+def sitemaps_asked(server: SiteServer) -> Counter[str]:
+    return Counter(path for path in server.requests() if path.endswith(".xml"))
+
+
+# --- in a crawler ---------------------------------------------------------------------------------------------
+
+
+async def crawl(loader: SitemapReaderLoader, queue: RequestQueue | None = None, **options: Any) -> list[Request]:
+    """The ten lines of a crawler."""
+    seen: list[Request] = []
+    crawler = BasicCrawler(request_manager=await loader.to_tandem(queue), configure_logging=False, **options)
+
+    @crawler.router.default_handler
+    async def handle(context: BasicCrawlingContext) -> None:
+        seen.append(context.request)
+
+    await crawler.run()
+    return seen
+
+
+def test_a_crawler_gets_what_the_reader_reads_with_each_record(
+    nginx: Callable[..., NginxServer], tmp_path: Path
+) -> None:
+    port = free_port()
+    shop_at(f"http://127.0.0.1:{port}", tmp_path / "www")
+    server = nginx(tmp_path / "www", port)
+    in_memory()
+    loader = SitemapReaderLoader(server.url, **LOCAL)
+    seen = run(crawl(loader))
+    asked = Counter(server.requests())
+    with sr.urls(server.url, unique=True, **LOCAL) as urls:
+        expected = {record.loc: record for record in urls}
+    assert {record.loc: record for record in map(record_of, seen) if record} == expected
+    assert len(seen) == len(expected) == loader.summary.urls == 640
+    assert [request.url for request in seen if request.url not in expected] == []
+    assert set(asked.values()) == {1}, "no document is asked for twice"
+    assert len(asked) == loader.summary.sitemaps + 1
+    assert loader.complete
+    loader.raise_for_partial()
+
+
+def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -> None:
+    body = urlset([(f"{site.url}/a", "2026-01-31"), f"{site.url}/b"])
+    body = body.replace(b"<url>", b'<url><x:image xmlns:x="http://www.google.com/schemas/sitemap-image/1.1">'
+                        b"<x:loc>/i.png</x:loc></x:image><priority>9</priority>")
+    site.pages = {"/one.xml": (200, XML, body)}
+    target = f"{site.url}/one.xml"
+
+    async def fill() -> None:
+        queue = await RequestQueue.open(name="kept")
+        async with SitemapReaderLoader(target, **LOCAL) as loader:
+            while (request := await loader.fetch_next_request()) is not None:
+                await queue.add_request(request)
+                await loader.mark_request_as_handled(request)
+
+    async def empty() -> list[Request]:
+        queue = await RequestQueue.open(name="kept")
+        return [request for _ in range(2) if (request := await queue.fetch_next_request())]
+
+    run(fill())
+    fresh(tmp_path / "storage")
+    found = {record.loc: record for record in map(record_of, run(empty())) if record}
+    with sr.urls(target, **LOCAL) as urls:
+        expected = {record.loc: sr.json_form(record) for record in urls}
+    assert {loc: sr.json_form(record) for loc, record in found.items()} == expected
+    assert found[f"{site.url}/a"].images
+    assert found[f"{site.url}/a"].problems
+
+
+def test_urls_that_crawlee_takes_for_one_are_all_crawled(site: SiteServer) -> None:
+    in_memory()
+    locs = [f"{site.url}{path}" for path in ("/Watch", "/watch", "/watch/", "/watch?utm_source=x", "/other")]
+    site.pages = {"/one.xml": (200, XML, urlset(locs))}
+    seen = run(crawl(SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL)))
+    assert Counter(request.url for request in seen) == Counter(locs)
+    usual = Request.from_url(f"{site.url}/other/").unique_key
+    assert usual in {request.unique_key for request in seen}, "what links lead to is not crawled twice"
+
+
+def test_a_crawler_that_is_stopped_early_leaves_nothing_behind(site: SiteServer) -> None:
+    in_memory()
+    site.pages = pages_of(site.url, 40, 50)
+
+    async def main() -> int:
+        loader = SitemapReaderLoader(site.url, max_buffer_size=5, **LOCAL)
+        settings = ConcurrencySettings(desired_concurrency=1, max_concurrency=1)
+        crawler = BasicCrawler(
+            request_manager=await loader.to_tandem(), configure_logging=False, concurrency_settings=settings
+        )
+        handled = 0
+
+        @crawler.router.default_handler
+        async def handle(context: BasicCrawlingContext) -> None:
+            nonlocal handled
+            handled += 1
+            crawler.stop()
+
+        await crawler.run()
+        return handled
+
+    async def twice() -> int:
+        handled = await main()
+        gc.collect()  # nobody holds the loader any more
+        return handled
+
+    assert run(twice()) < 40
+
+
+def test_what_the_callers_function_raises_ends_the_crawl(site: SiteServer) -> None:
+    in_memory()
+
+    def broken(options: RequestOptions) -> RequestOptions:
+        raise LookupError(options["url"])
+
+    with pytest.raises(LookupError, match=r"/\d-0"):
+        run(crawl(SitemapReaderLoader(site.url, transform_request_function=broken, **LOCAL)))
+
+
+# --- alone ----------------------------------------------------------------------------------------------------
+
+
+def test_alone_it_gives_each_url_once_and_then_none(site: SiteServer) -> None:
+    async def main() -> None:
+        loader = SitemapReaderLoader(site.url, **LOCAL)
+        assert not site.requests()
+        found = []
+        while (request := await loader.fetch_next_request()) is not None:
+            assert not await loader.is_finished()
+            found.append(request.url)
+            await loader.mark_request_as_handled(request)
+        assert await loader.is_finished()
+        assert await loader.is_empty()
+        assert await loader.fetch_next_request() is None
+        assert set(found) == site_urls(site)
+        assert len(found) == await loader.get_total_count() == await loader.get_handled_count() == 20
+        await loader.close()
+        await loader.close()
+
+    run(main())
+    assert set(sitemaps_asked(site).values()) == {1}
+
+
+def test_it_waits_for_what_is_in_progress_before_it_says_that_it_is_through(site: SiteServer) -> None:
+    async def main() -> None:
+        site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a"]))}
+        async with SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL) as loader:
+            request = await loader.fetch_next_request()
+            assert request is not None
+            waiting = [asyncio.create_task(loader.fetch_next_request()) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            assert not any(task.done() for task in waiting)
+            assert not await loader.is_finished()
+            await loader.mark_request_as_handled(Request.from_url(f"{site.url}/never-given"))
+            assert await loader.get_handled_count() == 0
+            await loader.mark_request_as_handled(Request.model_validate(request.model_dump(by_alias=True)))
+            assert await asyncio.gather(*waiting) == [None, None, None]
+
+    run(main())
+
+
+def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
+    site.pages = pages_of(site.url, 10, 30)
+    found: list[str] = []
+
+    async def work(loader: SitemapReaderLoader) -> None:
+        while (request := await loader.fetch_next_request()) is not None:
+            found.append(request.url)
+            await asyncio.sleep(0)
+            await loader.mark_request_as_handled(request)
+
+    async def main() -> None:
+        async with SitemapReaderLoader(site.url, max_buffer_size=3, **LOCAL) as loader:
+            impatient = asyncio.create_task(loader.fetch_next_request())
+            await asyncio.sleep(0)
+            impatient.cancel()
+            await asyncio.gather(*[work(loader) for _ in range(20)])
+
+    run(main())
+    assert Counter(found) == Counter(site_urls(site, 10, 30))
+
+
+def test_no_more_requests_wait_than_asked_for(site: SiteServer) -> None:
+    site.pages = pages_of(site.url, 60, 100)
+
+    async def main() -> None:
+        async with SitemapReaderLoader(site.url, max_buffer_size=7, **LOCAL) as loader:
+            assert await loader.fetch_next_request() is not None
+            await asyncio.sleep(0.3)
+            assert await loader.get_total_count() <= 8
+            assert len(sitemaps_asked(site)) < 40  # the sites wait, too
+
+    run(main())
+
+
+def test_since_leaves_out_what_is_older(site: SiteServer) -> None:
+    dated = [(f"{site.url}/old", "2020-01-01"), (f"{site.url}/new", "2026-01-01"), (f"{site.url}/undated", "")]
+    site.pages = {"/one.xml": (200, XML, urlset(dated))}
+    target = f"{site.url}/one.xml"
+    assert run(urls_of(SitemapReaderLoader(target, since="2025-01-01", **LOCAL))) == [dated[1][0], dated[2][0]]
+    loader = SitemapReaderLoader(target, since="2025-01-01", undated="drop", **LOCAL)
+    assert run(urls_of(loader)) == [dated[1][0]]
+    assert loader.summary.unwanted == {"date": 2}
+
+
+def test_patterns_choose_for_every_target_also_from_an_iterator(site: SiteServer, site_server: Serve) -> None:
+    other = site_server({})
+    other.pages = pages_of(other.url, 1, 3)
+    loader = SitemapReaderLoader(iter([site.url, other.url]), include=iter(["-2$"]), follow="map-0", **LOCAL)
+    assert run(urls_of(loader)) == [f"{site.url}/0-2", f"{other.url}/0-2"]
+
+
+def test_requests_can_be_changed_and_skipped(site: SiteServer) -> None:
+    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/{name}" for name in "abc"]))}
+
+    def transform(options: RequestOptions) -> Any:
+        name = options["url"][-1]
+        options["label"] = "page"
+        changed: RequestOptions = {**options, "url": options["url"] + "?print", "method": "POST"}
+        return {"a": "skip", "b": "unchanged", "c": changed}[name]
+
+    loader = SitemapReaderLoader(f"{site.url}/one.xml", transform_request_function=transform, **LOCAL)
+    kept, changed = run(all_of(loader))
+    assert (kept.url, kept.label, kept.method) == (f"{site.url}/b", "page", "GET")
+    assert (changed.url, changed.method) == (f"{site.url}/c?print", "POST")
+    assert record_of(changed) == sr.UrlRecord(f"{site.url}/c", sitemap=f"{site.url}/one.xml", line=4)
+
+
+def test_a_url_that_crawlee_does_not_take_is_left_out_aloud(
+    site: SiteServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.pages = {"/one.xml": (200, XML, urlset(["http://1.2.3.999/", f"{site.url}/a"]))}
+    for transform in (None, lambda options: "unchanged"):
+        caplog.clear()
+        loader = SitemapReaderLoader(
+            f"{site.url}/one.xml", scope="any", transform_request_function=transform, **LOCAL
+        )
+        assert run(urls_of(loader)) == [f"{site.url}/a"]
+        assert loader.refused == 1
+        assert "http://1.2.3.999/ is left out, as Crawlee takes no such URL" in caplog.text
+
+
+def test_a_request_that_the_caller_spoils_is_his_fault(site: SiteServer) -> None:
+    loader = SitemapReaderLoader(site.url, transform_request_function=lambda _: {"url": "nowhere"}, **LOCAL)
+    with pytest.raises(ValueError, match="nowhere"):
+        run(urls_of(loader))
+
+
+def test_a_request_of_no_sitemap_has_no_record() -> None:
+    assert record_of(Request.from_url("https://example.com/")) is None
+    for wrong in ("text", {"loc": 1}, {"type": "problem", "code": "D01"}):
+        request = Request.from_url("https://example.com/", user_data={"sitemap_record": wrong})
+        with pytest.raises(sr.UsageError, match=r"https://example\.com/: user_data"):
+            record_of(request)
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------
+
+
+def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: Serve, caplog: Any) -> None:
+    bare, broken = site_server({}), site_server({})
+    broken.pages = {"/robots.txt": (200, {}, f"Sitemap: {broken.url}/no.xml\n".encode())}
+    caplog.set_level(logging.INFO, "sitemap_reader.crawlee")
+    outcomes: list[sr.Outcome] = []
+    items: list[Any] = []
+    loader = SitemapReaderLoader(
+        [bare.url, broken.url, site.url], on_outcome=outcomes.append, on_item=items.append, **LOCAL
+    )
+    assert set(run(urls_of(loader))) == site_urls(site)
+    assert [type(verdict) for verdict in loader.verdicts] == [sr.NothingFound, sr.NothingReadable]
+    assert not loader.complete
+    assert [*loader.outcomes] == outcomes == [item for item in items if isinstance(item, sr.Outcome)]
+    assert {type(item).__name__ for item in items} == {"Problem", "Outcome", "SitemapRef"}
+    assert loader.problems.counts["F01"] == 1
+    assert loader.summary.urls == 20
+    assert loader.summary.failed == 1
+    with pytest.raises(sr.PartialRead, match=r"no sitemap found for .*1 sitemap could not be read") as told:
+        loader.raise_for_partial()
+    assert list(told.value.outcomes) == outcomes
+    levels = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert ("ERROR", str(loader.verdicts[0])) in levels
+    assert any(level == "ERROR" and text.startswith("F01") for level, text in levels)
+    assert any(level == "INFO" and text.startswith("20 URLs from 5 sitemaps") for level, text in levels)
+
+
+@pytest.mark.parametrize("where", ["follow", "on_item", "on_outcome", "transform_request_function"])
+def test_what_a_function_raises_comes_behind_what_was_read(site: SiteServer, where: str) -> None:
+    site.pages["/index.xml"] = (200, XML, index([f"{site.url}/map-{number}.xml" for number in range(3)]))
+    calls = 0
+
+    def broken(told: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise ZeroDivisionError("mine")
+        return "unchanged"
+
+    async def main() -> None:
+        loader = SitemapReaderLoader(site.url, **{where: broken}, **LOCAL)
+        found = []
+        while await loader.is_empty() or (await loader.get_total_count()) > len(found):
+            try:
+                request = await loader.fetch_next_request()
+            except ZeroDivisionError:
+                break
+            assert request is not None
+            found.append(request.url)
+            await loader.mark_request_as_handled(request)
+        assert len(found) == await loader.get_total_count()
+        for _ in range(2):  # nobody is told that this was the end
+            assert not await loader.is_finished()
+            assert not await loader.is_empty()
+            with pytest.raises(ZeroDivisionError, match="mine"):
+                await loader.fetch_next_request()
+        await loader.close()
+
+    run(main())
+    assert calls == 3
+
+
+def test_a_failure_that_nobody_asked_for_is_in_the_log(site: SiteServer, caplog: Any) -> None:
+    def broken(told: object) -> None:
+        raise ZeroDivisionError("mine")
+
+    async def main() -> None:
+        async with SitemapReaderLoader(site.url, on_item=broken, **LOCAL) as loader:
+            for _ in range(500):
+                if not await loader.is_empty():
+                    return
+                await asyncio.sleep(0.01)
+
+    run(main())
+    assert "the reading ended before its time" in caplog.text
+    assert "ZeroDivisionError: mine" in caplog.text
+
+
+def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
+    """The same documents through both: what cannot be read to the letter is read, and nothing is guessed."""
+    one = site.url
+    feed = f"<rss version='2.0'><channel><item><link>{one}/feed</link></item></channel></rss>"
+    bodies = {
+        "/amp.xml": (XML, urlset([f"{one}/before", f"{one}/?a=1&b=2", f"{one}/behind"])),
+        "/plain.txt": ({"Content-Type": "application/octet-stream"}, f"{one}/text\n".encode()),
+        "/feed.rss": ({"Content-Type": "application/rss+xml"}, feed.encode()),
+        "/utf16.xml": (XML, urlset([f"{one}/wide"]).decode().encode("utf-16")),
+        "/cut.xml": (XML, urlset([f"{one}/whole", f"{one}/cut"])[:-12]),
+    }
+    names = "".join(f"Sitemap: {one}{path}\n" for path in bodies)
+    site.pages = {path: (200, headers, body) for path, (headers, body) in bodies.items()}
+    site.pages["/robots.txt"] = (200, {"Content-Type": "text/plain"}, names.encode())
+    expected = {"before", "?a=1&b=2", "behind", "text", "feed", "wide", "whole", "cut"}
+
+    async def theirs() -> set[str]:
+        found = set()
+        loader = SitemapRequestLoader([f"{one}{path}" for path in bodies], ImpitHttpClient())
+        while (request := await loader.fetch_next_request()) is not None:
+            found.add(request.url)
+            await loader.mark_request_as_handled(request)
+        await loader.close()
+        return found
+
+    ours = SitemapReaderLoader(one, **LOCAL)
+    assert set(run(urls_of(ours))) == {f"{one}/{name}" for name in expected}
+    assert ours.problems.counts["S01"] == 1 + 1  # the ampersand, and the end
+    missed = {f"{one}/{name}" for name in expected} - asyncio.run(theirs())
+    assert {f"{one}/{name}" for name in ("?a=1&b=2", "behind", "feed", "wide")} <= missed
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"targets": []}, "no target"),
+        ({"targets": "no such name"}, "neither a folder"),
+        ({"targets": ["example.com", 3]}, "not 3"),
+        ({"since": "soon"}, "since"),
+        ({"undated": "perhaps"}, "undated"),
+        ({"include": "("}, "include"),
+        ({"follow": 3}, "follow"),
+        ({"scope": "wide"}, "scope"),
+        ({"max_buffer_size": 0}, "max_buffer_size"),
+        ({"persist_state_key": ""}, "persist_state_key"),
+        ({"state": 3}, "state"),
+        ({"state": ""}, "state"),
+        ({"state": "s.db", "since": "7d"}, "since cannot go with a state"),
+        ({"state": "s.db", "until": "7d", "undated": "drop"}, "until, undated cannot go"),
+        ({"state": "s.db", "trust_lastmod": "often"}, "trust_lastmod"),
+        ({"state": "s.db", "on": "tuesdays"}, "on must be"),
+        ({"full": True}, "full: only with a state"),
+        ({"on_removed": print}, "on_removed"),
+        ({"reader": sr.SitemapReader(), "scope": "any"}, "scope: of a reader of your own"),
+    ],
+)
+def test_wrong_values_are_told_at_once(options: dict[str, Any], told: str, tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match=told):
+        SitemapReaderLoader(options.pop("targets", "example.com"), **options)
+    assert not (tmp_path / "s.db").exists()
+    assert not Path("s.db").exists()
+
+
+def test_an_option_that_is_none_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        SitemapReaderLoader("example.com", colour="red")  # type: ignore[call-arg]
+
+
+def test_without_crawlee_it_says_what_to_install() -> None:
+    program = "import sys; sys.modules['crawlee'] = None; import sitemap_reader.integrations.crawlee"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "ImportError: SitemapReaderLoader needs Crawlee: pip install 'sitemap-reader[crawlee]'" in result.stderr
+
+
+# --- its end --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"state": "state.db"}], ids=["plain", "state"])
+def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, options: dict[str, Any]) -> None:
+    site.pages = pages_of(site.url, 40, 200)
+    options = {name: tmp_path / value for name, value in options.items()}
+
+    async def main() -> None:
+        before = asyncio.all_tasks()
+        async with SitemapReaderLoader(site.url, max_buffer_size=5, **options, **LOCAL) as loader:
+            assert await loader.fetch_next_request() is not None
+            await loader.start()
+            assert asyncio.all_tasks() > before
+        await loader.close()
+        await loader.start()  # which begins nothing any more
+        asked = len(site.requests())
+        assert asyncio.all_tasks() == before
+        assert not our_threads()
+        await asyncio.sleep(0.1)
+        assert len(site.requests()) == asked
+        assert not loader.summary.missing()
+
+    run(main())
+
+
+@pytest.mark.parametrize("how_far", ["begun", "through"])
+def test_a_loader_that_nobody_holds_any_more_is_over(site: SiteServer, how_far: str) -> None:
+    async def main() -> None:
+        loader = SitemapReaderLoader(site.url, max_buffer_size=1, persist_state_key=KEY, **LOCAL)
+        while (request := await loader.fetch_next_request()) is not None and how_far == "through":
+            await loader.mark_request_as_handled(request)
+        events = service_locator.get_event_manager()
+        assert _listeners(events)
+        del loader, request
+        gc.collect()
+        await soon(lambda: not _listeners(events))
+
+    run(main())
+
+
+def _listeners(events: Any) -> int:
+    return len(events._listeners_to_wrappers.get(Event.PERSIST_STATE, {}))
+
+
+def test_the_end_of_the_loop_is_the_end_of_the_reading(site: SiteServer) -> None:
+    site.pages = pages_of(site.url, 40, 50)
+
+    async def main() -> SitemapReaderLoader:
+        loader = SitemapReaderLoader(site.url, max_buffer_size=5, **LOCAL)
+        assert await loader.fetch_next_request() is not None
+        return loader
+
+    loader = asyncio.run(main())
+    assert not our_threads()
+    del loader
+    gc.collect()
+
+
+def test_a_reader_of_the_callers_own_stays_open(site: SiteServer) -> None:
+    async def main() -> None:
+        async with sr.SitemapReader(**LOCAL) as reader:
+            assert len(await urls_of(SitemapReaderLoader(site.url, reader=reader))) == 20
+            async with reader.urls(site.url) as urls:
+                assert len([url async for url in urls]) == 20
+
+    run(main())
+
+
+# --- where it stands ------------------------------------------------------------------------------------------
+
+
+def test_another_process_goes_on_where_the_last_one_was_left(site: SiteServer, tmp_path: Path) -> None:
+    site.pages = pages_of(site.url, 6, 10)
+    handled: list[str] = []
+
+    async def some(count: int) -> tuple[str, SitemapReaderLoader]:
+        loader = SitemapReaderLoader(site.url, max_buffer_size=4, persist_state_key=KEY, **LOCAL)
+        async with loader:
+            for _ in range(count):
+                request = await loader.fetch_next_request()
+                assert request is not None
+                handled.append(request.url)
+                await loader.mark_request_as_handled(request)
+            request = await loader.fetch_next_request()
+            assert request is not None
+            return request.url, loader
+
+    for count in (25, 20):
+        pending, _ = run(some(count))
+        fresh(tmp_path / "storage")
+        again, _ = run(some(0))
+        assert again == pending, "what was in progress comes first"
+        fresh(tmp_path / "storage")
+    before = sitemaps_asked(site)
+    loader = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
+    handled += run(urls_of(loader))
+    assert Counter(handled) == Counter(site_urls(site, 6, 10))
+    assert loader.summary.not_modified >= 2, "sitemaps that were given whole"
+    asked = sitemaps_asked(site) - before
+    assert sum(asked.values()) == 1 + 6 - loader.summary.not_modified
+    assert run(loader.get_total_count()) == run(loader.get_handled_count()) == 60
+
+    fresh(tmp_path / "storage")
+    requests = len(site.requests())
+    done = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
+    assert run(urls_of(done)) == []
+    assert len(site.requests()) == requests, "what is through is not read again"
+
+
+def test_what_is_kept_is_written_as_crawlees_own_is(site: SiteServer) -> None:
+    async def main() -> dict[str, Any]:
+        await urls_of(SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL))
+        return dict(await (await KeyValueStore.open()).get_value(KEY))
+
+    kept = run(main())
+    assert {name: kept[name] for name in ("requestQueue", "inProgress", "totalCount", "handledCount")} == {
+        "requestQueue": [], "inProgress": {}, "totalCount": 20, "handledCount": 20
+    }  # fmt: skip
+    assert kept["readingCompleted"] is True
+    assert kept["documentsGiven"] == {f"{site.url}/map-{number}.xml": "urlset" for number in range(4)}
+
+
+def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_path: Path) -> None:
+    whole = site.pages["/map-0.xml"]
+    site.pages["/map-0.xml"] = (200, {**XML, "Content-Length": "9999", "Connection": "close"}, whole[2][:200])
+    site.pages["/map-1.xml"] = (404, {}, b"")
+
+    async def first() -> list[str]:
+        found = []
+        async with SitemapReaderLoader(
+            site.url, persist_state_key=KEY, limits=sr.Limits(tries=1), max_buffer_size=3, **LOCAL
+        ) as loader:
+            while len(found) < 8:
+                request = await loader.fetch_next_request()
+                assert request is not None
+                found.append(request.url)
+                await loader.mark_request_as_handled(request)
+        return found
+
+    found = run(first())
+    fresh(tmp_path / "storage")
+    site.pages["/map-0.xml"] = whole
+    site.pages["/map-1.xml"] = pages_of(site.url, 2, 5)["/map-1.xml"]
+    found += run(urls_of(SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)))
+    assert Counter(found) == Counter(site_urls(site))
+
+
+def test_what_is_kept_is_of_the_same_wishes(site: SiteServer, tmp_path: Path) -> None:
+    async def leave_early() -> None:
+        async with SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL) as loader:
+            await loader.fetch_next_request()
+
+    run(leave_early())
+    fresh(tmp_path / "storage")
+    other = SitemapReaderLoader(site.url, include="-1$", persist_state_key=KEY, **LOCAL)
+    for _ in range(2):
+        with pytest.raises(sr.UsageError, match=r"'sitemaps' a loader is kept .* include \[\], .* include \['-1\$'\]"):
+            run(other.fetch_next_request())
+        fresh(tmp_path / "storage")
+    same = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
+    assert set(run(urls_of(same))) == site_urls(site)
+    fresh(tmp_path / "storage")
+    other = SitemapReaderLoader(site.url, include="-1$", persist_state_key=KEY, **LOCAL)
+    assert len(run(urls_of(other))) == 4, "what is through stands in nobody's way"
+
+
+@pytest.mark.parametrize("value", [{"requestQueue": 3}, {"givenMarks": "AAAA"}, ["other"]])
+def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> None:
+    async def main() -> None:
+        await (await KeyValueStore.open()).set_value(KEY, value)
+        with pytest.raises(sr.UsageError, match="'sitemaps' in the key-value store is not what"):
+            await SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL).fetch_next_request()
+
+    run(main())
+    assert not site.requests()
+
+
+# --- changes --------------------------------------------------------------------------------------------------
+
+
+def test_with_a_state_only_changes_come(site: SiteServer, tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    entries = [(f"{site.url}/{name}", "2026-01-01") for name in ("same", "moves", "goes")]
+    site.pages = {"/one.xml": (200, XML, urlset(entries))}
+    removed: list[sr.UrlRecord] = []
+
+    def loader() -> SitemapReaderLoader:
+        return SitemapReaderLoader(f"{site.url}/one.xml", state=state, on_removed=removed.append, **LOCAL)
+
+    first = run(all_of(loader()))
+    assert [request.url for request in first] == [loc for loc, _ in entries]
+    assert first[0].user_data["sitemap_change"] == {"change": "new"}
+    assert run(all_of(loader())) == []
+
+    entries = [entries[0], (entries[1][0], "2026-02-02"), (f"{site.url}/comes", "")]
+    site.pages = {"/one.xml": (200, XML, urlset(entries))}
+    last = loader()
+    changes = {request.url[len(site.url) :]: request for request in run(all_of(last))}
+    assert changes.keys() == {"/moves", "/comes"}
+    assert changes["/moves"].user_data["sitemap_change"] == {
+        "change": "updated",
+        "changed": ["lastmod"],
+        "previous_lastmod": "2026-01-01T00:00:00Z",
+        "previous_lastmod_precision": "day",
+    }
+    record = record_of(changes["/moves"])
+    assert record is not None
+    assert record.lastmod_precision == "day"
+    assert [record.loc for record in removed] == [f"{site.url}/goes"]
+    assert last.removed == 1
+
+
+def test_an_updated_url_is_crawled_again_though_the_queue_has_handled_it(site: SiteServer, tmp_path: Path) -> None:
+    site.pages = {"/one.xml": (200, XML, urlset([(f"{site.url}/a", "2026-01-01"), f"{site.url}/b"]))}
+
+    async def once() -> list[str]:
+        loader = SitemapReaderLoader(f"{site.url}/one.xml", state=tmp_path / "state.db", **LOCAL)
+        return [request.url for request in await crawl(loader, await RequestQueue.open(name="all"))]
+
+    assert sorted(run(once())) == [f"{site.url}/a", f"{site.url}/b"]
+    for day in (2, 3):
+        fresh(tmp_path / "storage")
+        site.pages = {"/one.xml": (200, XML, urlset([(f"{site.url}/a", f"2026-01-0{day}"), f"{site.url}/b"]))}
+        assert run(once()) == [f"{site.url}/a"]
+
+
+def test_changes_that_were_not_delivered_come_again(site: SiteServer, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"state": tmp_path / "state.db", "max_buffer_size": 2, **LOCAL}
+    found: list[str] = []
+
+    async def first() -> None:
+        async with SitemapReaderLoader(site.url, **options) as loader:
+            for _ in range(8):
+                request = await loader.fetch_next_request()
+                assert request is not None
+                found.append(request.url)
+                await loader.mark_request_as_handled(request)
+
+    run(first())
+    found += run(urls_of(SitemapReaderLoader(site.url, **options)))
+    assert set(found) == site_urls(site)
+    assert len(found) < 20 + 10, "documents that were delivered whole do not"
+
+
+@pytest.mark.parametrize("text", ["no database", ""])
+def test_a_state_that_is_none_is_told_to_who_wants_a_request(site: SiteServer, tmp_path: Path, text: str) -> None:
+    state = tmp_path / "state.db"
+    state.write_text(text * 100)
+    if not text:
+        state.unlink()
+        state.mkdir()
+    with pytest.raises(sr.StateError, match=re.escape(str(state))):
+        run(urls_of(SitemapReaderLoader(site.url, state=state, **LOCAL)))
+
+
+def test_what_on_removed_raises_leaves_the_removal_for_the_next_time(site: SiteServer, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"state": tmp_path / "state.db", **LOCAL}
+    target = f"{site.url}/one.xml"
+    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a", f"{site.url}/b"]))}
+    run(urls_of(SitemapReaderLoader(target, **options)))
+    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a"]))}
+    with pytest.raises(ZeroDivisionError):
+        run(urls_of(SitemapReaderLoader(target, on_removed=lambda record: 1 / 0, **options)))
+    removed: list[sr.UrlRecord] = []
+    run(urls_of(SitemapReaderLoader(target, on_removed=removed.append, **options)))
+    assert [record.loc for record in removed] == [f"{site.url}/b"]
+
+
+def test_one_who_takes_many_before_he_handles_any_is_not_kept_waiting(site: SiteServer, tmp_path: Path) -> None:
+    """Without a key changes count as delivered once they are handled; but nobody waits for that for ever."""
+
+    async def main() -> None:
+        async with SitemapReaderLoader(site.url, state=tmp_path / "state.db", **LOCAL) as loader:
+            requests = [await loader.fetch_next_request() for _ in range(20)]
+            for request in requests:
+                assert request is not None
+                await loader.mark_request_as_handled(request)
+            assert await loader.fetch_next_request() is None
+
+    run(main())
+
+
+# --- kill -9 --------------------------------------------------------------------------------------------------
+
+
+def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], bool]:
+    """Runs the program, and kills it after so many lines; what it handled, and whether it came to its end."""
+    command = [sys.executable, str(PROGRAM), target, str(work), mode]
+    lines: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            lines.append(line.strip())
+            if len(lines) == after:
+                os.kill(process.pid, signal.SIGKILL)
+        error = process.stderr.read()
+    assert process.returncode in (0, -signal.SIGKILL), error
+    return lines, process.returncode == 0
+
+
+@pytest.mark.parametrize("mode", ["key", "key+state"])
+def test_behind_a_kill_all_comes_and_nothing_that_was_kept_as_handled_comes_again(
+    site: SiteServer, tmp_path: Path, mode: str
+) -> None:
+    site.pages = pages_of(site.url, 8, 25)
+    safe: set[str] = set()
+    handled: set[str] = set()
+    for after in (17, 40, 61, 1_000):
+        lines, ended = killed(site.url, tmp_path / "work", mode, after)
+        assert safe.isdisjoint(lines), "handled before it was last kept"
+        assert len(lines) == len({*lines} - {"kept"}) + lines.count("kept")
+        handled |= {*lines} - {"kept"}
+        if "kept" in lines:
+            last = len(lines) - lines[::-1].index("kept")
+            safe |= {*lines[:last]} - {"kept"}
+    assert ended
+    assert handled == site_urls(site, 8, 25)
+    if mode == "key+state":  # the state calls everything delivered, and so it is
+        assert killed(site.url, tmp_path / "work", mode, 1_000) == ([], True)
+
+
+def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_path: Path) -> None:
+    site.pages = pages_of(site.url, 8, 25)
+    handled: set[str] = set()
+    for after in (23, 50, 1_000):
+        lines, ended = killed(site.url, tmp_path / "work", "tandem", after)
+        handled |= {*lines}
+    assert ended
+    assert handled == site_urls(site, 8, 25)
+
+
+def test_a_site_of_many_urls_is_given_in_flat_memory(tmp_path: Path) -> None:
+    """What a process takes beside the marks of the URLs, which are 16 bytes each."""
+    sizes = []
+    for urls in (5_000, 40_000):
+        folder = tmp_path / str(urls) / "https" / "many.example"
+        folder.mkdir(parents=True)
+        (folder / "map.xml").write_bytes(urlset(f"https://many.example/{number}" for number in range(urls)))
+        (tmp_path / str(urls) / "site.toml").write_text('seeds = ["https://many.example/map.xml"]')
+        command = [sys.executable, str(PROGRAM), f"{tmp_path / str(urls)}/", str(tmp_path / "work"), "count"]
+        result = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert result["urls"] == urls
+        sizes.append(result["kib"])
+    assert sizes[1] - sizes[0] < 12 * 1024
+
+
+def test_the_reading_is_not_slowed_by_its_own_book_keeping(tmp_path: Path) -> None:
+    """No loop in it looks at all that came before: twice as many URLs take twice as long, not four times."""
+    seconds = []
+    for urls in (4_000, 16_000):
+        folder = tmp_path / str(urls) / "https" / "many.example"
+        folder.mkdir(parents=True)
+        (folder / "map.xml").write_bytes(urlset(f"https://many.example/{number}" for number in range(urls)))
+        (tmp_path / str(urls) / "site.toml").write_text('seeds = ["https://many.example/map.xml"]')
+        started = time.process_time()
+        assert len(run(urls_of(SitemapReaderLoader(f"{tmp_path / str(urls)}/")))) == urls
+        seconds.append(time.process_time() - started)
+    assert seconds[1] < seconds[0] * 10
