@@ -7,6 +7,7 @@ is kept as `failure`.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import aclosing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ class Feeding:
         self._wanted = wanted
         self._standing = standing
         self._maker = maker
-        self._heard: list[Item] = []
+        self._heard: deque[Item] = deque()
         self._indexes: set[str | None] = set()
         self._summaries: list[Summary] = []
         self._walk: Walk | None = None
@@ -246,7 +247,7 @@ class Feeding:
     def _hear(self, *, tell: bool = True) -> None:
         """What came beside the URLs that are in the queue; without `tell` the reading was left, and may lack some."""
         while self._heard:
-            item = self._heard.pop(0)
+            item = self._heard.popleft()
             self._log.hear(item)
             self._enter(item)
             if tell:
