@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -338,6 +339,19 @@ def test_requests_can_be_changed_and_skipped(site: SiteServer) -> None:
     assert record_of(changed) == sr.UrlRecord(f"{site.url}/c", sitemap=f"{site.url}/one.xml", line=4)
 
 
+def test_a_url_that_is_listed_twice_is_looked_at_once(site: SiteServer) -> None:
+    site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/A/", f"{site.url}/A/"]))}
+    looked_at = []
+
+    def transform(options: RequestOptions) -> Any:
+        looked_at.append(options["url"])
+        return "unchanged"
+
+    loader = SitemapReaderLoader(f"{site.url}/one.xml", transform_request_function=transform, **LOCAL)
+    assert run(urls_of(loader)) == looked_at == [f"{site.url}/A/"]
+    assert loader.summary.repeated == 1
+
+
 def test_a_url_that_crawlee_does_not_take_is_left_out_aloud(
     site: SiteServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -536,14 +550,27 @@ def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, o
             assert asyncio.all_tasks() > before
         await loader.close()
         await loader.start()  # which begins nothing any more
-        asked = len(site.requests())
         assert asyncio.all_tasks() == before
         assert not our_threads()
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)  # the server may have had some before that it has not looked at
+        asked = len(site.requests())
+        assert asked < 40
+        await asyncio.sleep(0.2)
         assert len(site.requests()) == asked
         assert not loader.summary.missing()
 
     run(main())
+
+
+def test_a_loader_that_is_closed_before_it_begins_reads_nothing(site: SiteServer) -> None:
+    async def main() -> None:
+        loader = SitemapReaderLoader(site.url, **LOCAL)
+        await loader.close()
+        await loader.start()
+        assert await loader.fetch_next_request() is None
+
+    run(main())
+    assert not site.requests()
 
 
 @pytest.mark.parametrize("how_far", ["begun", "through"])
@@ -841,6 +868,42 @@ def test_behind_a_kill_all_comes_and_nothing_that_was_kept_as_handled_comes_agai
     assert handled == site_urls(site, 8, 25)
     if mode == "key+state":  # the state calls everything delivered, and so it is
         assert killed(site.url, tmp_path / "work", mode, 1_000) == ([], True)
+
+
+def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer, tmp_path: Path) -> None:
+    """With a key the reading goes on while nobody handles anything, and each change is in one of the two places."""
+    options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
+    left = tmp_path / "left"
+
+    async def first() -> None:
+        async with SitemapReaderLoader(site.url, **options) as loader:
+            assert await loader.fetch_next_request() is not None
+            await soon(lambda: len(loader.outcomes) == 6)
+            shutil.copytree(tmp_path / "storage", left)  # what a kill would leave
+
+    run(first())
+    fresh(left)
+    again = SitemapReaderLoader(site.url, **options)
+    assert Counter(run(urls_of(again))) == Counter(site_urls(site))
+    fresh(tmp_path / "elsewhere")
+    assert run(urls_of(SitemapReaderLoader(site.url, **options))) == []
+
+
+def test_without_a_key_a_change_is_not_delivered_before_it_is_handled(site: SiteServer, tmp_path: Path) -> None:
+    site.pages = pages_of(site.url, 1, 1)
+    state = tmp_path / "state.db"
+
+    async def take(*, handle: bool) -> None:
+        async with SitemapReaderLoader(site.url, state=state, **LOCAL) as loader:
+            request = await loader.fetch_next_request()
+            assert request is not None
+            if handle:
+                await loader.mark_request_as_handled(request)
+            await asyncio.sleep(0.3)
+
+    run(take(handle=False))
+    run(take(handle=True))
+    assert run(urls_of(SitemapReaderLoader(site.url, state=state, **LOCAL))) == []
 
 
 def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_path: Path) -> None:
