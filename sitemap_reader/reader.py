@@ -268,8 +268,9 @@ class SitemapReader:
         """What a stream is made of; `settled` documents (URL -> format) are not asked for again: see Memory."""
         plan = asked.plan(datetime.now(UTC))
         found = target if isinstance(target, Target) else find_target(target)
-        making = {"as_lines": as_lines, "as_entries": as_entries, "workers": workers, "frontier": frontier}
-        run = self._run(found, **making, memory=Memory(settled=settled or {}), **plan)
+        memory = Memory(settled=settled or {})
+        making: dict[str, Any] = {"as_lines": as_lines, "as_entries": as_entries, "workers": workers}
+        run = self._run(found, frontier=frontier, memory=memory, **making, **plan)
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
 
     def change_walk(
