@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .crawl.replay import ReplayFetcher
     from .crawl.state import State, StoredRun, StoredSite
+    from .crawl.warc import WarcFetcher
     from .errors import (
         FallbackFailed,
         FetchError,
@@ -80,6 +81,7 @@ _HOMES = {
     "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     "crawl.replay": ("ReplayFetcher",),
     "crawl.state": ("State", "StoredRun", "StoredSite"),
+    "crawl.warc": ("WarcFetcher",),
     "errors": (
         "FallbackFailed",
         "FetchError",
@@ -175,6 +177,7 @@ __all__ = [
     "UrlStream",
     "UsageError",
     "Video",
+    "WarcFetcher",
     "__version__",
     "audit",
     "changes",

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from .records import Candidate, Item, Outcome, SitemapRef
     from .seen import Seen
     from .syncing import ChangeLineStream, ChangeStream, ChangeWalk
+    from .targets import Target
     from .walk.memory import Trust
     from .walk.selection import Pattern
     from .walk.window import Moment, Undated
 
 
 def urls(
-    target: str | Path,
+    target: str | Path | Target,
     *,
     since: Moment | None = None,
     until: Moment | None = None,
@@ -64,7 +65,7 @@ def urls(
 
 
 def lines(
-    target: str | Path,
+    target: str | Path | Target,
     *,
     site: str | None = None,
     jobs: int | None = None,
@@ -98,7 +99,7 @@ def lines(
 
 
 def batches(
-    target: str | Path,
+    target: str | Path | Target,
     *,
     jobs: int | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
@@ -136,7 +137,7 @@ class ChangesOptions(ReaderOptions, total=False):
 
 
 def changes(
-    target: str | Path,
+    target: str | Path | Target,
     *,
     state: State | str | Path,
     on_wait: Callable[[], None] | None = None,
@@ -154,7 +155,7 @@ def changes(
 
 
 def change_lines(
-    target: str | Path,
+    target: str | Path | Target,
     *,
     state: State | str | Path,
     site: str | None = None,
@@ -172,7 +173,7 @@ def change_lines(
 
 
 def _change_walk(
-    target: str | Path, state: State | str | Path, options: ChangesOptions, **more: Any
+    target: str | Path | Target, state: State | str | Path, options: ChangesOptions, **more: Any
 ) -> tuple[ChangeWalk, SitemapReader]:
     """Hands each option on to whom it is for."""
     from .crawl.changes import SyncPlan
@@ -188,7 +189,7 @@ def _change_walk(
 
 
 def discover(
-    target: str | Path, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
+    target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
 ) -> list[Candidate]:
     """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's.
 

@@ -5,7 +5,7 @@ Nothing here configures logging or keeps global state.
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
@@ -18,11 +18,15 @@ from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
+from .crawl.taping import is_warc_name
+from .crawl.warc import WarcFetcher
 from .errors import UsageError
 from .jsonl import COMPARED
 from .limits import Limits
+from .problems import Problem, report
 from .progressbar import ProgressBar
 from .read.scope import MODES
+from .records import Outcome
 from .streams import AsyncUrlStream, Walk, batches_of
 from .targets import Target, find_target
 from .version import __version__
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from .ledger import Progress
     from .read.fallback import FeedFallback
     from .read.scope import Mode
-    from .records import Candidate, Item, Outcome, SitemapRef
+    from .records import Candidate, Item, SitemapRef
     from .seen import Seen
     from .syncing import AsyncChangeStream, ChangeWalk
     from .walk.discovery import Probe, Seed
@@ -80,11 +84,11 @@ class SitemapReader:
 
     `scope` is protocol, host, domain or any. `probe` says when well-known paths are tried: auto (where robots.txt
     names no sitemap), always, never. `headers` go with every request. `allow_private` permits private, loopback
-    and link-local addresses. `obey_robots=False` fetches what robots.txt forbids. `record` is a folder that every
-    answer is written to, to be read again as a target. An own `session` needs guarded_connector(); an own
-    `fetcher` replaces the network altogether. `extras`: elements that no field is for come out too, in
-    UrlRecord.extras. `feed_fallback` reads feeds that the streaming parser gets nothing from. UsageError for values
-    that cannot be.
+    and link-local addresses. `obey_robots=False` fetches what robots.txt forbids. `record` is a folder, or a file named
+    .warc or .warc.gz, that every answer is written to, to be read again as a target. An own `session` needs
+    guarded_connector(); an own `fetcher` replaces the network altogether. `extras`: elements that no field is for come
+    out too, in UrlRecord.extras. `feed_fallback` reads feeds that the streaming parser gets nothing from. UsageError
+    for values that cannot be.
     """
 
     def __init__(
@@ -109,7 +113,7 @@ class SitemapReader:
         one_of("scope", scope, MODES)
         one_of("probe", probe, PROBES)
         if record == "":  # as of a shell's variable that is not set: it would be the folder one is in
-            raise UsageError("record is the name of a folder, and empty; leave it out, or name one")
+            raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
         at_least_one(concurrency=concurrency, per_host=per_host, tries=limits.tries)
         self._plan = Plan(
             scope=scope,
@@ -148,7 +152,7 @@ class SitemapReader:
 
     def urls(
         self,
-        target: str | Path,
+        target: str | Path | Target,
         *,
         since: Moment | None = None,
         until: Moment | None = None,
@@ -163,7 +167,7 @@ class SitemapReader:
         on_progress: Callable[[Progress], None] | None = None,
         show_progress: bool = False,
     ) -> AsyncUrlStream:
-        """Every URL of a site, a document or a replay folder, as it is read.
+        """Every URL of a site, a document or a recording, as it is read.
 
         Which URLs: `since` and `until` are dates, datetimes, ages (timedelta, "7d") or text; a lastmod matches if the
         period that it states overlaps; `undated` URLs are kept or dropped. `include` and `exclude` are regular
@@ -183,7 +187,7 @@ class SitemapReader:
 
     def changes(
         self,
-        target: str | Path,
+        target: str | Path | Target,
         *,
         state: State | str | Path,
         trust_lastmod: Trust = "auto",
@@ -239,7 +243,7 @@ class SitemapReader:
         return AsyncChangeStream(self.change_walk(target, asked, state, plan, on_document))
 
     async def discover(
-        self, target: str | Path, *, on_item: Callable[[Item], None] | None = None
+        self, target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None
     ) -> list[Candidate]:
         """Where the target's sitemaps are, and why that is known; reads no more of each than its beginning.
 
@@ -275,7 +279,7 @@ class SitemapReader:
 
     def change_walk(
         self,
-        target: str | Path,
+        target: str | Path | Target,
         asked: Asked,
         state: State | str | Path,
         plan: SyncPlan,
@@ -327,8 +331,7 @@ class SitemapReader:
         plan = attrs.evolve(self._plan, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
-            seeds = [seed.target for seed in target.seeds]
-            fetcher = Recorder(fetcher, self._record, seeds, clock=lambda: target.recorded or datetime.now(UTC))
+            fetcher = _recorder(fetcher, self._record, target)
         return Run(
             frontier(target.seeds, plan),
             fetcher,
@@ -339,7 +342,41 @@ class SitemapReader:
             as_lines=as_lines,
             as_entries=as_entries,
             workers=workers,
+            told=_told_of_damage(target),
         )
+
+
+def _recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
+    """Keeps a copy, in a WARC if that is what the place is called."""
+    if _is_same(place, target):
+        raise UsageError(f"{place} is what is read: it cannot be recorded to at once")
+    seeds = [seed.target for seed in target.seeds]
+
+    def clock() -> datetime:
+        return target.recorded or datetime.now(UTC)
+
+    if is_warc_name(place) and not place.is_dir():
+        from .crawl.warcwriter import WarcRecorder
+
+        return WarcRecorder(fetcher, place, seeds, clock=clock)
+    return Recorder(fetcher, place, seeds, clock=clock)
+
+
+def _is_same(place: Path, target: Target) -> bool:
+    if not isinstance(target.replay, WarcFetcher):
+        return False
+    with suppress(OSError):
+        return place.samefile(target.name)
+    return False
+
+
+def _told_of_damage(target: Target) -> list[Problem | Outcome]:
+    """What has to be said once of a recording that is not whole: no result of it is complete."""
+    if target.damage is None:
+        return []
+    problem = report("F04", target.damage, sitemap=target.name)
+    outcome = Outcome(target.name, target.name, complete=False, problems={problem.code: 1}, samples=(problem,))
+    return [problem, outcome]
 
 
 def _bar(asked: Asked) -> ProgressBar | None:

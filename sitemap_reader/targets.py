@@ -1,6 +1,7 @@
 """What a user names -> where to start and what to read it with.
 
-`example.com`, a URL, or a folder that replays a site. Anything else is a UsageError that says what would do.
+`example.com`, a URL, or what replays a site: a folder, or a WARC file. Anything else is a UsageError that says what
+would do.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .crawl.replay import ReplayFetcher, holds_seeds, read_recording
+from .crawl.taping import is_warc_name
+from .crawl.warc import WarcFetcher
 from .dumps import DUMP_SUFFIXES
 from .errors import UsageError
 from .walk.discovery import Seed, parse_target
@@ -30,16 +33,22 @@ _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
 
 @attrs.frozen
 class Target:
-    """`seeds` to walk from; `replay` stands in for the network where a folder was named, `recorded` then, in UTC."""
+    """`seeds` to walk from; `replay` stands in for the network where a recording was named, `recorded` then, in UTC.
+
+    `damage` says what is lost of a recording.
+    """
 
     name: str
     seeds: tuple[Seed, ...]
     replay: Fetcher | None = None
     recorded: datetime | None = None
+    damage: str | None = None
 
 
-def find_target(target: str | Path) -> Target:
-    """Looks at the disk only for what is no URL."""
+def find_target(target: str | Path | Target) -> Target:
+    """Looks at the disk only for what is no URL. A Target is there already: a WARC is looked through but once."""
+    if isinstance(target, Target):
+        return target
     if not isinstance(target, str | Path):
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
@@ -53,6 +62,9 @@ def find_target(target: str | Path) -> Target:
         seeds = tuple(parse_target(seed) for seed in recording.seeds)
         recorded = recording.recorded and recording.recorded.astimezone(UTC)
         return Target(name, seeds, ReplayFetcher(path), recorded)
+    if is_warc_name(path) and not is_folder:
+        warc = WarcFetcher(path)
+        return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
     if is_file:
         raise UsageError(_told_of_file(name))
     if name.endswith(DUMP_SUFFIXES):
@@ -70,6 +82,8 @@ def find_target(target: str | Path) -> Target:
 def _told_of_file(name: str) -> str:
     if name.endswith(DUMP_SUFFIXES):
         return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
+    if name.lower().endswith((".arc", ".arc.gz")):
+        return f"{name} is an ARC; `warcio recompress {name} NEW.warc.gz` (pip install warcio) makes a WARC of it"
     return f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document"
 
 

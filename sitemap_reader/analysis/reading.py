@@ -74,9 +74,9 @@ def snapshot(
     # All of them at once: what cannot be is told before anything is read.
     targets = {name: find_target(name) for name in _names(target)}
     reading = _Reading({"show_progress": show_progress, **options})
-    for name, found in targets.items():
+    for found in targets.values():
         if not reading.is_stopped:
-            reading.site(name, found)
+            reading.site(found)
     return reading.snapshot()
 
 
@@ -129,7 +129,7 @@ class _Reading:
     _complete: bool = True
     _moments: list[datetime] = attrs.field(factory=list)
 
-    def site(self, name: str | Path, target: Target) -> None:
+    def site(self, target: Target) -> None:
         """Reads one to its end, or until somebody has enough."""
         from ..blocking import lines
 
@@ -138,7 +138,7 @@ class _Reading:
         self._moments.append(target.recorded or datetime.now(UTC))
         gathering = self._gathering
         try:
-            with lines(name, site=site, on_item=lambda item: gathering.hear(item, site), **self.options) as stream:
+            with lines(target, site=site, on_item=lambda item: gathering.hear(item, site), **self.options) as stream:
                 try:
                     for some in stream:
                         gathering.lines(some.data)

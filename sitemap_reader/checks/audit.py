@@ -131,7 +131,7 @@ def _audit_site(
             raise _Stopped
 
     others = [*against.checks(found, target.name, seeds=site_name(target.seeds))]
-    with batches(source, on_wait=check, **reading) as stream:
+    with batches(target, on_wait=check, **reading) as stream:
         others.append(Forbidden(stream.rules))
         auditing = Auditing(target.name, found, as_of=as_of, fetched=fetched, others=others)
         notes: list[str] = []

@@ -30,8 +30,8 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def main() -> None:
     """Reads a site's sitemaps as a crawler should: every URL, nothing invented, nothing lost in silence.
 
-    A TARGET is a host (example.com), the URL of a site, of a sitemap or of a robots.txt, or a folder that
-    --record has written.
+    A TARGET is a host (example.com), the URL of a site, of a sitemap or of a robots.txt, or a folder
+    that --record has written, or a WARC file, of --record or of any other crawler.
     """
 
 

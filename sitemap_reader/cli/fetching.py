@@ -127,10 +127,10 @@ _NETWORK = (
     option(
         "Network",
         "--record",
-        metavar="DIR",
+        metavar="DIR|FILE.warc[.gz]",
         type=FILE,
         default_is="none",
-        help="Write every answer to DIR, which can then be read as a TARGET.",
+        help="Write every answer to a folder, or to a WARC file, which can then be read as a TARGET.",
     ),
     option(
         "Safety",

@@ -18,7 +18,7 @@ from ..ledger import count_of
 from ..records import SitemapRef, UrlRecord
 from ..restore import from_json
 from ..statistics import Statistics
-from ..targets import find_target
+from ..targets import Target, find_target
 from ..walk.selection import Selection, make_selection
 from .columns import encoding_of
 from .exits import Exit
@@ -55,9 +55,10 @@ def run(
     """
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format)
-    now = _as_of(target)
+    found = _found(target)
+    now = (found and found.recorded) or _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now))
+        survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now), found)
         codes = each_target([target], console, survey.file if is_dump_name(target) else survey.site)
         if set(codes) != {Exit.USAGE}:
             outputs.begin()
@@ -70,13 +71,12 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _as_of(target: str) -> datetime:
-    """By when ages go: of a recording, by when it was made."""
+def _found(target: str) -> Target | None:
+    """The target, unless it is a dump: ages in a recording go by when it was made."""
     try:
-        recorded = None if is_dump_name(target) else find_target(target).recorded
+        return None if is_dump_name(target) else find_target(target)
     except UsageError:  # told when it is read
-        recorded = None
-    return recorded or _now()
+        return None
 
 
 @attrs.define
@@ -89,6 +89,7 @@ class _Survey:
     reading: dict[str, Any]
     now: datetime
     statistics: Statistics
+    found: Target | None = None
     told: str | None = None
     partial: str | None = None
 
@@ -99,7 +100,7 @@ class _Survey:
         check, add = self.interrupts.check, self.statistics.add
         told: dict[str, Any] = {"on_item": self._hear, "on_wait": check, "on_progress": self.console.progress()}
         # Held: what was counted is what the summary tells.
-        with self.interrupts.held(), urls(target, **told, **self.reading) as stream:
+        with self.interrupts.held(), urls(self.found or target, **told, **self.reading) as stream:
             try:
                 for record in stream:
                     add(json_form(record))

@@ -19,6 +19,7 @@ from ..jsonl import Lines
 from ..problems import Problem, report
 from ..read.plain_records import Entries, merged
 from ..read.sniff import SITEMAP_FORMATS, Format
+from ..read.urls import is_web_url
 from ..records import Outcome, SitemapRef, UrlRecord
 from .differing import Changed
 from .documents import Documents, expires
@@ -185,7 +186,7 @@ class Following:
 
     def _end(self, outcome: Outcome, on_document: Callable[[StoredDocument], None] | None) -> Iterator[ChangePiece]:
         url = outcome.url or ""
-        if outcome.format == Format.ROBOTS:
+        if outcome.format == Format.ROBOTS or not is_web_url(url):  # the last: of a recording, and no document
             self._all_fine = self._all_fine and outcome.complete
             self._documents.forget(url)
             return

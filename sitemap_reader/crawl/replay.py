@@ -19,10 +19,10 @@ import attrs
 
 from ..errors import FetchError, UsageError
 from ..jsonl import stamp
-from ..problems import CATALOGUE
 from .fetch import CHUNK_BYTES, Response, usable_url
 from .places import detour, headers_path
 from .places import replay_path as replay_path
+from .taping import ERROR_FIELD, Taping, Tee, error_of, error_text, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .fetch import Fetcher
 
 SEEDS_FILE = "site.toml"
-ERROR_HEADER = "replay-error"
 # The time of a recording is that of its last answer, as far as this.
 _SOON = timedelta(minutes=1)
 RECORDED_HEADERS = (
@@ -165,30 +164,20 @@ def _read_head(path: Path) -> _Head:
         if not colon or not name.strip():
             raise _unreadable(path, number, line)
         fields[name.strip().lower()] = value.strip()
-    status, error = fields.pop("status", None), fields.pop(ERROR_HEADER, None)
+    status, error = fields.pop("status", None), fields.pop(ERROR_FIELD, None)
     if status is not None and not re.fullmatch(r"[0-9]{1,3}", status):
         raise _unreadable(path, 1, f"status: {status}")
-    return _Head(None if status is None else int(status), fields, _error(error))
+    return _Head(None if status is None else int(status), fields, None if error is None else error_of(error))
 
 
 def _unreadable(path: Path, line: int, text: str) -> FetchError:
     return FetchError(f"{path}:{line}: {text[:80]!r} is no header line (name: value)", transient=False)
 
 
-def _error(text: str | None) -> FetchError | None:
-    """`[code] message`; another try would only read the same file, so it is never transient."""
-    if text is None:
-        return None
-    code, _, rest = text.partition(" ")
-    if code in CATALOGUE:
-        return FetchError(rest, code=code, transient=False)
-    return FetchError(text, transient=False)
-
-
 # --- writing ----------------------------------------------------------------------------------------------------
 
 
-class Recorder:
+class Recorder(Taping):
     """A Fetcher that passes on what another one fetches, and writes it to a folder that ReplayFetcher reads.
 
     `seeds` go to site.toml, with the time; without any, the root of the first URL that is asked for. Of several answers
@@ -203,40 +192,14 @@ class Recorder:
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._fetcher = fetcher
+        super().__init__(fetcher)
         self._folder = folder
         self._seeds = tuple(seeds)
         self._written: datetime | None = None
         self._clock = clock
 
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """The other fetcher's answer; its body is written as it is read, and takes its place at the end."""
-        self._write_seeds(url)
-        tee: _Tee | None = None
-        try:
-            async with self._fetcher.fetch(url, headers) as response:
-                tee = _Tee(response, self._folder)
-                try:
-                    yield attrs.evolve(response, chunks=tee)
-                finally:
-                    _store(self._place(url), tee.close(), tee.head_lines())
-        except FetchError as error:
-            if tee is None:
-                _store(self._place(url), None, [_error_line(error)])
-            raise
-
-    def _place(self, url: str) -> Path:
-        """Where the answer goes; what an earlier one left in the other place is removed."""
-        path, other = replay_path(self._folder, url), detour(self._folder, url)
-        if path.is_dir() or any(each.is_file() for each in path.parents):
-            path, other = other, path
-        for old in (other, headers_path(other)):
-            if old != path and old.is_file():
-                old.unlink()
-        return path
-
-    def _write_seeds(self, url: str) -> None:
+    def begin(self, url: str) -> None:
+        """Seeds and time."""
         parts = usable_url(url)
         now = self._clock()
         if self._written and now - self._written < _SOON:
@@ -251,63 +214,45 @@ class Recorder:
         (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\nrecorded = {recorded}\n", "utf-8")
         self._written = now
 
+    def opened(self) -> BinaryIO:
+        """A file of the folder, which is renamed at the end."""
+        return (self._folder / f".part-{secrets.token_hex(8)}").open("wb")
 
-class _Tee:
-    """A body on its way to the reader, copied to a temporary file."""
+    def answer(self, url: str, tee: Tee) -> None:
+        """Body and headers take their places."""
+        body = None
+        if tee.file is not None:
+            tee.file.close()
+            body = Path(tee.file.name)
+        _store(self._place(url), body, _head_lines(tee.response, tee.error))
 
-    def __init__(self, response: Response, folder: Path) -> None:
-        self._response = response
-        self._temporary = folder / f".part-{secrets.token_hex(8)}"
-        self._file: BinaryIO | None = None
-        self._bytes = 0
-        self._ended = False
-        self._error: FetchError | None = None
+    def failure(self, url: str, error: FetchError) -> None:
+        """Nothing but the error."""
+        _store(self._place(url), None, [_error_line(error)])
 
-    def __aiter__(self) -> _Tee:
-        return self
+    def _place(self, url: str) -> Path:
+        """Where the answer goes; what an earlier one left in the other place is removed."""
+        path, other = replay_path(self._folder, url), detour(self._folder, url)
+        if path.is_dir() or any(each.is_file() for each in path.parents):
+            path, other = other, path
+        for old in (other, headers_path(other)):
+            if old != path and old.is_file():
+                old.unlink()
+        return path
 
-    async def __anext__(self) -> bytes:
-        try:
-            chunk = await anext(self._response.chunks)
-        except StopAsyncIteration:
-            self._ended = True
-            raise
-        except FetchError as error:
-            self._error = error
-            raise
-        self._write(chunk)
-        return chunk
 
-    def _write(self, chunk: bytes) -> None:
-        if self._file is None:
-            self._file = self._temporary.open("wb")
-        self._file.write(chunk)
-        self._bytes += len(chunk)
-
-    def close(self) -> Path | None:
-        """The finished temporary file, or None where there was no byte."""
-        if self._file is None:
-            return None
-        self._file.close()
-        return self._temporary
-
-    def head_lines(self) -> list[str]:
-        response, error = self._response, self._error
-        if error is None and not self._ended and 200 <= response.status < 300:
-            # The bodies of other answers are rarely read; of these, what follows is unknown.
-            error = FetchError(f"the recording ends here: no more was read after {self._bytes:,} bytes")
-        status = [f"status: {response.status}"] if response.status != 200 or error else []
-        headers = [_line(name, response.headers[name]) for name in RECORDED_HEADERS if name in response.headers]
-        return [*status, *headers, *([_error_line(error)] if error else [])]
+def _head_lines(response: Response, error: FetchError | None) -> list[str]:
+    status = [f"status: {response.status}"] if response.status != 200 or error else []
+    headers = [_line(name, response.headers[name]) for name in RECORDED_HEADERS if name in response.headers]
+    return [*status, *headers, *([_error_line(error)] if error else [])]
 
 
 def _line(name: str, value: str) -> str:
-    return f"{name}: " + re.sub(r"[\r\n]+", " ", value)
+    return f"{name}: {one_line(value)}"
 
 
 def _error_line(error: FetchError) -> str:
-    code = "" if error.code == "F04" else f"{error.code} "
-    return _line(ERROR_HEADER, f"{code}{error}")
+    return _line(ERROR_FIELD, error_text(error))
 
 
 def _store(place: Path, body: Path | None, head_lines: list[str]) -> None:

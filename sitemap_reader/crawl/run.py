@@ -24,9 +24,11 @@ from .reading import Reading, ask_fallback
 from .sieve import AsLines, Many, Piece, Task
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
+    from ..problems import Problem
     from ..read.fallback import FeedFallback
+    from ..records import Outcome
     from ..walk.frontier import Frontier
     from ..walk.visit import Answer
     from .fetch import Fetcher, Response
@@ -48,7 +50,8 @@ class Run:
 
     `peek` reads no further than is needed to know what a document is, and gives no records. `patient=False` is for a
     fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order. With `as_lines`
-    records come as Lines, with `as_entries` plain ones as Entries, and `workers` may make them.
+    records come as Lines, with `as_entries` plain ones as Entries, and `workers` may make them. What there is to tell
+    beforehand is `told`.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Run:
         as_lines: AsLines | None = None,
         as_entries: bool = False,
         workers: Workers | None = None,
+        told: Sequence[Problem | Outcome] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frontier = frontier
@@ -77,6 +81,7 @@ class Run:
         self._as_lines = as_lines
         self._as_entries = as_entries
         self._workers = workers
+        self._told = told
         self._urls = 0  # that came many at once
         self._aside = Aside("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
@@ -116,6 +121,7 @@ class Run:
     async def _walk(self) -> None:
         """Starts what the frontier permits until it is done; a failure of ours ends it all."""
         frontier = self.frontier
+        await self._out.put([*self._told])
         async with self._tasks:
             while not frontier.done:
                 self._news.clear()
