@@ -20,8 +20,10 @@ WINDOW_BYTES = 16 * 1024  # of an answer, head and all
 _DOCUMENT_BYTES = 4_096
 _ROBOTS = "/robots.txt"
 _PATHS = frozenset({_ROBOTS, *WELL_KNOWN})
-# In one of these cases it may be a sitemap; most pages are none.
-_MAYBE = re.compile(rb"urlset|sitemapindex|\x1f\x8b|content-encoding:[ \t]*(?:br|zstd|deflate)", re.IGNORECASE)
+# Where none of these stands it is no sitemap; that goes for most pages, and is soon seen.
+_MARKS = (b"urlset", b"sitemapindex", GZIP_MAGIC)
+_PACKED = re.compile(rb"\ncontent-encoding:[ \t]*(?:br|zstd|deflate)", re.IGNORECASE)
+_HEAD_BYTES = 2_048
 _SITEMAP = re.compile(
     rb"""(?:\xef\xbb\xbf)? \s*
     (?: <\?.*?\?> \s* | <!--.*?--> \s* | <!DOCTYPE [^\[>]* > \s* )*
@@ -57,12 +59,16 @@ class Hosts:
             host.tried.add(start)
             if _leads_on(path, status or 0, window, is_bare):
                 host.leads.add(start)
-        elif _is_sitemap(status or 0, window, is_bare):
+        elif not self._leads(start) and _is_sitemap(status or 0, window, is_bare):
             self._host(start).documents[url] = None
 
     def seeds(self) -> tuple[Seed, ...]:
         """By host and, of documents, by URL: the order of the file is chance."""
         return tuple(seed for name in sorted(self._hosts) for seed in _seeds_of(self._hosts[name]))
+
+    def _leads(self, start: str) -> bool:
+        host = self._hosts.get(start.partition("://")[2])
+        return host is not None and bool(host.leads)
 
     def _host(self, start: str) -> _Host:
         return self._hosts.setdefault(start.partition("://")[2], _Host())
@@ -76,8 +82,10 @@ def _seeds_of(host: _Host) -> list[Seed]:
 
 
 def _is_sitemap(status: int, window: bytes, is_bare: bool) -> bool:
-    is_worth_a_look = 200 <= status <= 299 and _MAYBE.search(window)
-    return bool(is_worth_a_look and _SITEMAP.match(_document(window, is_bare)))
+    if not 200 <= status <= 299:
+        return False
+    may_be = any(mark in window for mark in _MARKS) or _PACKED.search(window, 0, _HEAD_BYTES)
+    return bool(may_be and _SITEMAP.match(_document(window, is_bare)))
 
 
 def _leads_on(path: str, status: int, window: bytes, is_bare: bool) -> bool:
