@@ -33,8 +33,9 @@ def is_warc_name(path: Path) -> bool:
 
 def error_text(error: FetchError) -> str:
     """`[code] message`, in one line."""
-    code = "" if error.code == "F04" else f"{error.code} "
-    return one_line(f"{code}{error}")
+    text = str(error)
+    is_plain = error.code == "F04" and text.partition(" ")[0] not in CATALOGUE
+    return one_line(text if is_plain else f"{error.code} {text}")
 
 
 def error_of(text: str) -> FetchError:

@@ -256,7 +256,8 @@ def _unpacked(chunks: Iterator[bytes], coding: str, place: str) -> Iterator[byte
             if not unpacked:
                 break
             received, packed = received + len(unpacked), b""
-            yield unpacked
+            for start in range(0, len(unpacked), CHUNK_BYTES):  # brotli gives more than it was asked for
+                yield unpacked[start : start + CHUNK_BYTES]
         if unpacker.is_over:
             return
     if taken:

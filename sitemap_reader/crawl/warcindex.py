@@ -63,8 +63,8 @@ class Table:
         # looks at the record.
         self._hash = blake2b(digest_size=8, key=secrets.token_bytes(16))
         self._count = 0
-        self._marks = array("Q", bytes(8 * _SLOTS))
-        self._numbers = array("Q", bytes(8 * _SLOTS))
+        self._marks = array("Q", [0]) * _SLOTS
+        self._numbers = array("Q", [0]) * _SLOTS
 
     def put(self, text: str, number: int | None) -> None:
         """None takes back what was put."""
@@ -97,7 +97,7 @@ class Table:
     def _grow(self) -> None:
         old = zip(self._marks, self._numbers, strict=True)
         size = len(self._marks) * 3 // 2
-        self._marks, self._numbers = array("Q", bytes(8 * size)), array("Q", bytes(8 * size))
+        self._marks, self._numbers = array("Q", [0]) * size, array("Q", [0]) * size
         for mark, number in old:
             if mark:
                 place = self._place(mark)

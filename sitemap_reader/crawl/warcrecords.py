@@ -117,8 +117,8 @@ class Record:
         self._source = Source(self._bytes.read)
         self.headers = self._headers()
         self.length = self._length()
-        self._left = self.length
-        self.block = Source(self._more)
+        self._rest = _Rest(self._source, self.length, offset)
+        self.block = Source(self._rest.more)
 
     @property
     def type(self) -> str:
@@ -135,21 +135,10 @@ class Record:
 
     def end(self) -> int:
         """Passes over what is left; where the next record stands."""
-        while self._left and (held := self._source.read(self._left)):
-            self._left -= len(held)
-            self._left -= self._bytes.skip(self._left)
-        if self._left:
-            raise self._cut_off()
+        rest = self._rest
+        while rest.more():
+            rest.left -= self._bytes.skip(rest.left)
         return self._bytes.end(self._source)
-
-    def _more(self) -> bytes:
-        if not self._left:
-            return b""
-        piece = self._source.read(min(self._left, CHUNK_BYTES))
-        if not piece:
-            raise self._cut_off()
-        self._left -= len(piece)
-        return piece
 
     def _headers(self) -> dict[str, str]:
         if not _VERSION.match(self._source.peek(16)):
@@ -168,8 +157,24 @@ class Record:
             raise Damaged(self.offset, "its record has no Content-Length")
         return int(length)
 
-    def _cut_off(self) -> Damaged:
-        return Damaged(self.offset, "its record is cut off")
+
+class _Rest:
+    """What is left of a block. It knows no Record: in a circle both would outlive their use by far."""
+
+    def __init__(self, source: Source, left: int, offset: int) -> None:
+        self.left = left
+        self._source = source
+        self._offset = offset
+
+    def more(self) -> bytes:
+        """The next piece; b"" at the end."""
+        if not self.left:
+            return b""
+        piece = self._source.read(min(self.left, CHUNK_BYTES))
+        if not piece:
+            raise Damaged(self._offset, "its record is cut off")
+        self.left -= len(piece)
+        return piece
 
 
 class _Plain:

@@ -1,0 +1,412 @@
+"""WARC files of others, put together by hand, read in place of the network."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import gzip
+import tracemalloc
+import zlib
+from datetime import UTC, datetime
+
+import brotli
+import pytest
+from warcs import MAP, fetched, http, record, response, urlset, write
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.warcindex import Table
+from sitemap_reader.errors import UsageError
+from sitemap_reader.targets import find_target
+
+BODY = urlset("https://shop.example/a")
+ROBOTS = "https://shop.example/robots.txt"
+KINDS = ["site.warc", "site.warc.gz"]
+
+
+@pytest.fixture(params=KINDS)
+def warc(request, tmp_path):
+    """`warc(*records)` -> a WarcFetcher over them."""
+
+    def opened(*records):
+        return sr.WarcFetcher(write(tmp_path / request.param, *records))
+
+    return opened
+
+
+# --- answers ----------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_what_was_recorded(warc):
+    fetcher = warc(response(BODY, "Content-Type: text/xml", 'ETag: "1"', "X-A: 1", "X-A: 2"))
+    headers = {"content-type": "text/xml", "etag": '"1"', "x-a": "1, 2"}
+    assert fetched(fetcher) == (200, headers, BODY, None)
+
+
+def test_what_is_not_there_is_not_found(warc):
+    fetcher = warc(response(BODY))
+    assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
+    assert fetched(fetcher, "http://shop.example/sitemap.xml")[0] == 404
+
+
+def test_only_web_urls_are_fetched(warc):
+    assert fetched(warc(response(BODY)), "ftp://shop.example/sitemap.xml")[3].code == "U02"
+
+
+@pytest.mark.parametrize("written", [f"<{MAP}>", "HTTPS://SHOP.example:443/sitemap.xml", f"{MAP}#top"])
+def test_a_url_is_found_however_it_was_written(warc, written):
+    assert fetched(warc(response(BODY, url=written)))[2] == BODY
+
+
+def test_the_last_answer_counts(warc):
+    assert fetched(warc(response(b"<urlset>"), response(BODY)))[2] == BODY
+
+
+def test_several_hosts_are_read_from_one_file(warc):
+    hosts = [f"https://{name}.example/sitemap.xml" for name in "abc"]
+    fetcher = warc(*(response(urlset(f"{url}?1"), url=url) for url in hosts))
+    assert [seed.origins for seed in fetcher.seeds] == [(f"https://{name}.example",) for name in "abc"]
+    for url in hosts:
+        assert fetched(fetcher, url)[2] == urlset(f"{url}?1")
+
+
+def test_records_that_are_no_answers_are_passed_over(warc):
+    fetcher = warc(
+        record("warcinfo", b"software: other/1\r\n", url=""),
+        record("request", b"GET /sitemap.xml HTTP/1.1\r\n\r\n"),
+        response(BODY),
+        record("metadata", b"via: https://shop.example/\r\n"),
+        record("response", b"20260102 1.2.3.4", url="dns:shop.example"),
+        record("conversion", b"x"),
+        record("unheard-of", b"x"),
+    )
+    assert fetched(fetcher)[2] == BODY
+
+
+def test_a_resource_is_an_answer_without_a_head(warc):
+    fetcher = warc(record("resource", BODY, Content_Type="text/xml"))
+    assert fetched(fetcher) == (200, {"content-type": "text/xml"}, BODY, None)
+    assert [seed.origins for seed in fetcher.seeds] == [("https://shop.example",)]
+
+
+def test_redirects_and_refusals_are_answers(warc):
+    fetcher = warc(response(b"", "Location: /r", status="301 Moved", url=ROBOTS), response(status="404 Not Found"))
+    assert fetched(fetcher, ROBOTS)[:2] == (301, {"location": "/r"})
+    assert fetched(fetcher)[:3] == (404, {}, b"")
+
+
+def test_a_304_takes_no_place_of_a_document(warc):
+    fetcher = warc(response(BODY), response(status="304 Not Modified"), response(status="304 x", url=ROBOTS))
+    assert fetched(fetcher)[2] == BODY
+    assert fetched(fetcher, ROBOTS)[0] == 304
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+@pytest.mark.parametrize("comes_first", [True, False])
+def test_only_an_answer_to_get_counts(warc, method, comes_first):
+    answer = response(b"<html>", WARC_Record_ID="<urn:a>", WARC_Concurrent_To="<urn:r>")
+    asked = record("request", f"{method} / HTTP/1.1\r\n\r\n".encode(), WARC_Record_ID="<urn:r>")
+    if not comes_first:
+        answer = answer.replace(b"WARC-Concurrent-To: <urn:r>\r\n", b"")
+        asked = asked.replace(b"WARC-Record-ID", b"WARC-Concurrent-To: <urn:a>\r\nWARC-Record-ID")
+    pair = [asked, answer] if comes_first else [answer, asked]
+    assert fetched(warc(response(BODY), *pair))[2] == BODY
+    assert fetched(warc(response(b"User-agent: *", url=ROBOTS), *pair))[0] == 404
+
+
+def test_a_head_without_a_body_is_an_answer(warc):
+    fetcher = warc(response(BODY), record("response", b"HTTP/1.1 410 Gone\r\nX: y\r\n", url=ROBOTS))
+    assert fetched(fetcher, ROBOTS) == (410, {"x": "y"}, b"", None)
+
+
+def test_what_is_no_http_answer_is_a_failure(warc):
+    fetcher = warc(response(BODY, url=f"{MAP}?1"), record("response", b"SSH-2.0\r\n\r\n"), response(BODY, url=ROBOTS))
+    assert "holds no HTTP answer" in str(fetched(fetcher)[3])
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------
+
+
+def chunked(*chunks: bytes) -> bytes:
+    return b"".join(b"%x;ext=1\r\n%b\r\n" % (len(each), each) for each in chunks) + b"0\r\n\r\n"
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+
+
+def test_chunks_are_undone(warc):
+    big = b"x" * 300_000
+    assert fetched(warc(response(chunked(b"<urlset", b">", big), CHUNKED)))[2:] == (b"<urlset>" + big, None)
+
+
+def test_a_body_that_was_stored_without_its_chunks_is_read(warc):
+    assert fetched(warc(response(BODY, CHUNKED)))[2:] == (BODY, None)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 20])
+def test_chunks_that_break_off_are_a_failure_behind_what_came(warc, cut):
+    body, error = fetched(warc(response(chunked(b"<urlset>", b"<url>")[: -4 - cut], CHUNKED)))[2:]
+    assert b"<urlset><url>".startswith(body)
+    assert f"its chunks break off after {len(body)} bytes" in str(error)
+
+
+def test_gzip_is_left_to_the_decoder(warc):
+    packed = gzip.compress(BODY)
+    status, headers, body, _ = fetched(warc(response(packed, "Content-Encoding: gzip")))
+    assert (status, headers, body) == (200, {"content-encoding": "gzip"}, packed)
+
+
+def zstd(data: bytes) -> bytes:
+    return pytest.importorskip("backports.zstd").compress(data)
+
+
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+LONG = urlset(*(f"https://shop.example/{n}" for n in range(20_000)))
+PACKERS = {
+    "br": brotli.compress,
+    "deflate": zlib.compress,
+    "x-deflate": raw_deflate,
+    "zstd": zstd,
+    "br, gzip": lambda data: gzip.compress(brotli.compress(data)),
+}
+
+
+@pytest.mark.parametrize("coding", PACKERS)
+def test_other_packings_are_undone(warc, coding):
+    fetcher = warc(response(PACKERS[coding](LONG), f"Content-Encoding: {coding}", "Content-Length: 5"))
+    assert fetched(fetcher) == (200, {}, LONG, None)
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "zstd"])
+def test_a_packed_body_that_breaks_off_is_a_failure(warc, coding):
+    packed = PACKERS[coding](LONG)
+    _, _, body, error = fetched(warc(response(packed[: len(packed) // 2], f"Content-Encoding: {coding}")))
+    assert LONG.startswith(body)
+    assert f"its {coding} " in str(error)
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "zstd", "none"])
+def test_a_body_that_was_stored_unpacked_is_read(warc, coding):
+    assert fetched(warc(response(BODY, f"Content-Encoding: {coding}")))[2:] == (BODY, None)
+
+
+def test_a_packing_without_its_library_says_what_to_install(warc, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "brotli":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    fetcher = warc(response(PACKERS["br"](BODY), "Content-Encoding: br"))
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert "pip install 'sitemap-reader[warc]'" in str(fetched(fetcher)[3])
+
+
+def test_a_body_comes_in_pieces(warc):
+    fetcher = warc(response(brotli.compress(b"x" * 50_000_000), "Content-Encoding: br"))
+
+    async def longest():
+        async with fetcher.fetch(MAP, {}) as answer:
+            return max([len(chunk) async for chunk in answer.chunks])
+
+    tracemalloc.start()
+    assert asyncio.run(longest()) <= 64 * 1024
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    tracemalloc.stop()
+
+
+def test_a_truncated_record_is_a_failure_behind_its_bytes(warc):
+    body, error = fetched(warc(response(BODY[:-5], WARC_Truncated="length")))[2:]
+    assert body == BODY[:-5]
+    assert f"ends after {len(body)} bytes (warc-truncated: length)" in str(error)
+    assert (error.code, error.transient) == ("F04", False)
+
+
+# --- the same once more -----------------------------------------------------------------------------------------
+
+OLD = "https://shop.example/old.xml"
+SAME = {"WARC_Payload_Digest": "sha1:" + "A" * 32, "WARC_Profile": "http://x/identical-payload-digest"}
+
+
+def original(url=OLD, body=BODY, digest="A", **headers):
+    return response(body, "X: old", url=url, WARC_Payload_Digest="sha1:" + digest * 32, **headers)
+
+
+# Their digests are made up: only gzip, which has sums of its own, reads them unchecked.
+@pytest.fixture
+def gz(tmp_path):
+    return lambda *records: sr.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
+
+
+@pytest.mark.parametrize("url", [OLD, MAP])
+@pytest.mark.parametrize("refers", [{}, {"WARC_Refers_To_Target_URI": OLD}, {"WARC_Refers_To_Target_URI": f"<{OLD}>"}])
+def test_a_revisit_has_the_body_of_what_it_refers_to(gz, url, refers):
+    revisit = record("revisit", http(b"", "X: new", status="203 Fine"), url=url, WARC_Truncated="length", **refers)
+    revisit = revisit.replace(b"WARC-Type", b"WARC-Payload-Digest: sha1:" + b"A" * 32 + b"\r\nWARC-Type")
+    assert fetched(gz(original(), revisit), url) == (203, {"x": "new"}, BODY, None)
+
+
+def test_a_revisit_without_a_head_has_that_of_what_it_refers_to(gz):
+    fetcher = gz(original(), record("revisit", url=OLD, **SAME), record("revisit", url=OLD, **SAME))
+    assert fetched(fetcher, OLD) == (200, {"x": "old"}, BODY, None)
+
+
+def test_a_revisit_of_an_earlier_version_finds_it(gz):
+    fetcher = gz(original(), original(body=b"<urlset>", digest="B"), record("revisit", url=OLD, **SAME))
+    assert fetched(fetcher, OLD)[2] == BODY
+
+
+def test_a_revisit_of_what_is_not_there_is_a_failure(gz):
+    fetcher = gz(original(digest="B"), record("revisit", http(), **SAME))
+    assert "is the same as one that is not in this file" in str(fetched(fetcher)[3])
+
+
+def test_a_revisit_that_was_not_modified_leaves_what_there_is(gz):
+    profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+    revisit = record("revisit", http(status="304 Not Modified"), url=OLD, WARC_Profile=profile)
+    assert fetched(gz(original(), revisit), OLD)[:3] == (200, {"x": "old"}, BODY)
+    assert fetched(gz(response(BODY), revisit), OLD)[0] == 304
+
+
+# --- where to start ---------------------------------------------------------------------------------------------
+
+
+def targets(fetcher):
+    return [(seed.target, seed.document) for seed in fetcher.seeds]
+
+
+SITE = [("https://shop.example/", None)]
+OTHER = "https://shop.example/deep/list"
+STARTS = {
+    "robots.txt": ([response(b"sitemap: /x", url=ROBOTS), response(BODY, url=OTHER)], SITE),
+    "robots.txt elsewhere": ([response(b"", "Location: /r", url=ROBOTS, status="302 x")], SITE),
+    "a well-known path": ([response(BODY), response(BODY, url=OTHER)], SITE),
+    "a well-known path with a port": (
+        [response(BODY, url="http://shop.example:81/sitemap.xml")],
+        [("http://shop.example:81/", None)],
+    ),
+    "https before http": ([response(BODY, url="http://shop.example/sitemap.xml"), response(BODY)], SITE),
+    "http where only that leads on": (
+        [response(BODY, url="http://shop.example/sitemap.xml"), response(status="404 x")],
+        [("http://shop.example/", None)],
+    ),
+    "a document where robots.txt is not found": (
+        [response(BODY, url=OTHER), response(status="404 x", url=ROBOTS)],
+        [(OTHER, OTHER)],
+    ),
+    "a document where robots.txt names none": (
+        [response(b"User-agent: *", url=ROBOTS), response(BODY, url=OTHER)],
+        [(OTHER, OTHER)],
+    ),
+    "a document where every path is a page": (
+        [response(b"<!doctype html><p>", url=MAP), response(BODY, url=OTHER)],
+        [(OTHER, OTHER)],
+    ),
+    "an index": ([response(b'<?xml version="1.0"?><!-- x -->\n<sitemapindex>', url=OTHER)], [(OTHER, OTHER)]),
+    "a packed document": ([response(gzip.compress(LONG), url=OTHER)], [(OTHER, OTHER)]),
+    "a packed answer": (
+        [response(chunked(brotli.compress(LONG)), CHUNKED, "Content-Encoding: br", url=OTHER)],
+        [(OTHER, OTHER)],
+    ),
+    "a bare packed document": ([record("resource", gzip.compress(LONG), url=OTHER)], [(OTHER, OTHER)]),
+    "robots.txt alone": ([response(status="404 x", url=ROBOTS)], SITE),
+    "no page": ([response(BODY), response(b"<html><urlset >", url="https://b.example/")], SITE),
+    "no failure": ([response(BODY), response(BODY, url="https://b.example/x", status="500 x")], SITE),
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_walk_starts_at(warc, start):
+    records, expected = STARTS[start]
+    assert targets(warc(*records)) == expected
+
+
+def test_its_time_is_that_of_the_last_answer(warc):
+    dates = ["2026-03-04T05:06:07.999Z", "2026-01-02T03:04:05Z", "nonsense", ""]
+    fetcher = warc(*(response(BODY, url=f"{MAP}?{n}", WARC_Date=date) for n, date in enumerate(dates[:2])))
+    assert fetcher.recorded == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+    assert warc(response(BODY, WARC_Date="")).recorded is None
+
+
+# --- what is none -----------------------------------------------------------------------------------------------
+
+ARC = b"filedesc://x.arc 0.0.0.0 20260101000000 text/plain 10\n1 0 x\nURL IP\n\n"
+NO_WARCS = [
+    (b"", "is empty, and no WARC"),
+    (b"<urlset/>", "is no WARC"),
+    (b"\x1f\x8bnot gzip", "is no WARC"),
+    (gzip.compress(b"<urlset/>"), "is no WARC"),
+    (ARC, "is an ARC; `warcio recompress .* makes a WARC of it"),
+    (gzip.compress(ARC), "is an ARC; `warcio recompress"),
+    (response(BODY)[:80], "holds no whole record"),
+    (gzip.compress(response(BODY) * 2), "one gzip member holds several records.*`warcio recompress .* mends it"),
+    (response(BODY, url="https://shop.example/x").replace(b"urlset", b"nothin"), "nothing to start from"),
+    (record("warcinfo", b"software: x\r\n", url=""), "nothing to start from"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("data", "message"), NO_WARCS)
+def test_a_file_that_is_none_is_told_in_one_line(tmp_path, kind, data, message):
+    path = tmp_path / kind
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=message) as caught:
+        find_target(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_missing_or_unreadable_is_told(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=r"there is no file .*site\.warc\.gz"):
+        find_target(str(tmp_path / "site.warc.gz"))
+    path = write(tmp_path / "site.warc", response(BODY))
+
+    def refuse(self, *_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    fetcher = sr.WarcFetcher(path)
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(UsageError, match=r"site\.warc cannot be read: Permission denied"):
+        find_target(path)
+    assert str(fetched(fetcher)[3]) == f"cannot read {path}: Permission denied"
+
+
+def test_an_arc_is_told_by_its_name(tmp_path):
+    (tmp_path / "old.arc.gz").write_bytes(gzip.compress(ARC))
+    with pytest.raises(UsageError, match="is an ARC; `warcio recompress"):
+        find_target(tmp_path / "old.arc.gz")
+
+
+def test_a_name_in_any_case_is_a_warcs_and_a_folder_is_a_folder(tmp_path):
+    assert find_target(write(tmp_path / "A.WARC", response(BODY))).replay is not None
+    (tmp_path / "b.warc").mkdir()
+    with pytest.raises(UsageError, match=r"b\.warc is no replay"):
+        find_target(tmp_path / "b.warc")
+
+
+# --- memory -----------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_takes_at_most_32_bytes_of_memory():
+    tracemalloc.start()
+    table = Table()
+    for number in range(50_000):
+        table.put(f"https://shop.example/{number}", number)
+    assert tracemalloc.get_traced_memory()[0] < 50_000 * 32
+    tracemalloc.stop()
+    assert all(table.get(f"https://shop.example/{number}") == number for number in range(50_000))
+    assert table.get("https://shop.example/x") is None
+
+
+def test_memory_is_flat_over_a_large_file(tmp_path):
+    pages = b"".join(response(b"<html>" * 50, url=f"https://shop.example/{n}") for n in range(20_000))
+    path = write(tmp_path / "site.warc", response(BODY), pages)
+    tracemalloc.start()
+    fetcher = sr.WarcFetcher(path)
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    tracemalloc.stop()
+    assert fetched(fetcher, "https://shop.example/19999")[2] == b"<html>" * 50

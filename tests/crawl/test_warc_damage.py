@@ -1,0 +1,131 @@
+"""WARC files that are cut off or changed: a clean error, or what is whole; never a traceback, never a URL made up."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from warcs import NS, Answer, FakeFetcher, fetch, fetched, response, urlset, write
+
+import sitemap_reader as sr
+from sitemap_reader.crawl.warcwriter import WarcRecorder
+
+SITE = "https://shop.example"
+LOCS = {f"{SITE}/{name}/{n}" for name in "ab" for n in range(40)}
+INDEX = f"<sitemapindex {NS}><sitemap><loc>{SITE}/a.xml</loc></sitemap><sitemap><loc>{SITE}/b.xml</loc></sitemap></sitemapindex>"
+PAGES = {
+    f"{SITE}/robots.txt": f"Sitemap: {SITE}/index.xml\n".encode(),
+    f"{SITE}/index.xml": INDEX.encode(),
+    **{f"{SITE}/{name}.xml": urlset(*sorted(loc for loc in LOCS if f"/{name}/" in loc)) for name in "ab"},
+}
+
+
+@pytest.fixture(scope="module", params=["a.warc", "a.warc.gz"])
+def whole(request, tmp_path_factory):
+    """A recording of a small site."""
+    path = tmp_path_factory.mktemp("whole") / request.param
+
+    async def run():
+        recorder = WarcRecorder(
+            FakeFetcher({url: Answer(chunks=(body,)) for url, body in PAGES.items()}), path, [f"{SITE}/"]
+        )
+        for url in PAGES:
+            await fetch(recorder, url)
+
+    asyncio.run(run())
+    return path
+
+
+def dump(path):
+    """The URLs, and whether that is all; None where nothing can be read, as a user is told."""
+    try:
+        with sr.urls(path) as urls:
+            found = {url.loc for url in urls}
+            return found, urls.complete
+    except (sr.UsageError, sr.NothingReadable, sr.NothingFound):
+        return None
+
+
+def test_the_whole_file_is_complete(whole):
+    assert dump(whole) == (LOCS, True)
+
+
+@given(data=st.data())
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
+    bytes_ = whole.read_bytes()
+    path = tmp_path_factory.mktemp("cut") / whole.name
+    path.write_bytes(bytes_[: data.draw(st.integers(0, len(bytes_) - 1))])
+    result = dump(path)
+    assert result is None or (result[0] <= LOCS and not (result[1] and result[0] < LOCS))
+    assert capfd.readouterr().err == ""
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, seed):
+    chance = random.Random(seed)
+    changed = bytearray(whole.read_bytes())
+    changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+    path = tmp_path_factory.mktemp("changed") / whole.name
+    path.write_bytes(changed)
+    result = dump(path)
+    assert result is None or result[0] <= LOCS
+    assert capfd.readouterr().err == ""
+
+
+def cut_behind(whole, url):
+    """The records up to that of a URL, and half of it."""
+    fetcher = sr.WarcFetcher(whole)
+    offset = fetcher._index.answers.get(url)
+    return whole.read_bytes()[: offset + 60], offset
+
+
+def test_damage_is_told_once_and_nothing_is_complete(whole, tmp_path):
+    data, offset = cut_behind(whole, f"{SITE}/b.xml")
+    path = tmp_path / whole.name
+    path.write_bytes(data)
+    told = []
+    with sr.urls(path, on_item=told.append) as urls:
+        assert {url.loc for url in urls} == {loc for loc in LOCS if "/a/" in loc}
+    problems = [item for item in told if isinstance(item, sr.Problem)]
+    assert [(p.code, p.sitemap) for p in problems] == [("F04", str(path)), ("F04", f"{SITE}/b.xml")]
+    assert f"{path} is damaged at byte {offset:,} (" in problems[0].message
+    assert problems[1].message.startswith(f"not found; {path} is damaged at byte {offset:,}")
+    assert not urls.complete
+
+
+def test_damage_behind_all_that_was_asked_for_is_told_too(whole, tmp_path):
+    path = tmp_path / whole.name
+    path.write_bytes(whole.read_bytes() + b"x")
+    assert dump(path) == (LOCS, False)
+    assert fetched(sr.WarcFetcher(path), f"{SITE}/x")[3].code == "F04"
+    assert fetched(sr.WarcFetcher(path), "https://other.example/robots.txt")[0] == 404
+
+
+def test_damage_removes_nothing(whole, tmp_path):
+    state = tmp_path / "state.db"
+    with sr.changes(whole, state=state) as changes:
+        assert len([*changes]) == len(LOCS)
+    path = tmp_path / whole.name
+    path.write_bytes(whole.read_bytes() + b"x")
+    with sr.changes(path, state=state, full=True) as changes:
+        assert [*changes] == []
+    assert not changes.complete
+    with sr.State(state) as opened:
+        assert len([*opened.sites()]) == 1
+
+
+def test_a_changed_body_is_told_by_its_digest(tmp_path):
+    good = response(urlset(f"{SITE}/a"), url=f"{SITE}/sitemap.xml", WARC_Block_Digest="sha1:" + "A" * 32)
+    error = fetched(sr.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3]
+    assert "does not match its digest" in str(error)
+
+
+@pytest.mark.parametrize("digest", ["sha1:x", "crc32:00", "sha1", "sha256:" + "z" * 64])
+def test_a_digest_that_nobody_can_check_says_nothing(tmp_path, digest):
+    good = response(urlset(), url=f"{SITE}/sitemap.xml", WARC_Block_Digest=digest)
+    assert fetched(sr.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3] is None

@@ -1,0 +1,279 @@
+"""What is written to a WARC: it says again what was fetched, and other readers of WARCs find nothing wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import attrs
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+from warcio.cli import main as warcio
+from warcs import MAP, Answer, FakeFetcher, fetch, fetched, record, response, urlset, write
+
+import sitemap_reader as sr
+from sitemap_reader.crawl import warctail
+from sitemap_reader.crawl.warcwriter import WarcRecorder
+from sitemap_reader.errors import FetchError, UsageError
+
+ROBOTS = "https://shop.example/robots.txt"
+KINDS = ["site.warc", "site.warc.gz", "SITE.WARC.GZ"]
+NOW = datetime(2026, 10, 31, 12, 0, 5, 250_000, tzinfo=UTC)
+
+
+def taped(path, answers, *, seeds=(), most=None, clock=lambda: NOW):
+    async def run():
+        recorder = WarcRecorder(FakeFetcher(answers), path, seeds, clock=clock)
+        return {url: await fetch(recorder, url, most) for url in answers}
+
+    return asyncio.run(run())
+
+
+def records(path):
+    """(type, URL, HTTP headers, body) of each, as warcio reads them."""
+    with path.open("rb") as file:
+        return [
+            (each.rec_type, each.rec_headers["WARC-Target-URI"], each.http_headers, each.raw_stream.read())
+            for each in ArchiveIterator(file)
+        ]
+
+
+def assert_is_valid(path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        warcio(["check", str(path)])
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out, told.err) == (0, "", "")
+
+
+HEADERS = {
+    "content-type": "text/xml; charset=utf-8",
+    "content-encoding": "gzip",
+    "location": "/b:c",
+    "etag": 'W/"1: 2"',
+    "set-cookie": "é=ü, b=\U0001f600",
+}
+ANSWERS = [
+    Answer(chunks=(b"<urlset/>",)),
+    Answer(chunks=(b"\x00\xff\r\n" * 500_000, b"\x1f\x8b")),
+    Answer(headers=HEADERS, chunks=(b"abc",)),
+    Answer(),
+    Answer(headers={"etag": '"1"', "transfer-encoding": "chunked"}, chunks=(b"5\r\nab", b"cde")),
+    Answer(headers={"content-length": "7", "transfer-encoding": "gzip"}, chunks=(b"abc",)),
+    Answer(404, {"content-type": "text/html"}, (b"gone",)),
+    Answer(0),
+    Answer(999, chunks=(b"x",)),
+    Answer(302, {"location": "https://shop.example/b"}),
+    Answer(304, {"content-length": "5000"}),
+    Answer(chunks=(b"ab", b"cd"), error=FetchError("e.com: connection broke off after 4 bytes")),
+    Answer(error=FetchError("broke off at once")),
+    Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
+    Answer(error=FetchError("F13 e.com: no such host:\nreally"), is_no_answer=True),
+    Answer(headers={"bad name": "x", "split": "a\r\n\r\nHTTP/1.1 200 OK", "half": "\udcff"}, chunks=(b"x",)),
+]
+
+
+def comparable(answer):
+    status, headers, body, error = answer
+    kept = {
+        name: re.sub(r"[\r\n]+", " ", value).encode("utf-8", "replace").decode()
+        for name, value in headers.items()
+        if name not in ("content-length", "transfer-encoding", "bad name")
+    }
+    told = error and (error.code, str(error).replace("\n", " "))
+    return status, kept, body, told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_replay_says_what_was_recorded(tmp_path, capsys, kind, answer):
+    path = tmp_path / "new" / kind
+    expected = taped(path, {MAP: answer})[MAP]
+    again = fetched(sr.WarcFetcher(path))
+    assert comparable(again) == comparable(expected)
+    assert again[3] is None or not again[3].transient
+    if again[0] not in (None, 304):
+        assert again[1]["content-length"] == str(len(again[2]))
+    assert_is_valid(path, capsys)
+    assert [each.name for each in path.parent.iterdir()] == [kind]
+
+
+@pytest.mark.parametrize("before", ANSWERS)
+@pytest.mark.parametrize("after", [ANSWERS[0], ANSWERS[3], ANSWERS[11], ANSWERS[13]])
+def test_the_last_answer_counts(tmp_path, before, after):
+    taped(tmp_path / "a.warc", {MAP: before})
+    expected = taped(tmp_path / "a.warc", {MAP: after})[MAP]
+    assert comparable(fetched(sr.WarcFetcher(tmp_path / "a.warc"))) == comparable(expected)
+
+
+def test_nothing_of_the_request_is_written(tmp_path):
+    async def run():
+        recorder = WarcRecorder(FakeFetcher({"https://me:secret@shop.example/a": ANSWERS[0]}), tmp_path / "a.warc")
+        async with recorder.fetch("https://me:secret@shop.example/a", {"Authorization": "secret"}):
+            pass
+
+    asyncio.run(run())
+    assert b"secret" not in (tmp_path / "a.warc").read_bytes()
+    assert {kind for kind, *_ in records(tmp_path / "a.warc")} == {"warcinfo", "response", "metadata"}
+
+
+def test_each_record_is_a_member_of_its_own(tmp_path):
+    taped(tmp_path / "a.warc.gz", {MAP: ANSWERS[0], ROBOTS: ANSWERS[6]})
+    parts = (tmp_path / "a.warc.gz").read_bytes().split(b"\x1f\x8b\x08")[1:]
+    assert [gzip.decompress(b"\x1f\x8b\x08" + part)[:8] for part in parts] == [b"WARC/1.1"] * 3
+
+
+def test_what_was_not_read_to_its_end_is_marked(tmp_path):
+    taped(tmp_path / "a.warc", {MAP: Answer(chunks=(b"abc", b"def"))}, most=1)
+    text = (tmp_path / "a.warc").read_text()
+    assert "WARC-Truncated: unspecified" in text
+    status, _, body, error = fetched(sr.WarcFetcher(tmp_path / "a.warc"))
+    assert (status, body) == (200, b"abc")
+    assert str(error) == "the recording ends here: no more was read after 3 bytes"
+
+
+def test_a_break_is_marked_for_others_too(tmp_path):
+    taped(tmp_path / "a.warc", {MAP: ANSWERS[11]})
+    assert "WARC-Truncated: disconnect" in (tmp_path / "a.warc").read_text()
+
+
+def test_a_recording_goes_on(tmp_path, capsys):
+    for kind in KINDS[:2]:
+        path = tmp_path / kind
+        taped(path, {MAP: ANSWERS[0]}, seeds=["https://shop.example/"])
+        taped(path, {ROBOTS: ANSWERS[6]}, seeds=["b.example", "https://shop.example/"])
+        fetcher = sr.WarcFetcher(path)
+        assert [seed.target for seed in fetcher.seeds] == ["https://shop.example/", "b.example"]
+        assert (fetched(fetcher)[2], fetched(fetcher, ROBOTS)[0]) == (b"<urlset/>", 404)
+        assert_is_valid(path, capsys)
+
+
+def test_a_file_of_others_goes_on_with_what_it_started_from(tmp_path):
+    path = write(tmp_path / "a.warc.gz", response(urlset()))
+    taped(path, {"https://b.example/robots.txt": ANSWERS[3]}, seeds=["https://b.example/"])
+    assert [seed.target for seed in sr.WarcFetcher(path).seeds] == ["https://b.example/", "https://shop.example/"]
+
+
+def test_seeds_are_the_first_site_where_none_are_given(tmp_path):
+    taped(tmp_path / "a.warc", {MAP: ANSWERS[0], "https://b.example/": ANSWERS[0]}, seeds=[])
+    assert [seed.target for seed in sr.WarcFetcher(tmp_path / "a.warc").seeds] == ["https://shop.example/"]
+
+
+def test_a_recording_knows_its_time(tmp_path):
+    taped(tmp_path / "a.warc", {MAP: ANSWERS[13]})
+    assert sr.WarcFetcher(tmp_path / "a.warc").recorded == NOW.replace(microsecond=0)
+
+
+def test_other_schemes_are_refused_and_not_recorded(tmp_path):
+    assert taped(tmp_path / "a.warc", {"ftp://e.com/a": Answer()})["ftp://e.com/a"][3].code == "U02"
+    assert not (tmp_path / "a.warc").exists()
+
+
+# --- what cannot go on ------------------------------------------------------------------------------------------
+
+WHOLE = record("warcinfo", b"software: x\r\n", url="") + response(urlset(), url=ROBOTS)
+ENDS = [
+    ("a.warc", WHOLE, None),
+    ("a.warc", b"", None),
+    ("a.warc", response(b"x" * 3_000_000), None),
+    ("a.warc", WHOLE[:-10], f"ends in half a record.*truncate -s {WHOLE.rindex(b'WARC/1.1')} "),
+    ("a.warc", WHOLE + b"x", "ends in half a record"),
+    ("a.warc", b"x" * 100, "is no WARC"),
+    ("a.warc", gzip.compress(WHOLE), "is gzipped: name another file"),
+    ("a.warc.gz", WHOLE, "is not gzipped: name another file"),
+    ("a.warc.gz", gzip.compress(response(os.urandom(3_000_000))), None),
+    ("a.warc.gz", gzip.compress(response(os.urandom(3_000_000)))[:-5], "ends in half a record.*truncate -s 0 "),
+    ("a.warc.gz", gzip.compress(WHOLE), "ends in half a record"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), ENDS)
+def test_only_what_ends_whole_goes_on(tmp_path, name, data, message):
+    path = tmp_path / name
+    path.write_bytes(data)
+    if message is None:
+        WarcRecorder(FakeFetcher({}), path)
+        return
+    with pytest.raises(UsageError, match=message):
+        WarcRecorder(FakeFetcher({}), path)
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
+    path = tmp_path / kind
+    taped(path, {MAP: ANSWERS[0]})
+    before = path.read_bytes()
+    real = os.write
+    written = []
+
+    def full(number, data):
+        if written:
+            raise OSError(28, "No space left on device")
+        written.append(real(number, data[: len(data) // 2]))
+        return written[0]
+
+    monkeypatch.setattr(warctail.os, "write", full)
+    with pytest.raises(OSError, match=rf"No space left on device: '.*{kind}'"):
+        taped(path, {MAP: ANSWERS[1]})
+    assert written
+    assert path.read_bytes() == before
+
+
+def test_streams_at_once_do_not_mix(tmp_path, capsys):
+    path = tmp_path / "a.warc.gz"
+    answers = [{f"https://s{n}.example/{m}": Answer(chunks=(b"%d-%d " % (n, m) * 9_000,) * 3) for m in range(8)} for n in range(6)]
+
+    async def one(each):
+        recorder = WarcRecorder(FakeFetcher(each), path, ["https://a.example/"])
+        await asyncio.gather(*(fetch(recorder, url) for url in each))
+
+    async def run():
+        await asyncio.gather(*map(one, answers))
+
+    asyncio.run(run())
+    assert_is_valid(path, capsys)
+    fetcher = sr.WarcFetcher(path)
+    for each in answers:
+        for url, answer in each.items():
+            assert fetched(fetcher, url)[2] == b"".join(answer.chunks)
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from warcs import Answer, FakeFetcher, fetch
+from sitemap_reader.crawl.warcwriter import WarcRecorder
+async def run():
+    body = os.urandom(300_000)
+    recorder = WarcRecorder(FakeFetcher({"https://e.com/": Answer(chunks=(body,))}), Path(sys.argv[1]))
+    print("begun", flush=True)
+    while True:
+        await fetch(recorder, "https://e.com/")
+asyncio.run(run())
+"""
+
+
+def test_a_kill_leaves_no_half_record_and_no_other_file(tmp_path):
+    path = tmp_path / "a.warc.gz"
+    command = [sys.executable, "-c", KILLED, str(path), str(Path(__file__).parents[1])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        while not path.exists() or path.stat().st_size < 2_000_000:
+            pass
+        process.send_signal(signal.SIGKILL)
+    assert sr.WarcFetcher(path).damage is None
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_header_more_makes_no_difference_to_its_body(tmp_path):
+    answer = attrs.evolve(ANSWERS[0], headers={"content-encoding": "br"})
+    taped(tmp_path / "a.warc", {MAP: answer})  # a server that packs unasked: live, too, nobody unpacked it
+    assert fetched(sr.WarcFetcher(tmp_path / "a.warc"))[1:3] == ({"content-encoding": "br", "content-length": "9"}, b"<urlset/>")

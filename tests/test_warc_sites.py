@@ -1,0 +1,259 @@
+"""Whole sites through WARC files: recorded, recompressed, written by other programs; read by every command."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from servers import SiteServer
+from warcio.cli import main as warcio
+
+import sitemap_reader as sr
+from sitemap_reader.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from click.testing import Result
+    from servers import Page
+
+    Serve = Callable[[Mapping[str, Page]], SiteServer]
+
+SITES = Path(__file__).parent.parent / "corpus" / "sites"
+NAMES = sorted(path.name for path in SITES.iterdir() if path.is_dir())
+KINDS = ["site.warc", "site.warc.gz"]
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def run(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def dump(target: str | Path, report: Path, *options: str | Path) -> tuple[list[str], list[dict[str, Any]], int]:
+    """The lines, the report without times, and the exit code."""
+    result = run("dump", target, "--report", report, *options)
+    forms = [json.loads(line) for line in report.read_text().splitlines()]
+    return sorted(result.stdout.splitlines()), sorted((untimed(form) for form in forms), key=str), result.exit_code
+
+
+def untimed(form: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in form.items() if name != "seconds"}
+
+
+@cache
+def expected(name: str, folder: Path) -> tuple[list[str], list[dict[str, Any]], int]:
+    return dump(SITES / name, folder / f"{name}.report")
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reports")
+
+
+def recompressed(path: Path) -> Path:
+    other = path.with_name("again.warc.gz")
+    warcio(["recompress", str(path), str(other)])
+    return other
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_site_of_the_corpus_says_the_same_from_a_warc(
+    tmp_path: Path, reports: Path, capsys: pytest.CaptureFixture[str], name: str, kind: str
+) -> None:
+    path = tmp_path / kind
+    run("dump", SITES / name, "-q", "--record", path)
+    assert dump(path, tmp_path / "report") == expected(name, reports)
+    assert dump(recompressed(path), tmp_path / "report") == expected(name, reports)
+    with pytest.raises(SystemExit) as ended:
+        warcio(["check", str(path)])
+    assert (ended.value.code, capsys.readouterr().err) == (0, "")
+
+
+def test_several_targets_share_a_file(tmp_path: Path, reports: Path) -> None:
+    path = tmp_path / "both.warc.gz"
+    result = run("dump", SITES / "shop", SITES / "cross-submission", "-q", "--record", path)
+    lines, _, _ = dump(path, tmp_path / "report")
+    ours = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {json.loads(line)["loc"] for line in lines} == {form["loc"] for form in ours}
+
+
+# --- live -------------------------------------------------------------------------------------------------------
+
+
+def urlset(*locs: str) -> bytes:
+    return f"<urlset {NS}>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
+
+
+XML = {"Content-Type": "text/xml"}
+
+
+def fill(site: SiteServer) -> list[str]:
+    """A site with most that can happen; its paths."""
+    listed = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("a.xml", "b.xml.gz", "moved", "gone"))
+    many = urlset(*(f"{site.url}/{n}" for n in range(2_000)))
+    site.pages |= {
+        "/robots.txt": (200, {"Content-Type": "text/plain"}, f"Sitemap: {site.url}/index.xml\n".encode()),
+        "/index.xml": (200, XML, f"<sitemapindex {NS}>{listed}</sitemapindex>".encode()),
+        "/a.xml": (200, {**XML, "ETag": '"1"', "Last-Modified": "Wed, 03 Jun 2015 10:30:00 GMT"}, urlset(f"{site.url}/a&b")),
+        "/b.xml.gz": (200, {"Content-Type": "application/gzip"}, gzip.compress(many)),
+        "/moved": (301, {"Location": "/c.xml"}, b"moved"),
+        "/c.xml": (200, {**XML, "Content-Encoding": "gzip"}, gzip.compress(urlset(f"{site.url}/c"))),
+    }
+    return [*site.pages, "/gone"]
+
+
+@pytest.fixture
+def site(site_server: Serve) -> SiteServer:
+    return site_server({})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_live_site_says_the_same_from_its_recording(tmp_path: Path, site: SiteServer, kind: str) -> None:
+    fill(site)
+    path = tmp_path / kind
+    live = dump(site.url, tmp_path / "live", "--allow-private", "--record", path, "-H", "Authorization: secret")
+    asked = len(site.received)
+    assert dump(path, tmp_path / "again") == live
+    assert (len(live[0]), live[2], len(site.received)) == (2_002, 3, asked)
+    assert b"secret" not in (gzip.decompress(path.read_bytes()) if kind.endswith("gz") else path.read_bytes())
+
+
+CAPTURE = """
+import sys
+from warcio.capture_http import capture_http
+import http.client
+from urllib.parse import urlsplit
+with capture_http(sys.argv[1], gzip=True):
+    for url in sys.argv[2:]:
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.netloc)
+        connection.request("GET", parts.path)
+        connection.getresponse().read()
+        connection.close()
+"""
+
+
+def captured(path: Path, urls: list[str]) -> Path:
+    subprocess.run([sys.executable, "-c", CAPTURE, str(path), *urls], check=True, timeout=60)
+    return path
+
+
+def wgotten(path: Path, urls: list[str]) -> Path:
+    program = shutil.which("wget")
+    if program is None:
+        pytest.skip("wget is not installed")
+    name = str(path).removesuffix(".warc.gz")
+    command = [program, "-q", "--no-proxy", f"--warc-file={name}", "-O", "/dev/null", *urls]
+    done = subprocess.run(command, cwd=path.parent, timeout=60, check=False, capture_output=True)
+    assert done.returncode in (0, 8), done.stderr  # 8: a server said 404
+    return path
+
+
+@pytest.mark.parametrize("other", [captured, wgotten])
+def test_a_file_of_another_program_says_the_same(
+    tmp_path: Path, site: SiteServer, other: Callable[[Path, list[str]], Path]
+) -> None:
+    paths = fill(site)
+    live = dump(site.url, tmp_path / "live", "--allow-private")
+    path = other(tmp_path / "other.warc.gz", [f"{site.url}{each}" for each in paths])
+    assert dump(path, tmp_path / "again") == live
+    assert dump(recompressed(path), tmp_path / "again") == live
+
+
+# --- every command ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shop") / "shop.warc.gz"
+    run("dump", SITES / "shop", "-q", "-o", path.with_name("urls"), "--record", path)
+    return path
+
+
+COMMANDS = [["discover"], ["tree"], ["stats"], ["audit", "--fail-on", "never", "--format", "json"], ["dump", "-j", "2"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_every_command_takes_one(shop: Path, command: list[str]) -> None:
+    results = [run(*command, target, "-q") for target in (shop, SITES / "shop")]
+    assert results[0].exit_code == results[1].exit_code == 0
+    outputs = [result.stdout.replace(str(SITES / "shop"), str(shop)) for result in results]
+    assert sorted(outputs[0].splitlines()) == sorted(outputs[1].splitlines())
+
+
+def test_sync_takes_one(shop: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    assert len(run("sync", SITES / "shop", "--state", state, "-q").stdout.splitlines()) == 640
+    assert run("sync", shop, "--state", state, "-q", "--full").stdout == ""
+    assert "https://shop.example/" in run("sync", shop, "--state", state, "--history").stdout
+
+
+def test_snapshot_and_audit_of_python_take_one(shop: Path) -> None:
+    pytest.importorskip("pyarrow")
+    site = sr.snapshot(shop, show_progress=False)
+    assert (len(site.urls), site.complete) == (640, True)
+    assert site.at == sr.snapshot(SITES / "shop", show_progress=False).at
+    assert sr.audit(str(shop)).urls == 640
+
+
+def test_a_fetcher_over_one_serves_any_target_in_it(shop: Path) -> None:
+    fetcher = sr.WarcFetcher(str(shop))
+    with sr.urls("https://shop.example/", fetcher=fetcher) as urls:
+        assert len([*urls]) == 640
+
+
+# --- what cannot be ---------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_no_warc_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "site.warc.gz").write_bytes(b"x")
+    for command in ("dump", "stats", "tree"):
+        result = run(command, tmp_path / "site.warc.gz")
+        assert result.exit_code == 2
+        assert result.stderr == f"error {tmp_path / 'site.warc.gz'} is no WARC\n"
+
+
+def test_what_cannot_be_gone_on_with_stops_before_anything_is_asked(tmp_path: Path, site: SiteServer) -> None:
+    (tmp_path / "site.warc").write_bytes(b"x")
+    result = run("dump", site.url, "--allow-private", "--record", tmp_path / "site.warc")
+    assert (result.exit_code, site.received) == (2, [])
+    assert "is no WARC: name another file to record to" in result.stderr
+
+
+def test_what_is_read_is_not_recorded_to(shop: Path) -> None:
+    before = shop.read_bytes()
+    result = run("dump", shop, "--record", shop)
+    assert (result.exit_code, shop.read_bytes()) == (2, before)
+    assert "is what is read: it cannot be recorded to at once" in result.stderr
+
+
+def test_a_place_that_cannot_be_written_is_told(shop: Path) -> None:
+    result = run("dump", SITES / "shop", "--record", "/dev/null/site.warc.gz")
+    assert result.exit_code == 6
+    assert "/dev/null" in result.stderr
+
+
+def test_a_damaged_file_is_partial(shop: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.warc.gz"
+    path.write_bytes(shop.read_bytes()[:-20])
+    result = run("dump", path, "-o", tmp_path / "urls.jsonl")
+    assert result.exit_code == 3
+    assert f"error F04 {path}: {path} is damaged at byte " in result.stderr
+
+
+def test_nothing_of_it_is_imported_with_the_package() -> None:
+    program = "import sys, sitemap_reader.reader, sitemap_reader.cli; print(*sorted({'warcio', 'brotli'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
