@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # What the names of dumps end in.
 DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
+WARC_SUFFIXES = (".warc", ".warc.gz")  # a site, recorded
 # What ends so is a file, also where there is none; unless there may be a host before it, as in a URL without scheme.
 _FILES = (".gz", ".csv", ".tsv", ".xml", ".txt", ".json")
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -117,9 +118,14 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
 
 
+def is_warc_name(name: str) -> bool:
+    """Whether what is called so is a WARC, unless it is a folder."""
+    return name.lower().endswith(WARC_SUFFIXES)
+
+
 def is_dump_name(name: str) -> bool:
     """Whether it is meant as a file, and not as a site; a pipe, as of the shell's <(...), is one too."""
-    if "://" in name:
+    if "://" in name or is_warc_name(name):
         return False
     if name == STDIN or name.endswith(DUMP_SUFFIXES) or (name.endswith(_FILES) and "/" not in name):
         return not os.path.isdir(name)

@@ -18,8 +18,8 @@ from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
-from .crawl.taping import is_warc_name
 from .crawl.warc import WarcFetcher
+from .dumps import is_warc_name
 from .errors import UsageError
 from .jsonl import COMPARED
 from .limits import Limits
@@ -355,7 +355,7 @@ def _recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
     def clock() -> datetime:
         return target.recorded or datetime.now(UTC)
 
-    if is_warc_name(place) and not place.is_dir():
+    if is_warc_name(place.name) and not place.is_dir():
         from .crawl.warcwriter import WarcRecorder
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .crawl.replay import ReplayFetcher, holds_seeds, read_recording
-from .crawl.taping import is_warc_name
 from .crawl.warc import WarcFetcher
-from .dumps import DUMP_SUFFIXES
+from .dumps import DUMP_SUFFIXES, is_warc_name
 from .errors import UsageError
 from .walk.discovery import Seed, parse_target
 
@@ -62,7 +61,7 @@ def find_target(target: str | Path | Target) -> Target:
         seeds = tuple(parse_target(seed) for seed in recording.seeds)
         recorded = recording.recorded and recording.recorded.astimezone(UTC)
         return Target(name, seeds, ReplayFetcher(path), recorded)
-    if is_warc_name(path) and not is_folder:
+    if is_warc_name(name) and not is_folder:
         warc = WarcFetcher(path)
         return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
     if is_file:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from servers import SiteServer
 from warcio.cli import main as warcio
 
 import sitemap_reader as sr
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from click.testing import Result
-    from servers import Page
+    from servers import Page, SiteServer
 
     Serve = Callable[[Mapping[str, Page]], SiteServer]
 
@@ -101,12 +100,13 @@ XML = {"Content-Type": "text/xml"}
 
 def fill(site: SiteServer) -> list[str]:
     """A site with most that can happen; its paths."""
-    listed = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("a.xml", "b.xml.gz", "moved", "gone"))
+    names = ("a.xml", "b.xml.gz", "moved", "gone")
+    listed = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in names)
     many = urlset(*(f"{site.url}/{n}" for n in range(2_000)))
     site.pages |= {
         "/robots.txt": (200, {"Content-Type": "text/plain"}, f"Sitemap: {site.url}/index.xml\n".encode()),
         "/index.xml": (200, XML, f"<sitemapindex {NS}>{listed}</sitemapindex>".encode()),
-        "/a.xml": (200, {**XML, "ETag": '"1"', "Last-Modified": "Wed, 03 Jun 2015 10:30:00 GMT"}, urlset(f"{site.url}/a&b")),
+        "/a.xml": (200, {**XML, "ETag": '"1"'}, urlset(f"{site.url}/a")),
         "/b.xml.gz": (200, {"Content-Type": "application/gzip"}, gzip.compress(many)),
         "/moved": (301, {"Location": "/c.xml"}, b"moved"),
         "/c.xml": (200, {**XML, "Content-Encoding": "gzip"}, gzip.compress(urlset(f"{site.url}/c"))),
@@ -182,6 +182,10 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def is_no_time(line: str) -> bool:
+    return '"seconds"' not in line
+
+
 COMMANDS = [["discover"], ["tree"], ["stats"], ["audit", "--fail-on", "never", "--format", "json"], ["dump", "-j", "2"]]
 
 
@@ -189,8 +193,8 @@ COMMANDS = [["discover"], ["tree"], ["stats"], ["audit", "--fail-on", "never", "
 def test_every_command_takes_one(shop: Path, command: list[str]) -> None:
     results = [run(*command, target, "-q") for target in (shop, SITES / "shop")]
     assert results[0].exit_code == results[1].exit_code == 0
-    outputs = [result.stdout.replace(str(SITES / "shop"), str(shop)) for result in results]
-    assert sorted(outputs[0].splitlines()) == sorted(outputs[1].splitlines())
+    outputs = [result.stdout.replace(str(SITES / "shop"), str(shop)).splitlines() for result in results]
+    assert sorted(filter(is_no_time, outputs[0])) == sorted(filter(is_no_time, outputs[1]))
 
 
 def test_sync_takes_one(shop: Path, tmp_path: Path) -> None:
@@ -222,7 +226,7 @@ def test_a_file_that_is_no_warc_is_a_usage_error(tmp_path: Path) -> None:
     for command in ("dump", "stats", "tree"):
         result = run(command, tmp_path / "site.warc.gz")
         assert result.exit_code == 2
-        assert result.stderr == f"error {tmp_path / 'site.warc.gz'} is no WARC\n"
+        assert result.stderr == f"error: {tmp_path / 'site.warc.gz'} is no WARC\n"
 
 
 def test_what_cannot_be_gone_on_with_stops_before_anything_is_asked(tmp_path: Path, site: SiteServer) -> None:
@@ -254,6 +258,6 @@ def test_a_damaged_file_is_partial(shop: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_of_it_is_imported_with_the_package() -> None:
-    program = "import sys, sitemap_reader.reader, sitemap_reader.cli; print(*sorted({'warcio', 'brotli'} & set(sys.modules)))"
+    program = "import sys, sitemap_reader.reader; print(*sorted({'warcio', 'brotli', 'tempfile'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -18,17 +18,10 @@ from ..problems import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
 
     from .fetch import Fetcher, Response
 
 ERROR_FIELD = "replay-error"
-_WARC_SUFFIXES = (".warc", ".warc.gz")
-
-
-def is_warc_name(path: Path) -> bool:
-    """Whether what is called so is a WARC, unless it is a folder."""
-    return path.name.lower().endswith(_WARC_SUFFIXES)
 
 
 def error_text(error: FetchError) -> str:

@@ -182,7 +182,7 @@ class _Zlib:
 
 class _Brotli:
     def __init__(self) -> None:
-        import brotli  # type: ignore[import-untyped,unused-ignore]
+        import brotli
 
         self.errors: tuple[type[Exception], ...] = (brotli.error,)
         self._brotli = brotli.Decompressor()
@@ -220,9 +220,9 @@ class _Zstd:
 
 def _zstd() -> Any:
     try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # Python 3.14
+        from compression import zstd  # Python 3.14
     except ImportError:
-        from backports import zstd  # type: ignore[import-not-found,no-redef,unused-ignore]
+        from backports import zstd
     return zstd
 
 
