@@ -23,7 +23,7 @@ _AT_ONCE_BYTES = 16 * 1024 * 1024
 
 def check_tail(path: Path, *, is_packed: bool) -> None:
     """UsageError for a file that is no WARC, ends in half a record, or is not packed as its name says."""
-    with suppress(FileNotFoundError, NotADirectoryError), path.open("rb") as file:
+    with suppress(FileNotFoundError, NotADirectoryError), path.open("rb") as file, _locked(file.fileno()):
         size = os.fstat(file.fileno()).st_size
         if size and (file.read(2) == GZIP_MAGIC) != is_packed:
             raise UsageError(f"{path} {'is not' if is_packed else 'is'} gzipped: name another file to record to")

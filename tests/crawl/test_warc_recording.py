@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -270,7 +271,7 @@ def test_a_kill_leaves_no_half_record_and_no_other_file(tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         while not path.exists() or path.stat().st_size < 2_000_000:
-            pass
+            time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     assert sr.WarcFetcher(path).damage is None
     assert [*tmp_path.iterdir()] == [path]
