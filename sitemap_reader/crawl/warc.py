@@ -67,7 +67,7 @@ class WarcFetcher:
         """The recorded answer; request `headers` make no difference."""
         rest = usable_url(url)["rest"]
         with self._opened() as file:
-            found = self._found(file, key_of(url))
+            found = self._found(file, key_of(url) or "")
             if found is None and self.damage and rest != "/robots.txt":  # one that is out of reach forbids all
                 raise FetchError(f"not found; {self.damage}", transient=False)
             found = found or _Found(HttpHead(404, {}), iter(()))

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import attrs
 import orjson
 
-from ..errors import UsageError
-from ..read.urls import clean_url, is_clean, is_web_url
+from ..errors import FetchError, UsageError
+from ..read.urls import clean_url, is_clean
 from ..walk.discovery import parse_target
 from .fetch import usable_url
 from .taping import ERROR_FIELD
@@ -46,13 +46,15 @@ _NONE = 2**64 - 1
 _RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
 
 
-def key_of(url: str) -> str:
-    """What a URL is called in an index and by WARC-Target-URI: clean, without userinfo. FetchError for no web URL."""
+def key_of(url: str) -> str | None:
+    """What a URL is called here and by WARC-Target-URI: clean, without userinfo; None for what no page can have."""
     if is_clean(url):
         return url
-    parts = usable_url(url)
-    bare = f"{parts['scheme']}://{parts['host']}{parts['rest']}"
-    return clean_url(bare).url or bare
+    try:
+        parts = usable_url(url)
+    except FetchError:
+        return None
+    return clean_url(f"{parts['scheme']}://{parts['host']}{parts['rest']}").url
 
 
 class Table:
@@ -211,7 +213,7 @@ class _Indexing:
                 index.recorded = datetime.fromisoformat(self._latest).replace(tzinfo=UTC)
 
     def _answer(self, record: Record, window: bytes) -> None:
-        answers, url = self._index.answers, _web_url(record)
+        answers, url = self._index.answers, key_of(record.url)
         if url is None or self._is_refused(record):
             return
         status = 200 if record.type == "resource" else status_of(window)
@@ -223,14 +225,14 @@ class _Indexing:
             self._hosts.see(url, status, window, is_bare=record.type == "resource")
 
     def _revisit(self, record: Record, _: bytes) -> None:
-        index, url = self._index, _web_url(record)
+        index, url = self._index, key_of(record.url)
         if url is None or self._is_refused(record):
             return
         before = index.answers.get(url)
         if "not-modified" in record.headers.get("warc-profile", "") and before is not None:
             return
         named = record.headers.get("warc-refers-to-target-uri")
-        found = before if named is None else index.answers.get(key_of(unbracketed(named)))
+        found = before if named is None else index.answers.get(key_of(unbracketed(named)) or "")
         if found is not None:
             first = index.originals.get(str(found))
             index.originals.put(str(record.offset), found if first is None else first)
@@ -256,7 +258,7 @@ class _Indexing:
                 self._index.answers.put(url, before)
 
     def _metadata(self, record: Record, window: bytes) -> None:
-        url = _web_url(record)
+        url = key_of(record.url)
         if url is not None and ERROR_FIELD in fields_of(window):
             self._index.failures.put(url, record.offset)
             self._latest = max(self._latest, record.headers.get("warc-date", "")[:19])
@@ -264,12 +266,8 @@ class _Indexing:
     def _warcinfo(self, _: Record, window: bytes) -> None:
         with suppress(ValueError):
             seeds = orjson.loads(fields_of(window).get(SEEDS_FIELD, "[]"))
-            self._seeds |= dict.fromkeys(each for each in seeds if isinstance(each, str))
-
-
-def _web_url(record: Record) -> str | None:
-    url = record.url
-    return key_of(url) if is_web_url(url) else None
+            if isinstance(seeds, list):
+                self._seeds |= dict.fromkeys(each for each in seeds if isinstance(each, str))
 
 
 def fields_of(block: bytes) -> dict[str, str]:

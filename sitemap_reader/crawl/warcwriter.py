@@ -93,7 +93,7 @@ class WarcRecorder(Taping):
 
     def answer(self, url: str, tee: Tee) -> None:
         """A response record, and what was wrong with it."""
-        about = {"WARC-Target-URI": key_of(url)}
+        about = _about(url)
         cut = {} if tee.is_whole else {"WARC-Truncated": "disconnect" if tee.is_broken else "unspecified"}
         length = tee.file.tell() if tee.file else 0
         try:
@@ -109,7 +109,7 @@ class WarcRecorder(Taping):
     def failure(self, url: str, error: FetchError) -> None:
         """What was wrong, alone."""
         with self._piece() as out:
-            self._say(out, error, {"WARC-Target-URI": key_of(url)})
+            self._say(out, error, _about(url))
 
     def _say(self, out: BinaryIO, error: FetchError, about: Mapping[str, str]) -> None:
         self._write(out, "metadata", _FIELDS, _lines([(ERROR_FIELD, error_text(error))]), about)
@@ -151,6 +151,10 @@ class WarcRecorder(Taping):
         if packer:
             out.write(packer.flush())
         return number
+
+
+def _about(url: str) -> dict[str, str]:
+    return {"WARC-Target-URI": key_of(url) or url}
 
 
 def _head(response: Response, length: int) -> bytes:

@@ -123,6 +123,48 @@ def test_what_is_no_http_answer_is_a_failure(warc):
     assert "holds no HTTP answer" in str(fetched(fetcher)[3])
 
 
+ODD_URLS = ["http://", "http:///x", "http://[::1", "https://a b/", "http://" + "a" * 5_000, "http://é:x/", "", "x"]
+
+
+@pytest.mark.parametrize("url", ODD_URLS)
+def test_a_url_that_is_none_is_passed_over(warc, url):
+    odd = [record(kind, http(b"x"), url=url).replace(b"Target-URI: \r", b"X:\r") for kind in ("response", "revisit")]
+    revisit = record("revisit", http(), url=ROBOTS, WARC_Refers_To_Target_URI=url or "-")
+    fetcher = warc(response(BODY), *odd, revisit)
+    assert fetched(fetcher)[2] == BODY
+    assert "not in this file" in str(fetched(fetcher, ROBOTS)[3])
+
+
+@pytest.mark.parametrize("seeds", ["5", "{}", "null", "[1]", "x", ""])
+def test_seeds_that_are_none_are_passed_over(warc, seeds):
+    info = record("warcinfo", f"sitemap-reader-seeds: {seeds}\r\n".encode(), url="")
+    assert targets(warc(info, response(BODY))) == SITE
+
+
+def test_seeds_that_cannot_be_are_told(warc):
+    info = record("warcinfo", b'sitemap-reader-seeds: ["ftp://x"]\r\n', url="")
+    with pytest.raises(UsageError, match=r"sitemap-reader-seeds: 'ftp://x' is neither"):
+        warc(info, response(BODY))
+
+
+@pytest.mark.parametrize("length", ["-5", "x", "", "9" * 19])
+def test_a_length_that_is_none_is_damage(warc, length):
+    fetcher = warc(response(BODY), record("response", b"x", url=ROBOTS, Content_Length=length))
+    assert "(its record has no Content-Length)" in fetcher.damage
+
+
+def test_a_head_without_an_end_is_not_read_for_ever(warc):
+    endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000
+    fetcher = warc(response(BODY), record("response", endless, url=ROBOTS))
+    assert "holds no HTTP answer" in str(fetched(fetcher, ROBOTS)[3])
+    assert fetcher.damage is None
+
+
+def test_a_record_whose_head_does_not_end_is_damage(warc):
+    fetcher = warc(response(BODY), record("response", X="y" * 1_000_000))
+    assert "(the head of its record does not end)" in fetcher.damage
+
+
 # --- bodies -----------------------------------------------------------------------------------------------------
 
 
