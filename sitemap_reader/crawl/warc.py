@@ -94,9 +94,7 @@ class WarcFetcher:
         return record if key_of(record.url) == key else None
 
     def _answer(self, file: BinaryIO, record: Record, error: FetchError | None = None) -> _Found:
-        if not (record.is_checked or _is_intact(file, record.offset)):
-            raise self._failed("is damaged: what it holds does not match its digest")
-        record = Record(file, record.offset)
+        record = self._intact(file, record)
         head = http_head(record)
         if record.type == "revisit" and (head is None or head.status != 304):
             record = self._original(file, record)
@@ -121,7 +119,13 @@ class WarcFetcher:
             record = None if offset is None else Record(file, offset)
         if record is None or record.type == "revisit":
             raise self._failed("is the same as one that is not in this file")
-        return record
+        return self._intact(file, record)
+
+    def _intact(self, file: BinaryIO, record: Record) -> Record:
+        """The record from its beginning, if its gzip or a digest vouches for it, or nothing speaks against it."""
+        if not (record.is_checked or _is_intact(file, record.offset)):
+            raise self._failed("is damaged: what it holds does not match its digest")
+        return Record(file, record.offset)
 
     def _chunks(self, record: Record, headers: Mapping[str, str], error: FetchError | None) -> Iterator[bytes]:
         received = 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import builtins
 import gzip
+import hashlib
 import tracemalloc
 import zlib
 from datetime import UTC, datetime
@@ -46,6 +48,12 @@ def test_what_is_not_there_is_not_found(warc):
     fetcher = warc(response(BODY))
     assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
     assert fetched(fetcher, "http://shop.example/sitemap.xml")[0] == 404
+
+
+def test_a_url_that_only_looks_the_same_to_the_index_is_not_found(warc):
+    fetcher = warc(response(BODY))
+    fetcher._index.answers.put("https://shop.example/other.xml", fetcher._index.answers.get(MAP))
+    assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
 
 
 def test_only_web_urls_are_fetched(warc):
@@ -312,6 +320,16 @@ def test_a_revisit_that_was_not_modified_leaves_what_there_is(gz):
     revisit = record("revisit", http(status="304 Not Modified"), url=OLD, WARC_Profile=profile)
     assert fetched(gz(original(), revisit), OLD)[:3] == (200, {"x": "old"}, BODY)
     assert fetched(gz(response(BODY), revisit), OLD)[0] == 304
+
+
+@pytest.mark.parametrize("body", [BODY, BODY.replace(b"/a<", b"/b<")])
+def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body):
+    digest = f"sha1:{base64.b32encode(hashlib.sha1(BODY, usedforsecurity=False).digest()).decode()}"
+    old = response(body, url=OLD, WARC_Payload_Digest=digest)
+    revisit = record("revisit", WARC_Refers_To_Target_URI=OLD, WARC_Payload_Digest=digest)
+    _, _, given, error = fetched(sr.WarcFetcher(write(tmp_path / "site.warc", old, revisit)))
+    assert (given, error is None) in [(BODY, True), (b"", False)]
+    assert (error is None) == (body == BODY)
 
 
 # --- where to start ---------------------------------------------------------------------------------------------
