@@ -470,3 +470,11 @@ def test_memory_is_flat_over_a_large_file(tmp_path):
     assert tracemalloc.get_traced_memory()[1] < 2_000_000
     tracemalloc.stop()
     assert fetched(fetcher, "https://shop.example/19999")[2] == b"<html>" * 50
+
+
+def test_what_unpacks_to_much_is_looked_at_for_its_beginning_only(warc):
+    bomb = response(brotli.compress(b" " * 30_000_000), "Content-Encoding: br", url="https://b.example/x")
+    tracemalloc.start()
+    warc(response(BODY), bomb)
+    assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    tracemalloc.stop()

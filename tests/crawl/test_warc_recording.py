@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,7 +77,7 @@ ANSWERS = [
     Answer(error=FetchError("broke off at once")),
     Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
     Answer(error=FetchError("F13 e.com: no such host:\nreally"), is_no_answer=True),
-    Answer(headers={"bad name": "x", "split": "a\r\n\r\nHTTP/1.1 200 OK", "half": "\udcff"}, chunks=(b"x",)),
+    Answer(headers={"bad\r\nname": "x", "split": "a\r\n\r\nHTTP/1.1 200 OK", "half": "\udcff"}, chunks=(b"x",)),
 ]
 
 
@@ -85,7 +86,7 @@ def comparable(answer):
     kept = {
         name: re.sub(r"[\r\n]+", " ", value).encode("utf-8", "replace").decode()
         for name, value in headers.items()
-        if name not in ("content-length", "transfer-encoding", "bad name")
+        if name not in ("content-length", "transfer-encoding", "bad\r\nname")
     }
     told = error and (error.code, str(error).replace("\n", " "))
     return status, kept, body, told
@@ -247,6 +248,29 @@ def test_streams_at_once_do_not_mix(tmp_path, capsys):
     for each in answers:
         for url, answer in each.items():
             assert fetched(fetcher, url)[2] == b"".join(answer.chunks)
+
+
+def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "a.warc.gz"
+    real = os.write
+
+    def in_bits(number, data):
+        time.sleep(0.0005)
+        return real(number, data[:5_000])
+
+    monkeypatch.setattr(warctail.os, "write", in_bits)
+    bodies = [os.urandom(100_000) for _ in range(4)]
+    urls = [f"https://s{n}.example/" for n in range(4)]
+    threads = [
+        threading.Thread(target=taped, args=(path, {url: Answer(chunks=(body,))}))
+        for url, body in zip(urls, bodies, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_is_valid(path, capsys)
+    assert [fetched(sr.WarcFetcher(path), url)[2] for url in urls] == bodies
 
 
 KILLED = """
