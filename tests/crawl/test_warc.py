@@ -343,7 +343,11 @@ SITE = [("https://shop.example/", None)]
 OTHER = "https://shop.example/deep/list"
 STARTS = {
     "robots.txt": ([response(b"sitemap: /x", url=ROBOTS), response(BODY, url=OTHER)], SITE),
-    "robots.txt elsewhere": ([response(b"", "Location: /r", url=ROBOTS, status="302 x")], SITE),
+    "robots.txt behind a document": ([response(BODY, url=OTHER), response(b"sitemap: /x", url=ROBOTS)], SITE),
+    "robots.txt elsewhere": (
+        [response(b"", "Location: /r", url=ROBOTS, status="302 x"), response(BODY, url=OTHER)],
+        SITE,
+    ),
     "a well-known path": ([response(BODY), response(BODY, url=OTHER)], SITE),
     "a well-known path with a port": (
         [response(BODY, url="http://shop.example:81/sitemap.xml")],

@@ -97,6 +97,19 @@ def test_damage_is_told_once_and_nothing_is_complete(whole, tmp_path):
     assert not urls.complete
 
 
+@pytest.mark.parametrize("left", [4, 5])
+def test_a_record_without_its_line_ends_is_damage(tmp_path, left):
+    records = response(urlset(), url=f"{SITE}/sitemap.xml") + response(b"x", url=f"{SITE}/x")
+    path = write(tmp_path / "a.warc", records[:-left])
+    assert sr.WarcFetcher(path).damage.endswith("(its record is cut off): what follows is lost")
+
+
+def test_a_record_that_is_longer_than_it_says_is_damage(tmp_path):
+    first = response(urlset(), url=f"{SITE}/sitemap.xml")
+    path = write(tmp_path / "a.warc", first, response(b"xyz", url=f"{SITE}/x", Content_Length="20"), first)
+    assert "(its record does not end where it says)" in sr.WarcFetcher(path).damage
+
+
 def test_damage_behind_all_that_was_asked_for_is_told_too(whole, tmp_path):
     path = tmp_path / whole.name
     path.write_bytes(whole.read_bytes() + b"x")
