@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .crawl.replay import ReplayFetcher
     from .crawl.state import State, StoredRun, StoredSite
-    from .crawl.warc import WarcFetcher
+    from .crawl.warc.fetcher import WarcFetcher
     from .errors import (
         FallbackFailed,
         FetchError,
@@ -81,7 +81,7 @@ _HOMES = {
     "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     "crawl.replay": ("ReplayFetcher",),
     "crawl.state": ("State", "StoredRun", "StoredSite"),
-    "crawl.warc": ("WarcFetcher",),
+    "crawl.warc.fetcher": ("WarcFetcher",),
     "errors": (
         "FallbackFailed",
         "FetchError",

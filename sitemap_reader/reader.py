@@ -18,7 +18,7 @@ from .crawl.fetch import AiohttpFetcher
 from .crawl.replay import Recorder
 from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
-from .crawl.warc import WarcFetcher
+from .crawl.warc.fetcher import WarcFetcher
 from .dumps import is_warc_name
 from .errors import UsageError
 from .jsonl import COMPARED
@@ -356,7 +356,7 @@ def _recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
         return target.recorded or datetime.now(UTC)
 
     if is_warc_name(place.name) and not place.is_dir():
-        from .crawl.warcwriter import WarcRecorder
+        from .crawl.warc.writer import WarcRecorder
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)
     return Recorder(fetcher, place, seeds, clock=clock)

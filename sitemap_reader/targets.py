@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from .crawl.replay import ReplayFetcher, holds_seeds, read_recording
-from .crawl.warc import WarcFetcher
+from .crawl.warc.fetcher import WarcFetcher
 from .dumps import DUMP_SUFFIXES, is_warc_name
 from .errors import UsageError
 from .walk.discovery import Seed, parse_target

@@ -124,7 +124,7 @@ def test_public_names_load_from_where_they_are_said_to_live():
     [
         ("import sitemap_reader as sr; sr.parse(b'<urlset/>')", {"aiohttp", "feedparser", "asyncio", "click"}),
         ("import sitemap_reader.cli", {"aiohttp", "feedparser", "pandas", "asyncio"}),
-        ("from sitemap_reader import SitemapReader, urls", {"sqlite3", "aiohttp", "feedparser"}),
+        ("from sitemap_reader import SitemapReader, urls", {"sqlite3", "aiohttp", "feedparser", "warcio", "brotli"}),
         ("from sitemap_reader import audit; import sitemap_reader.cli.audit", {"aiohttp", "feedparser", "altair"}),
     ],
 )

@@ -16,7 +16,7 @@ import pytest
 from warcs import MAP, fetched, http, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.warcindex import Table
+from sitemap_reader.crawl.warc.index import Table
 from sitemap_reader.errors import UsageError
 from sitemap_reader.targets import find_target
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from warcs import NS, Answer, FakeFetcher, fetch, fetched, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.warcwriter import WarcRecorder
+from sitemap_reader.crawl.warc.writer import WarcRecorder
 
 SITE = "https://shop.example"
 LOCS = {f"{SITE}/{name}/{n}" for name in "ab" for n in range(40)}

@@ -21,8 +21,8 @@ from warcio.cli import main as warcio
 from warcs import MAP, Answer, FakeFetcher, fetch, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.crawl import warctail
-from sitemap_reader.crawl.warcwriter import WarcRecorder
+from sitemap_reader.crawl.warc import tail
+from sitemap_reader.crawl.warc.writer import WarcRecorder
 from sitemap_reader.errors import FetchError, UsageError
 
 ROBOTS = "https://shop.example/robots.txt"
@@ -221,7 +221,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
         written.append(real(number, data[: len(data) // 2]))
         return written[0]
 
-    monkeypatch.setattr(warctail.os, "write", full)
+    monkeypatch.setattr(tail.os, "write", full)
     with pytest.raises(OSError, match=rf"No space left on device: '.*{kind}'"):
         taped(path, {MAP: ANSWERS[1]})
     assert written
@@ -258,7 +258,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
         time.sleep(0.0005)
         return real(number, data[:5_000])
 
-    monkeypatch.setattr(warctail.os, "write", in_bits)
+    monkeypatch.setattr(tail.os, "write", in_bits)
     bodies = [os.urandom(100_000) for _ in range(4)]
     urls = [f"https://s{n}.example/" for n in range(4)]
     threads = [
@@ -278,7 +278,7 @@ import asyncio, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from warcs import Answer, FakeFetcher, fetch
-from sitemap_reader.crawl.warcwriter import WarcRecorder
+from sitemap_reader.crawl.warc.writer import WarcRecorder
 async def run():
     body = os.urandom(300_000)
     recorder = WarcRecorder(FakeFetcher({"https://e.com/": Answer(chunks=(body,))}), Path(sys.argv[1]))
@@ -306,3 +306,10 @@ def test_a_header_more_makes_no_difference_to_its_body(tmp_path):
     taped(tmp_path / "a.warc", {MAP: answer})  # a server that packs unasked: live, too, nobody unpacked it
     _, headers, body, _ = fetched(sr.WarcFetcher(tmp_path / "a.warc"))
     assert (headers["content-encoding"], body) == ("br", b"<urlset/>")
+
+
+def test_without_warcio_it_says_what_to_install_before_anything_is_fetched(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "warcio", None)
+    with pytest.raises(UsageError, match=r"pip install 'sitemap-reader\[warc\]'"):
+        sr.urls("corpus/sites/shop", record=tmp_path / "site.warc.gz")
+    assert not (tmp_path / "site.warc.gz").exists()

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING
 import attrs
 import orjson
 
-from ..errors import FetchError, UsageError
-from ..read.urls import clean_url, is_clean
-from ..walk.discovery import parse_target
-from .fetch import usable_url
-from .taping import ERROR_FIELD
-from .warcbodies import status_of
-from .warcrecords import Damaged, ManyInOne, Record, header_pairs, unbracketed
-from .warcseeds import WINDOW_BYTES, Hosts
+from ...errors import FetchError, UsageError
+from ...read.urls import clean_url, is_clean
+from ...walk.discovery import parse_target
+from ..fetch import usable_url
+from ..taping import ERROR_FIELD
+from .bodies import status_of
+from .records import Damaged, ManyInOne, Record, header_pairs, unbracketed
+from .seeds import WINDOW_BYTES, Hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from ..walk.discovery import Seed
+    from ...walk.discovery import Seed
 
 SEEDS_FIELD = "sitemap-reader-seeds"  # of a warcinfo record: JSON
 MAX_FIRST_BYTES = 4_096

@@ -1,46 +1,42 @@
 """Writes what a Fetcher fetches to a WARC file that WarcFetcher reads, and every other reader of WARCs.
 
 Each answer is one response record, in a gzip member of its own where the name ends in .gz; what HTTP cannot say goes to
-a metadata record beside it. Never writes a request, which would hold the user's headers, and never half a record.
+a metadata record beside it. warcio makes the records. Never writes a request, which would hold the user's headers, and
+never half a record.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 import tempfile
-import uuid
-import zlib
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
-from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO, cast
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import orjson
 
-from ..version import __version__
-from .fetch import CHUNK_BYTES, usable_url
-from .taping import ERROR_FIELD, Taping, Tee, error_text, one_line
-from .warcindex import SEEDS_FIELD, key_of
-from .warctail import append, check_tail
+from ...errors import UsageError
+from ...version import __version__
+from ..fetch import usable_url
+from ..taping import ERROR_FIELD, Taping, Tee, error_text, one_line
+from .index import SEEDS_FIELD, key_of
+from .tail import append, check_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ..errors import FetchError
-    from .fetch import Fetcher, Response
+    from ...errors import FetchError
+    from ..fetch import Fetcher, Response
 
 _SPEC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-_FIELDS = "application/warc-fields"
-_ANSWER = "application/http; msgtype=response"
+_VERSION = "WARC/1.1"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 # They go by the body as it came over the wire, of which what is written is the inside, and perhaps a part.
 _LEFT_OUT = frozenset({"transfer-encoding", "content-length"})
 _BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
-_LEVEL = 6
 _IN_MEMORY_BYTES = 1 << 20
 
 
@@ -66,6 +62,7 @@ class WarcRecorder(Taping):
         self._seeds = tuple(seeds)
         self._clock = clock
         self._has_begun = False
+        _needs_warcio()
         check_tail(path, is_packed=self._is_packed)
 
     def begin(self, url: str) -> None:
@@ -82,7 +79,7 @@ class WarcRecorder(Taping):
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._piece() as out:
-            self._write(out, "warcinfo", _FIELDS, _lines(fields.items()), {})
+            self._write(out, "warcinfo", BytesIO(_lines(fields)), {})
         self._has_begun = True
 
     def opened(self) -> BinaryIO:
@@ -95,16 +92,14 @@ class WarcRecorder(Taping):
         """A response record, and what was wrong with it."""
         about = _about(url)
         cut = {} if tee.is_whole else {"WARC-Truncated": "disconnect" if tee.is_broken else "unspecified"}
-        length = tee.file.tell() if tee.file else 0
+        body = tee.file or BytesIO()
         try:
             with self._piece() as out:
-                head = _head(tee.response, length)
-                number = self._write(out, "response", _ANSWER, head, {**about, **cut}, tee.file)
+                number = self._write(out, "response", body, {**about, **cut}, tee.response)
                 if tee.error is not None:
                     self._say(out, tee.error, {**about, "WARC-Concurrent-To": number})
         finally:
-            if tee.file is not None:
-                tee.file.close()
+            body.close()
 
     def failure(self, url: str, error: FetchError) -> None:
         """What was wrong, alone."""
@@ -112,7 +107,7 @@ class WarcRecorder(Taping):
             self._say(out, error, _about(url))
 
     def _say(self, out: BinaryIO, error: FetchError, about: Mapping[str, str]) -> None:
-        self._write(out, "metadata", _FIELDS, _lines([(ERROR_FIELD, error_text(error))]), about)
+        self._write(out, "metadata", BytesIO(_lines({ERROR_FIELD: error_text(error)})), about)
 
     @contextmanager
     def _piece(self) -> Iterator[BinaryIO]:
@@ -123,42 +118,42 @@ class WarcRecorder(Taping):
             append(self._path, piece)
 
     def _write(
-        self,
-        out: BinaryIO,
-        kind: str,
-        content_type: str,
-        start: bytes,
-        about: Mapping[str, str],
-        body: BinaryIO | None = None,
+        self, out: BinaryIO, kind: str, payload: BinaryIO, about: Mapping[str, str], response: Response | None = None
     ) -> str:
-        """One record, whose block is `start`, then the body; its id."""
-        number = f"<urn:uuid:{uuid.uuid4()}>"
-        whole, inner, length = _sums(start, body)
-        headers = {
-            "WARC-Type": kind,
-            "WARC-Record-ID": number,
-            "WARC-Date": self._clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            **about,
-            **({"WARC-Payload-Digest": inner} if kind == "response" else {}),
-            "WARC-Block-Digest": whole,
-            "Content-Type": content_type,
-            "Content-Length": str(length),
-        }
-        head = b"WARC/1.1\r\n" + _lines(headers.items()) + b"\r\n" + start
-        packer = zlib.compressobj(_LEVEL, wbits=31) if self._is_packed else None
-        for piece in chain((head,), _chunks(body), (b"\r\n\r\n",)):
-            out.write(packer.compress(piece) if packer else piece)
-        if packer:
-            out.write(packer.flush())
-        return number
+        """One record of all that `payload` holds, behind the head of a response; its id."""
+        from warcio.warcwriter import WARCWriter
+
+        length = payload.seek(0, 2)
+        payload.seek(0)
+        written = self._clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        writer = WARCWriter(out, gzip=self._is_packed, warc_version=_VERSION)
+        record = writer.create_warc_record(
+            about.get("WARC-Target-URI", ""),
+            kind,
+            payload=payload,
+            length=length,
+            warc_headers_dict={"WARC-Date": written, **about},
+            http_headers=response and _head(response, length),
+        )
+        writer.write_record(record)
+        return str(record.rec_headers.get_header("WARC-Record-ID"))
+
+
+def _needs_warcio() -> None:
+    try:
+        import warcio  # noqa: F401 - told before anything is fetched
+    except ImportError as exc:
+        raise UsageError("to record to a WARC needs warcio: pip install 'sitemap-reader[warc]'") from exc
 
 
 def _about(url: str) -> dict[str, str]:
     return {"WARC-Target-URI": key_of(url) or url}
 
 
-def _head(response: Response, length: int) -> bytes:
-    """The head of an answer, as HTTP has it."""
+def _head(response: Response, length: int) -> Any:
+    """The head of an answer, as HTTP has it and warcio takes it."""
+    from warcio.statusandheaders import StatusAndHeaders
+
     try:
         phrase = HTTPStatus(response.status).phrase
     except ValueError:
@@ -166,31 +161,17 @@ def _head(response: Response, length: int) -> bytes:
     pairs = [(name, value) for name, value in response.headers.items() if name not in _LEFT_OUT]
     if response.status not in _BODILESS:
         pairs.append(("content-length", str(length)))
-    line = f"HTTP/1.1 {response.status} {phrase}\r\n".encode()
-    return line + _lines((name, value) for name, value in pairs if _TOKEN.fullmatch(name)) + b"\r\n"
+    usable = [(name, _text(value)) for name, value in pairs if _TOKEN.fullmatch(name)]
+    head = StatusAndHeaders(f"{response.status} {phrase}", usable, protocol="HTTP/1.1")
+    head.headers_buff = head.to_bytes()
+    head.compute_headers_buffer = lambda _: None  # it would percent-encode what is not ASCII
+    return head
 
 
-def _lines(pairs: Iterable[tuple[str, str]]) -> bytes:
-    return "".join(f"{name}: {one_line(value)}\r\n" for name, value in pairs).encode("utf-8", "replace")
+def _lines(fields: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}: {_text(value)}\r\n" for name, value in fields.items()).encode()
 
 
-def _sums(start: bytes, body: BinaryIO | None) -> tuple[str, str, int]:
-    """The digests of both and of the body, and how long both are."""
-    whole, inner = hashlib.sha1(start, usedforsecurity=False), hashlib.sha1(usedforsecurity=False)
-    length = len(start)
-    for chunk in _chunks(body):
-        whole.update(chunk)
-        inner.update(chunk)
-        length += len(chunk)
-    return _labelled(whole.digest()), _labelled(inner.digest()), length
-
-
-def _labelled(digest: bytes) -> str:
-    return f"sha1:{base64.b32encode(digest).decode()}"
-
-
-def _chunks(body: BinaryIO | None) -> Iterator[bytes]:
-    if body is not None:
-        body.seek(0)
-        while chunk := body.read(CHUNK_BYTES):
-            yield chunk
+def _text(value: str) -> str:
+    """In one line, of what UTF-8 can hold."""
+    return one_line(value).encode("utf-8", "replace").decode()

@@ -9,8 +9,8 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..errors import UsageError
-from .warcrecords import GZIP_MAGIC, Damaged, Record
+from ...errors import UsageError
+from .records import GZIP_MAGIC, Damaged, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from ..errors import FetchError
-from .fetch import CHUNK_BYTES, plain_headers
-from .warcrecords import GZIP_MAGIC, MAX_HEAD_BYTES, Source, header_pairs
+from ...errors import FetchError
+from ..fetch import CHUNK_BYTES, plain_headers
+from .records import GZIP_MAGIC, MAX_HEAD_BYTES, Source, header_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .warcrecords import Record
+    from .records import Record
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{1,3})(?![0-9])")
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")

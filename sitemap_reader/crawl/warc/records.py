@@ -1,7 +1,8 @@
 """Records of a WARC file (ISO 28500), plain or gzipped: a file and an offset in, the record that stands there out.
 
 A record's block is read in pieces, or passed over; end() says where the next record stands. Damaged where the bytes
-are not what a WARC has there. Never holds more than a piece of a block, and knows nothing of what it means.
+are not what a WARC has there. Never holds more than a piece of a block, and knows nothing of what it means. warcio,
+which writes for us, reads too; but what is cut off or broken it ends in silence, or with a line on stderr.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from .fetch import CHUNK_BYTES
+from ..fetch import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
 
-from ..errors import FetchError
-from .fetch import Response, usable_url
-from .taping import ERROR_FIELD, error_of
-from .warcbodies import HttpHead, body, http_head, packings
-from .warcindex import fields_of, key_of, read_index
-from .warcrecords import Damaged, Digest, Record
-from .warcseeds import WINDOW_BYTES
+from ...errors import FetchError
+from ..fetch import Response, usable_url
+from ..taping import ERROR_FIELD, error_of
+from .bodies import HttpHead, body, http_head, packings
+from .index import fields_of, key_of, read_index
+from .records import Damaged, Digest, Record
+from .seeds import WINDOW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from datetime import datetime
 
-    from ..walk.discovery import Seed
+    from ...walk.discovery import Seed
 
 _CHANGED_BY_UNPACKING = ("content-encoding", "content-length")
 

@@ -13,34 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..asked import Asked
-from ..crawl.aside import Aside
-from ..errors import ReadError
-from ..jsonl import json_line
-from ..ledger import Ledger, Problems
-from ..problems import Problem
-from ..read.sniff import SITEMAP_FORMATS, Format
-from ..records import Outcome, SitemapRef, UrlRecord
-from ..seen import Seen
-from ..streams import batches_of
-from .crawlee_standing import LOGGER
-from .log import Log
+from ...asked import Asked
+from ...crawl.aside import Aside
+from ...errors import ReadError
+from ...jsonl import json_line
+from ...ledger import Ledger, Problems
+from ...problems import Problem
+from ...read.sniff import SITEMAP_FORMATS, Format
+from ...records import Outcome, SitemapRef, UrlRecord
+from ...seen import Seen
+from ...streams import batches_of
+from ..log import Log
+from .standing import LOGGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ..crawl.changes import SyncPlan
-    from ..crawl.differing import ChangePiece
-    from ..crawl.documents import StoredDocument
-    from ..crawl.state import State
-    from ..ledger import Summary
-    from ..reader import SitemapReader
-    from ..records import Change, Item
-    from ..streams import Walk
-    from ..syncing import ChangeWalk
-    from .crawlee_requests import RequestMaker
-    from .crawlee_standing import Standing
+    from ...crawl.changes import SyncPlan
+    from ...crawl.differing import ChangePiece
+    from ...crawl.documents import StoredDocument
+    from ...crawl.state import State
+    from ...ledger import Summary
+    from ...reader import SitemapReader
+    from ...records import Change, Item
+    from ...streams import Walk
+    from ...syncing import ChangeWalk
+    from .requests import RequestMaker
+    from .standing import Standing
 
 
 @attrs.frozen
@@ -209,7 +209,7 @@ class Feeding:
         return walk
 
     async def _give_pieces(self, aside: Aside, pieces: Iterator[ChangePiece]) -> None:
-        from ..syncing import changes_of
+        from ...syncing import changes_of
 
         while True:
             await self._standing.secure()  # to ask for a piece may commit all before it

@@ -1,7 +1,7 @@
 """SitemapReaderLoader: the URLs of sites for a Crawlee crawler, each with what its sitemap says of it.
 
-In: targets, and what is wanted of them. Out: Crawlee's Requests, one by one, while the sitemaps are being read. Needs
-Crawlee for Python. Never fetches a page.
+In: targets, and what is wanted of them. Out: Crawlee's Requests, one by one, while the sitemaps are being read. Never
+fetches a page.
 """
 
 from __future__ import annotations
@@ -12,20 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
-try:
-    from crawlee.request_loaders import RequestLoader
-except ImportError as exc:
-    raise ImportError("SitemapReaderLoader needs Crawlee: pip install 'sitemap-reader[crawlee]'") from exc
+from crawlee.request_loaders import RequestLoader
 
-from ..asked import Asked
-from ..errors import PartialRead, UsageError
-from ..jsonl import COMPARED
-from ..reader import ReaderOptions, SitemapReader, at_least_one, one_of
-from ..targets import find_target
-from ..walk.memory import Trust
-from .crawlee_feeding import Feeding, Wanted
-from .crawlee_requests import RequestMaker, record_of
-from .crawlee_standing import LOGGER, Standing
+from ...asked import Asked
+from ...errors import PartialRead, UsageError
+from ...jsonl import COMPARED
+from ...reader import ReaderOptions, SitemapReader, at_least_one, one_of
+from ...targets import find_target
+from ...walk.memory import Trust
+from .feeding import Feeding, Wanted
+from .requests import RequestMaker
+from .standing import LOGGER, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,17 +30,15 @@ if TYPE_CHECKING:
 
     from crawlee import Request
 
-    from ..crawl.changes import SyncPlan
-    from ..crawl.state import State
-    from ..errors import ReadError
-    from ..jsonl import On
-    from ..ledger import Problems, Summary
-    from ..records import Item, Outcome, SitemapRef, UrlRecord
-    from ..walk.selection import Pattern
-    from ..walk.window import Moment, Undated
-    from .crawlee_requests import Transform
-
-__all__ = ["LoaderOptions", "SitemapReaderLoader", "record_of"]
+    from ...crawl.changes import SyncPlan
+    from ...crawl.state import State
+    from ...errors import ReadError
+    from ...jsonl import On
+    from ...ledger import Problems, Summary
+    from ...records import Item, Outcome, SitemapRef, UrlRecord
+    from ...walk.selection import Pattern
+    from ...walk.window import Moment, Undated
+    from .requests import Transform
 
 Target = str | Path
 # Of the options, those that go with a state.
@@ -281,7 +276,7 @@ def _plan(options: LoaderOptions, state: object) -> tuple[SyncPlan | None, Reade
         if planned:
             raise UsageError(f"{', '.join(planned)}: only with a state")
         return None, given  # type: ignore[return-value]
-    from ..crawl.changes import SyncPlan  # here: who only reads needs no database
+    from ...crawl.changes import SyncPlan  # here: who only reads needs no database
 
     plan = SyncPlan(**planned)
     one_of("trust_lastmod", plan.trust_lastmod, get_args(Trust))
@@ -294,7 +289,7 @@ def _check_state(state: object, dates: dict[str, Any], on_removed: object) -> No
         if on_removed is not None:
             raise UsageError("on_removed hears nothing without a state: give one, or leave it out")
         return
-    from ..crawl.state import State
+    from ...crawl.state import State
 
     if not isinstance(state, str | os.PathLike | State) or state == "":
         raise UsageError(f"state is the name of a file, or a State, not {state!r}")

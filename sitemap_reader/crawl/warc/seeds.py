@@ -10,11 +10,11 @@ import re
 
 import attrs
 
-from ..read.sniff import sniff
-from ..read.urls import origin
-from ..walk.discovery import WELL_KNOWN, Seed
-from .warcbodies import peeked
-from .warcrecords import GZIP_MAGIC
+from ...read.sniff import sniff
+from ...read.urls import origin
+from ...walk.discovery import WELL_KNOWN, Seed
+from .bodies import peeked
+from .records import GZIP_MAGIC
 
 WINDOW_BYTES = 16 * 1024  # of an answer, head and all
 _DOCUMENT_BYTES = 4_096

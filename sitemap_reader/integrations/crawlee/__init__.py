@@ -1,0 +1,13 @@
+"""For Crawlee: SitemapReaderLoader, a request loader, and record_of() its requests. Needs the extra `crawlee`."""
+
+try:
+    import crawlee  # noqa: F401 - to say what is missing before anything else does
+except ImportError as exc:
+    raise ImportError(
+        "sitemap_reader.integrations.crawlee needs Crawlee: pip install 'sitemap-reader[crawlee]'"
+    ) from exc
+
+from .loader import LoaderOptions, SitemapReaderLoader
+from .requests import record_of
+
+__all__ = ["LoaderOptions", "SitemapReaderLoader", "record_of"]
