@@ -695,6 +695,33 @@ def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_pat
     assert Counter(found) == Counter(site_urls(site))
 
 
+def test_a_sitemap_that_waits_for_a_proof_is_told_of_and_read_again(site: SiteServer, tmp_path: Path) -> None:
+    """Another host may name it yet, and all it lists would count then: its first end is not the last word."""
+    listed = [f"{site.url}/a", f"{site.url}/b", "https://other.example/c"]
+    options: dict[str, Any] = {"persist_state_key": KEY, "per_host": 1, **LOCAL}
+    site.pages = {
+        "/robots.txt": (200, {}, f"Sitemap: {site.url}/map.xml\nSitemap: {site.url}/index.xml\n".encode()),
+        "/map.xml": (200, XML, urlset(listed)),
+        "/index.xml": (200, XML, index([f"{site.url}/many.xml"])),
+        "/many.xml": (200, XML, urlset([f"{site.url}/many-{number}" for number in range(20_000)])),
+    }
+
+    async def main() -> SitemapReaderLoader:
+        async with SitemapReaderLoader(site.url, **options) as loader:
+            for _ in range(1_000):
+                request = await loader.fetch_next_request()
+                assert request is not None
+                await loader.mark_request_as_handled(request)
+        return loader
+
+    loader = run(main())
+    assert f"{site.url}/map.xml" in {outcome.url for outcome in loader.outcomes}
+    fresh(tmp_path / "storage")
+    before = sitemaps_asked(site)
+    assert len(run(urls_of(SitemapReaderLoader(site.url, **options)))) == 20_002 - 1_000
+    assert sitemaps_asked(site)["/map.xml"] == before["/map.xml"] + 1
+
+
 def test_what_is_kept_is_of_the_same_wishes(site: SiteServer, tmp_path: Path) -> None:
     async def leave_early() -> None:
         async with SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL) as loader:
