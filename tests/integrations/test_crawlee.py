@@ -916,6 +916,23 @@ def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer
     assert run(urls_of(SitemapReaderLoader(site.url, **options))) == []
 
 
+def test_what_is_left_of_a_site_that_was_read_whole_comes_with_what_changed_since(
+    site: SiteServer, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
+
+    async def first() -> None:
+        async with SitemapReaderLoader(site.url, **options) as loader:
+            assert await loader.fetch_next_request() is not None
+            await soon(lambda: loader._standing.value.completed)
+
+    run(first())
+    fresh(tmp_path / "storage")
+    site.pages["/map-3.xml"] = pages_of(site.url, 4, 6)["/map-3.xml"]
+    found = run(urls_of(SitemapReaderLoader(site.url, **options)))
+    assert Counter(found) == Counter({*site_urls(site), f"{site.url}/3-5"})
+
+
 def test_without_a_key_a_change_is_not_delivered_before_it_is_handled(site: SiteServer, tmp_path: Path) -> None:
     site.pages = pages_of(site.url, 1, 1)
     state = tmp_path / "state.db"
