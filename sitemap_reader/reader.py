@@ -5,7 +5,7 @@ Nothing here configures logging or keeps global state.
 
 from __future__ import annotations
 
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
@@ -15,20 +15,15 @@ import attrs
 from .asked import Asked
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
-from .crawl.replay import Recorder
 from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
-from .crawl.warc.fetcher import WarcFetcher
-from .dumps import is_warc_name
 from .errors import UsageError
 from .jsonl import COMPARED
 from .limits import Limits
-from .problems import Problem, report
 from .progressbar import ProgressBar
 from .read.scope import MODES
-from .records import Outcome
 from .streams import AsyncUrlStream, Walk, batches_of
-from .targets import Target, find_target
+from .targets import Target, find_target, recorder
 from .version import __version__
 from .walk.frontier import Frontier, Plan
 from .walk.memory import Memory, Trust
@@ -48,7 +43,7 @@ if TYPE_CHECKING:
     from .ledger import Progress
     from .read.fallback import FeedFallback
     from .read.scope import Mode
-    from .records import Candidate, Item, SitemapRef
+    from .records import Candidate, Item, Outcome, SitemapRef
     from .seen import Seen
     from .syncing import AsyncChangeStream, ChangeWalk
     from .walk.discovery import Probe, Seed
@@ -271,7 +266,7 @@ class SitemapReader:
     ) -> Walk:
         """What a stream is made of; `settled` documents (URL -> format) are not asked for again: see Memory."""
         plan = asked.plan(datetime.now(UTC))
-        found = target if isinstance(target, Target) else find_target(target)
+        found = find_target(target)
         memory = Memory(settled=settled or {})
         making: dict[str, Any] = {"as_lines": as_lines, "as_entries": as_entries, "workers": workers}
         run = self._run(found, frontier=frontier, memory=memory, **making, **plan)
@@ -331,7 +326,7 @@ class SitemapReader:
         plan = attrs.evolve(self._plan, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
-            fetcher = _recorder(fetcher, self._record, target)
+            fetcher = recorder(fetcher, self._record, target)
         return Run(
             frontier(target.seeds, plan),
             fetcher,
@@ -342,41 +337,8 @@ class SitemapReader:
             as_lines=as_lines,
             as_entries=as_entries,
             workers=workers,
-            told=_told_of_damage(target),
+            told=target.told,
         )
-
-
-def _recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
-    """Keeps a copy, in a WARC if that is what the place is called."""
-    if _is_same(place, target):
-        raise UsageError(f"{place} is what is read: it cannot be recorded to at once")
-    seeds = [seed.target for seed in target.seeds]
-
-    def clock() -> datetime:
-        return target.recorded or datetime.now(UTC)
-
-    if is_warc_name(place.name) and not place.is_dir():
-        from .crawl.warc.writer import WarcRecorder
-
-        return WarcRecorder(fetcher, place, seeds, clock=clock)
-    return Recorder(fetcher, place, seeds, clock=clock)
-
-
-def _is_same(place: Path, target: Target) -> bool:
-    if not isinstance(target.replay, WarcFetcher):
-        return False
-    with suppress(OSError):
-        return place.samefile(target.name)
-    return False
-
-
-def _told_of_damage(target: Target) -> list[Problem | Outcome]:
-    """What has to be said once of a recording that is not whole: no result of it is complete."""
-    if target.damage is None:
-        return []
-    problem = report("F04", target.damage, sitemap=target.name)
-    outcome = Outcome(target.name, target.name, complete=False, problems={problem.code: 1}, samples=(problem,))
-    return [problem, outcome]
 
 
 def _bar(asked: Asked) -> ProgressBar | None:

@@ -1,4 +1,4 @@
-"""What a user names -> where to start and what to read it with.
+"""What a user names -> where to start, what to read it with, and what to record it to.
 
 `example.com`, a URL, or what replays a site: a folder, or a WARC file. Anything else is a UsageError that says what
 would do.
@@ -7,21 +7,22 @@ would do.
 from __future__ import annotations
 
 import re
-from datetime import UTC
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 
-from .crawl.replay import ReplayFetcher, holds_seeds, read_recording
+from .crawl.replay import Recorder, ReplayFetcher, holds_seeds, read_recording
 from .crawl.warc.fetcher import WarcFetcher
 from .dumps import DUMP_SUFFIXES, is_warc_name
 from .errors import UsageError
+from .problems import Problem, report
+from .records import Outcome
 from .walk.discovery import Seed, parse_target
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from .crawl.fetch import Fetcher
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -42,6 +43,14 @@ class Target:
     replay: Fetcher | None = None
     recorded: datetime | None = None
     damage: str | None = None
+
+    @property
+    def told(self) -> list[Problem | Outcome]:
+        """What has to be said once of a recording that is not whole: no result of it is complete."""
+        if self.damage is None:
+            return []
+        problem = report("F04", self.damage, sitemap=self.name)
+        return [problem, Outcome(self.name, self.name, complete=False, problems={"F04": 1}, samples=(problem,))]
 
 
 def find_target(target: str | Path | Target) -> Target:
@@ -92,3 +101,27 @@ def _on_disk(path: Path) -> tuple[bool, bool]:
         return path.is_dir(), path.is_file()
     except OSError:  # a name that is too long for a disk
         return False, False
+
+
+def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
+    """What the fetcher gives for the target, with a copy of it in a folder, or in a WARC if that is what is named."""
+    if _is_same(place, target):
+        raise UsageError(f"{place} is what is read: it cannot be recorded to at once")
+    seeds = [seed.target for seed in target.seeds]
+
+    def clock() -> datetime:
+        return target.recorded or datetime.now(UTC)
+
+    if is_warc_name(place.name) and not place.is_dir():
+        from .crawl.warc.writer import WarcRecorder  # here: few record
+
+        return WarcRecorder(fetcher, place, seeds, clock=clock)
+    return Recorder(fetcher, place, seeds, clock=clock)
+
+
+def _is_same(place: Path, target: Target) -> bool:
+    if not isinstance(target.replay, WarcFetcher):
+        return False
+    with suppress(OSError):
+        return place.samefile(target.name)
+    return False

@@ -229,6 +229,12 @@ def test_a_file_that_is_no_warc_is_a_usage_error(tmp_path: Path) -> None:
         assert result.stderr == f"error: {tmp_path / 'site.warc.gz'} is no WARC\n"
 
 
+def test_parse_says_who_reads_one(shop: Path) -> None:
+    result = run("parse", shop)
+    assert result.exit_code == 2
+    assert f"{shop} is a WARC, and parse reads one document: `sitemap-reader dump {shop}` replays it" in result.stderr
+
+
 def test_what_cannot_be_gone_on_with_stops_before_anything_is_asked(tmp_path: Path, site: SiteServer) -> None:
     (tmp_path / "site.warc").write_bytes(b"x")
     result = run("dump", site.url, "--allow-private", "--record", tmp_path / "site.warc")

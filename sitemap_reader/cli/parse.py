@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..crawl.feedchild import feedparser_fallback
+from ..dumps import is_warc_name
 from ..errors import UsageError
 from ..jsonl import json_line
 from ..ledger import Ledger, count_of, dropped_text
@@ -140,6 +141,8 @@ def _open_document(name: str) -> BinaryIO:
     path = Path(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, and parse reads one file: `sitemap-reader dump {name}` replays it")
+    if is_warc_name(name):
+        raise UsageError(f"{name} is a WARC, and parse reads one document: `sitemap-reader dump {name}` replays it")
     try:
         return path.open("rb")
     except (OSError, ValueError) as exc:

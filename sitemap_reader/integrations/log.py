@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from ..escapes import printable
 from ..ledger import Problems
 from ..problems import CATALOGUE, Problem
 
@@ -29,14 +30,18 @@ class Log:
     def hear(self, item: Item) -> None:
         """Tells of a problem."""
         if isinstance(item, Problem) and self._problems.add(item):
-            self._logger.log(LEVELS[item.severity], "%s", item)
+            self._say(LEVELS[item.severity], str(item))
 
     def end(self, summary: Summary, verdict: ReadError | None) -> None:
         """The last lines: what was not told one by one, the numbers, and what is missing."""
         for code, document, count in self._problems.unsampled():
-            self._logger.log(LEVELS[CATALOGUE[code].severity], "%s %s: %s more", code, document, f"{count:,}")
-        self._logger.info("%s", summary)
+            self._say(LEVELS[CATALOGUE[code].severity], f"{code} {document}: {count:,} more")
+        self._say(logging.INFO, str(summary))
         if verdict is not None:
-            self._logger.error("%s", verdict)
+            self._say(logging.ERROR, str(verdict))
         elif partial := summary.partial_line():
-            self._logger.warning("%s", partial)
+            self._say(logging.WARNING, partial)
+
+    def _say(self, level: int, text: str) -> None:
+        # In one line, and without what a terminal obeys: whoever shows the log has not written it.
+        self._logger.log(level, "%s", printable(text))

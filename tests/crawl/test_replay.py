@@ -1,79 +1,31 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
 import pytest
+from fakenet import Answer, FakeFetcher, fetch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_reader.crawl.fetch import Response
 from sitemap_reader.crawl.replay import Recorder, Recording, ReplayFetcher, read_recording, replay_path
 from sitemap_reader.errors import FetchError, UsageError
 
 URL = "https://shop.example/sitemap.xml"
 
 
-@attrs.define
-class Answer:
-    """What the fake network says: chunks of a body, then perhaps an error; or only an error."""
-
-    status: int = 200
-    headers: dict[str, str] = attrs.field(factory=dict)
-    chunks: tuple[bytes, ...] = ()
-    error: FetchError | None = None
-    is_no_answer: bool = False
-
-
-class FakeFetcher:
-    def __init__(self, answers: dict[str, Answer]) -> None:
-        self.answers = answers
-
-    @asynccontextmanager
-    async def fetch(self, url, headers):
-        answer = self.answers[url]
-        if answer.is_no_answer:
-            raise answer.error
-        yield Response(answer.status, answer.headers, self._chunks(answer), url)
-
-    @staticmethod
-    async def _chunks(answer):
-        for chunk in answer.chunks:
-            yield chunk
-        if answer.error:
-            raise answer.error
-
-
-async def read(fetcher, url, most=None):
-    """(status, headers, body, error) of one fetch; stops after `most` chunks."""
-    body, error = [], None
-    try:
-        async with fetcher.fetch(url, {}) as response:
-            try:
-                async for chunk in response.chunks:
-                    body.append(chunk)
-                    if len(body) == most:
-                        break
-            except FetchError as exc:
-                error = exc
-            return response.status, dict(response.headers), b"".join(body), error
-    except FetchError as exc:
-        return None, {}, b"", exc
-
-
 def record(folder, answers, *, seeds=(), most=None, **options):
     async def run():
         recorder = Recorder(FakeFetcher(answers), folder, seeds, **options)
-        return {url: await read(recorder, url, most) for url in answers}
+        return {url: await fetch(recorder, url, most) for url in answers}
 
     return asyncio.run(run())
 
 
 def replay(folder, url=URL):
-    return asyncio.run(read(ReplayFetcher(folder), url))
+    return asyncio.run(fetch(ReplayFetcher(folder), url))
 
 
 def files(folder):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from fakenet import Answer, FakeFetcher, fetch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from warcs import NS, Answer, FakeFetcher, fetch, fetched, response, urlset, write
+from warcs import NS, fetched, response, urlset, write
 
 import sitemap_reader as sr
 from sitemap_reader.crawl.warc.writer import WarcRecorder

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import attrs
 import pytest
+from fakenet import Answer, FakeFetcher, fetch
 from warcio.archiveiterator import ArchiveIterator
 from warcio.cli import main as warcio
-from warcs import MAP, Answer, FakeFetcher, fetch, fetched, record, response, urlset, write
+from warcs import MAP, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
 from sitemap_reader.crawl.warc import tail
@@ -277,7 +278,7 @@ KILLED = """
 import asyncio, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from warcs import Answer, FakeFetcher, fetch
+from fakenet import Answer, FakeFetcher, fetch
 from sitemap_reader.crawl.warc.writer import WarcRecorder
 async def run():
     body = os.urandom(300_000)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from faultserver import FaultServer, page, raw, status, whole
+from faultserver import FaultServer, dripping, page, raw, status, whole
 from scrapy_runs import HEAD, SECONDS, crawl
 from shops import index, shop, urlset
 
@@ -377,6 +377,12 @@ def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
 # --- Scrapy's settings ---
 
 
+@pytest.fixture
+def faulty() -> Any:
+    with FaultServer() as server:
+        yield server
+
+
 def test_robots_txt_is_obeyed_as_the_settings_say(catalogue: SiteServer, tmp_path: Path) -> None:
     catalogue.pages["/private/s.xml"] = (200, XML, urlset(f"{catalogue.url}/secret"))
     target = f"{catalogue.url}/private/s.xml"
@@ -435,6 +441,43 @@ def test_the_user_agent_is_scrapys(catalogue: SiteServer, tmp_path: Path) -> Non
     assert {each.headers["user-agent"] for each in catalogue.received} == {"pages-bot/2"}
 
 
+def test_rules_are_read_for_whom_the_settings_name(catalogue: SiteServer, tmp_path: Path) -> None:
+    code, headers, body = catalogue.pages["/robots.txt"]
+    catalogue.pages["/robots.txt"] = (code, headers, body + b"User-agent: pages-bot\nDisallow: /sitemap_news\n")
+    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": "pages-bot", "USER_AGENT": "Mozilla/5.0"}
+    ran = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
+    assert urls(ran.items) == [f"{catalogue.url}/product/{n}" for n in range(5)]
+    assert {each.headers["user-agent"] for each in catalogue.received} == {"Mozilla/5.0"}
+
+
+def test_middlewares_of_the_users_own_are_kept(catalogue: SiteServer, tmp_path: Path) -> None:
+    spider = """
+class Own:
+    def process_request(self, request):
+        request.headers["X-Own"] = "yes"
+""" + PLAIN + '    custom_settings = {"DOWNLOADER_MIDDLEWARES": {"tried.Own": 543}}\n'
+    crawl(tmp_path, spider, {"ROBOTSTXT_OBEY": True}, sites=catalogue.url)
+    assert all(each.headers.get("x-own") == "yes" for each in catalogue.received)
+    assert catalogue.requests().count("/robots.txt") == 1
+
+
+def test_the_time_of_an_answer_is_scrapys_matter(faulty: FaultServer, tmp_path: Path) -> None:
+    body = urlset(f"{faulty.url}/a")
+    faulty.play("/robots.txt", status(404))
+    faulty.play("/s.xml", dripping(whole(body)[:-60], whole(body)[-60:], 0.02))
+    faulty.play("/a", page(b"<p>"))
+    spider = PLAIN + """
+    from sitemap_reader import Limits
+    sitemap_limits = Limits(connect_seconds=0.1, read_seconds=0.1, min_rate_after_seconds=0.1, document_seconds=0.3)
+"""
+    ran = crawl(tmp_path, spider, sitemap_urls=f"{faulty.url}/s.xml")
+    assert urls(ran.items) == [f"{faulty.url}/a"]
+    assert len(faulty.requests("/s.xml")) == 1
+    few = spider.replace("Limits(", "Limits(max_entries=1, ")
+    faulty.play("/s.xml", page(urlset(f"{faulty.url}/a", f"{faulty.url}/b")))
+    assert crawl(tmp_path, few, sitemap_urls=f"{faulty.url}/s.xml").stats["sitemap/problems/S16"] == 1
+
+
 def test_domains_that_are_not_allowed_are_not_asked(catalogue: SiteServer, tmp_path: Path) -> None:
     ran = crawl(tmp_path, PLAIN + '    allowed_domains = ["example.com"]\n', sites=catalogue.url)
     assert catalogue.received == []
@@ -443,12 +486,6 @@ def test_domains_that_are_not_allowed_are_not_asked(catalogue: SiteServer, tmp_p
 
 
 # --- a bad network ---
-
-
-@pytest.fixture
-def faulty() -> Any:
-    with FaultServer() as server:
-        yield server
 
 
 def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServer, tmp_path: Path) -> None:
@@ -460,9 +497,10 @@ def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServ
     assert urls(ran.items) == [f"{faulty.url}/a"]
     assert len(faulty.requests("/s.xml")) == 3
     faulty.play("/s.xml", status(503))
+    assert crawl(tmp_path, PLAIN, {"RETRY_TIMES": 1}, sitemap_urls=f"{faulty.url}/s.xml").items == []
+    assert len(faulty.requests("/s.xml")) == 3 + 2
     ran = crawl(tmp_path, PLAIN, {"RETRY_ENABLED": False}, sitemap_urls=f"{faulty.url}/s.xml")
-    assert ran.items == []
-    assert len(faulty.requests("/s.xml")) == 4
+    assert len(faulty.requests("/s.xml")) == 3 + 2 + 1
     assert ran.stats["sitemap/sitemaps_incomplete"] == 1
 
 

@@ -1,0 +1,53 @@
+"""What a reading says in another program's log."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import sitemap_reader as sr
+from sitemap_reader.integrations.log import Log
+from sitemap_reader.ledger import Ledger
+from sitemap_reader.problems import report
+
+if TYPE_CHECKING:
+    import pytest
+
+LOGGER = logging.getLogger("tests.log")
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    return [(each.levelname, each.getMessage()) for each in caplog.records]
+
+
+def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    log = Log(LOGGER)
+    for line in range(1_207):
+        log.hear(report("D01", "no date", sitemap="https://e.com/a.xml", line=line))
+    log.hear(report("D06", "no zone", sitemap="https://e.com/b.xml", line=1))
+    log.hear(sr.Outcome(url="https://e.com/a.xml"))
+    log.end(Ledger().summary(), None)
+    levels = [level for level, _ in told(caplog)]
+    assert levels == ["ERROR"] * 5 + ["WARNING", "ERROR", "INFO"]
+    assert told(caplog)[0][1] == "D01 https://e.com/a.xml:0: no date"
+    assert told(caplog)[-2][1] == "D01 https://e.com/a.xml: 1,202 more"
+    assert told(caplog)[-1][1].startswith("0 URLs from 0 sitemaps")
+
+
+def test_what_is_missing_is_told_last(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    ledger = Ledger()
+    ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
+    Log(LOGGER).end(ledger.summary(), None)
+    Log(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))
+    assert [each for each in told(caplog) if each[0] != "INFO"] == [
+        ("WARNING", "partial: 1 sitemap could not be read"),
+        ("ERROR", "there is none"),
+    ]
+
+
+def test_what_a_terminal_would_obey_is_escaped(caplog: pytest.LogCaptureFixture) -> None:
+    Log(LOGGER).hear(report("D01", "lastmod \x9b31m\nERROR all is lost", sitemap="https://e.com/a.xml"))
+    ((_, text),) = told(caplog)
+    assert text == "D01 https://e.com/a.xml: lastmod \\x9b31m\\nERROR all is lost"
