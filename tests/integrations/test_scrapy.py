@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from faultserver import FaultServer, dripping, page, raw, status, whole
+from faultserver import FaultServer, dripping, page, raw, reset, status, whole
 from scrapy_runs import HEAD, SECONDS, crawl
 from shops import index, shop, urlset
 
@@ -502,6 +502,31 @@ def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServ
     ran = crawl(tmp_path, PLAIN, {"RETRY_ENABLED": False}, sitemap_urls=f"{faulty.url}/s.xml")
     assert len(faulty.requests("/s.xml")) == 3 + 2 + 1
     assert ran.stats["sitemap/sitemaps_incomplete"] == 1
+
+
+def test_a_connection_that_is_lost_is_tried_again_as_far_as_the_settings_say(
+    faulty: FaultServer, tmp_path: Path
+) -> None:
+    faulty.play("/robots.txt", status(404, "Connection: close"))  # on an old connection Twisted tries again itself
+    faulty.play("/a", page(b"<p>"))
+    for exceptions, requests in (None, 2), ([], 1):
+        faulty.play("/s.xml", reset, page(urlset(f"{faulty.url}/a")))
+        before = len(faulty.requests("/s.xml"))
+        settings = {} if exceptions is None else {"RETRY_EXCEPTIONS": exceptions}
+        ran = crawl(tmp_path, PLAIN, settings, sitemap_urls=f"{faulty.url}/s.xml")
+        assert len(faulty.requests("/s.xml")) - before == requests
+        assert len(ran.items) == requests - 1
+
+
+def test_a_robots_txt_that_failed_at_first_is_asked_for_by_each(faulty: FaultServer, tmp_path: Path) -> None:
+    rules = b"User-agent: *\nDisallow: /b\nSitemap: /s.xml\n"
+    faulty.play("/robots.txt", status(503), page(rules))
+    faulty.play("/s.xml", page(urlset(f"{faulty.url}/a", f"{faulty.url}/b")))
+    faulty.play("/a", page(b"<p>"))
+    faulty.play("/b", page(b"<p>"))
+    ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=faulty.url)
+    assert urls(ran.items) == [f"{faulty.url}/a"]
+    assert len(faulty.requests("/robots.txt")) == 3  # the failure, the walk's second try, and Scrapy's own
 
 
 def test_what_arrived_before_a_break_counts_and_is_called_partial(faulty: FaultServer, tmp_path: Path) -> None:
