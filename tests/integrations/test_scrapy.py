@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from faultserver import FaultServer, dripping, page, raw, reset, status, whole
+from faultserver import FaultServer, dripping, hold, page, raw, reset, status, whole
 from scrapy_runs import HEAD, SECONDS, crawl
 from shops import index, shop, urlset
 
@@ -116,6 +116,7 @@ def catalogue(site_server: Callable[..., SiteServer]) -> SiteServer:
         "/sitemap_shop.xml": (200, XML, urlset(*(f"{base}/product/{n}" for n in range(5)), lastmod="2026-02-03")),
         "/sitemap_news.xml": (200, XML, urlset(*(f"{base}/category/{n}" for n in range(3)), lastmod="2019-05-06")),
     }
+    server.pages["/sitemap_more.xml"] = (200, XML, urlset(f"{base}/about"))
     for n in range(5):
         server.pages[f"/product/{n}"] = server.pages[f"/category/{n}"] = (200, {}, b"<title>page</title>")
     server.pages["/about"] = (200, {}, b"<title>about</title>")
@@ -151,9 +152,8 @@ class Tried(SitemapSpider):
 class Tried(SitemapSpider):
     name = "tried"
     sitemap_urls = ["BASE/robots.txt"]
-    sitemap_rules = [("/product/", "parse_product")]
     sitemap_follow = ["/sitemap_shop"]
-{by("parse_product")}
+{by("parse")}
 """,
     "other pages beside": f"""
 class Tried(SitemapSpider):
@@ -189,7 +189,7 @@ class Tried(SitemapSpider):
 
     def sitemap_filter(self, entries):
         for entry in entries:
-            entry["loc"] = entry["loc"].replace("category", "product")
+            entry["loc"] = entry["loc"].replace("category", "product").replace("sitemap_shop", "sitemap_more")
             yield entry
 {by("parse")}
 """,
@@ -348,6 +348,7 @@ def test_requests_wait_for_room_so_that_the_scheduler_stays_small(
     settings = {"CLOSESPIDER_PAGECOUNT": 40}
     ran = crawl(tmp_path, PLAIN, settings, sitemap_urls=f"{server.url}/s.xml")
     assert ran.stats["scheduler/enqueued"] < 200
+    assert ran.stats["sitemap/urls"] < 200
     assert "closed before all of its sitemaps were read" in ran.log
     assert "never awaited" not in ran.log
     assert "pending" not in ran.log
@@ -476,6 +477,15 @@ def test_the_time_of_an_answer_is_scrapys_matter(faulty: FaultServer, tmp_path: 
     few = spider.replace("Limits(", "Limits(max_entries=1, ")
     faulty.play("/s.xml", page(urlset(f"{faulty.url}/a", f"{faulty.url}/b")))
     assert crawl(tmp_path, few, sitemap_urls=f"{faulty.url}/s.xml").stats["sitemap/problems/S16"] == 1
+
+
+def test_a_spider_that_is_closed_early_does_not_say_that_there_is_nothing(faulty: FaultServer, tmp_path: Path) -> None:
+    faulty.play("/robots.txt", hold)
+    settings = {"CLOSESPIDER_TIMEOUT": 1, "DOWNLOAD_TIMEOUT": 2, "RETRY_ENABLED": False}
+    ran = crawl(tmp_path, PLAIN, settings, sites=faulty.url)
+    assert "closed before all of its sitemaps were read" in ran.log
+    assert "no URL could be read" not in ran.log
+    assert "no sitemap found" not in ran.log
 
 
 def test_domains_that_are_not_allowed_are_not_asked(catalogue: SiteServer, tmp_path: Path) -> None:
