@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +160,7 @@ class SitemapReaderSpider(SitemapSpider):
     def _requests(self, records: Iterable[UrlRecord], account: Account) -> Iterator[Request]:
         rules = [(re.compile(pattern), self._callback(callback)) for pattern, callback in self.sitemap_rules]
         without_rule = 0
-        with self._sparing_others(account):
+        with self._sparing_others(account) if self._filters else nullcontext():  # an error of ours is no filter's
             for loc, record in self._pages(records):
                 callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
                 if callback is None:
