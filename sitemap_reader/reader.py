@@ -267,9 +267,15 @@ class SitemapReader:
         """What a stream is made of; `settled` documents (URL -> format) are not asked for again: see Memory."""
         plan = asked.plan(datetime.now(UTC))
         found = find_target(target)
-        memory = Memory(settled=settled or {})
-        making: dict[str, Any] = {"as_lines": as_lines, "as_entries": as_entries, "workers": workers}
-        run = self._run(found, frontier=frontier, memory=memory, **making, **plan)
+        run = self._run(
+            found,
+            as_lines=as_lines,
+            as_entries=as_entries,
+            workers=workers,
+            frontier=frontier,
+            memory=Memory(settled=settled or {}),
+            **plan,
+        )
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
 
     def change_walk(
@@ -288,8 +294,7 @@ class SitemapReader:
         from .crawl.state import site_name
         from .syncing import ChangeWalk
 
-        one_of("trust_lastmod", plan.trust_lastmod, get_args(Trust))
-        one_of("on", plan.on, COMPARED)
+        check_plan(plan)
         found = find_target(target)
         wanted = asked.plan(plan.clock())
         settings = {"scope": self._plan.scope, "extras": self._extras, **asked.settings()}
@@ -349,6 +354,12 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
     """UsageError for another value."""
     if value not in allowed:
         raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+
+
+def check_plan(plan: SyncPlan) -> None:
+    """UsageError for what no run can do."""
+    one_of("trust_lastmod", plan.trust_lastmod, get_args(Trust))
+    one_of("on", plan.on, COMPARED)
 
 
 def at_least_one(**numbers: int) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .crawl.run import Batch, Run
+    from .errors import ReadError
     from .ledger import Ledger, Problems, Progress, Summary
     from .progressbar import ProgressBar
     from .records import Outcome
@@ -111,11 +112,15 @@ class Walk:
         if self.bar is not None:
             self.bar(self.progress())
 
-    def judge(self) -> None:
-        """At the end: raises where there was nothing at all."""
-        self.tell_progress()
+    def verdict(self) -> ReadError | None:
+        """At the end: what there is to raise, where there was nothing at all."""
         self.ledger.pruned = self.run.frontier.pruned
-        verdict = self.ledger.verdict(self.target)
+        return self.ledger.verdict(self.target)
+
+    def judge(self) -> None:
+        """At the end: raises the verdict, if there is one."""
+        self.tell_progress()
+        verdict = self.verdict()
         if verdict is not None:
             raise verdict
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .crawl.differing import ChangePiece
     from .crawl.documents import StoredDocument
     from .crawl.run import Batch
+    from .errors import ReadError
     from .problems import Problem
 
 
@@ -70,12 +71,9 @@ class ChangeWalk(Walk):
         """What is found at the end of all, as JSON lines."""
         return (_lines(piece, self.site) for piece in self.last_pieces())
 
-    def judge(self) -> None:
-        """At the end: raises where there was nothing at all, nor anything to tell."""
-        if any(attrs.astuple(self.following.counts)):
-            self.tell_progress()
-        else:
-            Walk.judge(self)
+    def verdict(self) -> ReadError | None:
+        """The same; there is none where there was anything to tell."""
+        return None if any(attrs.astuple(self.following.counts)) else Walk.verdict(self)
 
     def _note(self, problem: Problem) -> None:
         self.take([problem], UrlRecord)

@@ -16,6 +16,7 @@ import attrs
 
 from .crawl.replay import Recorder, ReplayFetcher, holds_seeds, read_recording
 from .crawl.warc.fetcher import WarcFetcher
+from .crawl.warc.index import RECOMPRESS
 from .dumps import DUMP_SUFFIXES, is_warc_name
 from .errors import UsageError
 from .problems import Problem, report
@@ -91,7 +92,7 @@ def _told_of_file(name: str) -> str:
     if name.endswith(DUMP_SUFFIXES):
         return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
     if name.lower().endswith((".arc", ".arc.gz")):
-        return f"{name} is an ARC; `warcio recompress {name} NEW.warc.gz` (pip install warcio) makes a WARC of it"
+        return f"{name} is an ARC; {RECOMPRESS.format(path=name)} makes a WARC of it"
     return f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document"
 
 

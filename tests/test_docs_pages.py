@@ -141,20 +141,26 @@ def test_a_script_that_is_saved_is_run_by_a_console_below() -> None:
 
 # pyarrow and pandas say nothing of their types.
 UNTYPED = "".join(f"[mypy-{name}.*]\nignore_missing_imports = true\n" for name in ("pandas", "pyarrow"))
-# In the examples for other programs, as their own are: nobody annotates a spider or a DAG.
-LESS_STRICT = {"docs/integrations.md": ("--check-untyped-defs", "--ignore-missing-imports")}
+# The examples for other programs are as those are: nobody annotates a spider or a DAG.
+FOREIGN = ("docs/integrations.md",)
+STRICT = (*(page for page in PAGES if page not in FOREIGN), "docs/records.md")
 
 
-@pytest.mark.parametrize("page", [*PAGES, "docs/records.md"])
-def test_python_examples_pass_the_strictest_type_check(tmp_path: Path, page: str) -> None:
+@pytest.mark.parametrize(
+    ("pages", "strictness"),
+    [(STRICT, ("--strict",)), (FOREIGN, ("--check-untyped-defs", "--ignore-missing-imports"))],
+)
+def test_all_python_examples_pass_the_strictest_type_check_there_is_for_them(
+    tmp_path: Path, pages: tuple[str, ...], strictness: tuple[str, ...]
+) -> None:
     pytest.importorskip("mypy")
-    examples = [block for block in blocks(page) if block.language == "python"]
+    examples = [block for page in pages for block in blocks(page) if block.language == "python"]
     names: dict[str, Block] = {f"example_{number}.py": block for number, block in enumerate(examples)}
     for name, block in names.items():
         (tmp_path / name).write_text(block.text)
     (tmp_path / "mypy.ini").write_text("[mypy]\n" + UNTYPED)
-    options = [*LESS_STRICT.get(page, ("--strict",)), "--no-error-summary", "--cache-dir", str(ROOT / ".mypy_cache")]
-    command = [sys.executable, "-m", "mypy", *options, *(names or ["-c", ""])]
+    options = [*strictness, "--no-error-summary", "--cache-dir", str(tmp_path / "cache")]
+    command = [sys.executable, "-m", "mypy", *options, *names]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     wrong = re.sub(r"example_\d+\.py:", lambda match: f"{names[match[0][:-1]]}, its line ", result.stdout)
     assert (wrong, result.stderr) == ("", "")

@@ -34,7 +34,7 @@ CHUNK_BYTES = 64 * 1024  # of a body, at most, at once
 _ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
 _PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110 5.6.2
 _UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
 
@@ -89,7 +89,7 @@ class AiohttpFetcher:
         self._user_agent = user_agent
         self._headers = tuple(headers.items() if isinstance(headers, Mapping) else headers)
         for name, value in (*self._headers, ("User-Agent", user_agent)):
-            if not _TOKEN.fullmatch(name) or _UNSENDABLE_VALUE.search(value):
+            if not HEADER_NAME.fullmatch(name) or _UNSENDABLE_VALUE.search(value):
                 raise UsageError(f"header {name!r}: {value[:80]!r} cannot be sent; it holds a control character")
         self._limits = limits
         self._allow_private = allow_private
@@ -326,7 +326,11 @@ def _text(value: str) -> str:
     """A header value without lone surrogates: aiohttp puts them where bytes are not UTF-8."""
     if value.isascii():
         return value
-    raw = value.encode("utf-8", "surrogateescape")
+    return text_of(value.encode("utf-8", "surrogateescape"))
+
+
+def text_of(raw: bytes) -> str:
+    """Header values as text, whatever their bytes."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

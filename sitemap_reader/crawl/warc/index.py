@@ -43,7 +43,7 @@ _GET = re.compile(rb"GET[ \t]")
 _NOT_MODIFIED = 304
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _NONE = 2**64 - 1
-_RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
+RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
 
 
 def key_of(url: str) -> str | None:
@@ -160,7 +160,7 @@ def _records(index: Index, windows: Mapping[str, int]) -> Iterator[tuple[Record,
         raise UsageError(f"{path} cannot be read: {exc.strerror or exc}") from exc
     except ManyInOne as exc:
         what = "one gzip member holds several records, so that none can be found by itself"
-        raise UsageError(f"{path}: {what}; {_RECOMPRESS.format(path=path)} mends it") from exc
+        raise UsageError(f"{path}: {what}; {RECOMPRESS.format(path=path)} mends it") from exc
     except Damaged as exc:
         if exc.offset == 0:
             raise UsageError(_what_it_is(path, exc)) from exc
@@ -174,7 +174,7 @@ def _what_it_is(path: Path, damage: Damaged) -> str:
     with suppress(zlib.error):
         first = zlib.decompressobj(wbits=31).decompress(first, MAX_FIRST_BYTES) or first
     if first.startswith(b"filedesc://"):
-        return f"{path} is an ARC; {_RECOMPRESS.format(path=path)} makes a WARC of it"
+        return f"{path} is an ARC; {RECOMPRESS.format(path=path)} makes a WARC of it"
     if first.startswith(b"WARC/"):
         return f"{path} holds no whole record: {damage}"
     return f"{path} is no WARC"

@@ -14,7 +14,7 @@ import re
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from ..fetch import CHUNK_BYTES
+from ..fetch import CHUNK_BYTES, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -256,14 +256,6 @@ def header_pairs(head: bytes) -> list[tuple[str, str]]:
         if colon and name.strip():
             pairs.append((name.strip(), value.strip()))
     return pairs
-
-
-def text_of(data: bytes) -> str:
-    """UTF-8, or what is not as RFC 9110 5.5 has it."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
 
 
 def unbracketed(url: str) -> str:

@@ -7,7 +7,6 @@ never half a record.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ import orjson
 
 from ...errors import UsageError
 from ...version import __version__
-from ..fetch import usable_url
+from ..fetch import HEADER_NAME, usable_url
 from ..taping import ERROR_FIELD, Taping, Tee, error_text, one_line
 from .index import SEEDS_FIELD, key_of
 from .tail import append, check_tail
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _SPEC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _VERSION = "WARC/1.1"
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 # They go by the body as it came over the wire, of which what is written is the inside, and perhaps a part.
 _LEFT_OUT = frozenset({"transfer-encoding", "content-length"})
 _BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
@@ -161,7 +159,7 @@ def _head(response: Response, length: int) -> Any:
     pairs = [(name, value) for name, value in response.headers.items() if name not in _LEFT_OUT]
     if response.status not in _BODILESS:
         pairs.append(("content-length", str(length)))
-    usable = [(name, _text(value)) for name, value in pairs if _TOKEN.fullmatch(name)]
+    usable = [(name, _text(value)) for name, value in pairs if HEADER_NAME.fullmatch(name)]
     head = StatusAndHeaders(f"{response.status} {phrase}", usable, protocol="HTTP/1.1")
     head.headers_buff = head.to_bytes()
     head.compute_headers_buffer = lambda _: None  # it would percent-encode what is not ASCII

@@ -15,7 +15,6 @@ import attrs
 
 from ...asked import Asked
 from ...crawl.aside import Aside
-from ...errors import ReadError
 from ...jsonl import json_line
 from ...ledger import Ledger, Problems
 from ...problems import Problem
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ...crawl.differing import ChangePiece
     from ...crawl.documents import StoredDocument
     from ...crawl.state import State
+    from ...errors import ReadError
     from ...ledger import Summary
     from ...reader import SitemapReader
     from ...records import Change, Item
@@ -162,7 +162,7 @@ class Feeding:
             walk = await reading
         finally:
             self._hear(tell=False)
-        verdict = _verdict(walk)
+        verdict = walk.verdict()
         self.verdicts += [verdict] if verdict else []
         self._walk = None
         self._summaries.append(walk.summary())
@@ -274,11 +274,3 @@ class Feeding:
             return
         if item.format in SITEMAP_FORMATS and item.format != Format.INDEX and item.url not in self._indexes:
             self._standing.value.documents[item.url or ""] = item.format or ""
-
-
-def _verdict(walk: Walk) -> ReadError | None:
-    try:
-        walk.judge()
-    except ReadError as error:
-        return error
-    return None

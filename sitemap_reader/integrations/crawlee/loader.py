@@ -10,16 +10,14 @@ import os
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from crawlee.request_loaders import RequestLoader
 
 from ...asked import Asked
 from ...errors import PartialRead, UsageError
-from ...jsonl import COMPARED
-from ...reader import ReaderOptions, SitemapReader, at_least_one, one_of
+from ...reader import ReaderOptions, SitemapReader, at_least_one, check_plan
 from ...targets import find_target
-from ...walk.memory import Trust
 from .feeding import Feeding, Wanted
 from .requests import RequestMaker
 from .standing import LOGGER, Standing
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from ...jsonl import On
     from ...ledger import Problems, Summary
     from ...records import Item, Outcome, SitemapRef, UrlRecord
+    from ...walk.memory import Trust
     from ...walk.selection import Pattern
     from ...walk.window import Moment, Undated
     from .requests import Transform
@@ -279,8 +278,7 @@ def _plan(options: LoaderOptions, state: object) -> tuple[SyncPlan | None, Reade
     from ...crawl.changes import SyncPlan  # here: who only reads needs no database
 
     plan = SyncPlan(**planned)
-    one_of("trust_lastmod", plan.trust_lastmod, get_args(Trust))
-    one_of("on", plan.on, COMPARED)
+    check_plan(plan)
     return plan, given  # type: ignore[return-value]
 
 

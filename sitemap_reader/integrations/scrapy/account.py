@@ -49,7 +49,7 @@ class Account:
         if walk is None:
             return
         summary = walk.summary()
-        self._log.end(summary, walk.ledger.verdict(walk.target) if is_whole else None)
+        self._log.end(summary, walk.verdict() if is_whole else None)
         self.count("urls", summary.urls)
         self.count("sitemaps", summary.sitemaps)
         self.count("sitemaps_incomplete", summary.failed + summary.incomplete)

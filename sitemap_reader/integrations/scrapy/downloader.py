@@ -89,10 +89,6 @@ class _SharedRobots:
     is_ours: bool
     answer: asyncio.Future[Answer | None]
 
-    def settle(self, answer: Answer | None) -> None:
-        if not self.answer.done():
-            self.answer.set_result(answer)
-
 
 class SitemapDownloads:
     """Downloader middleware, between HttpCompressionMiddleware and the downloader.
@@ -121,10 +117,11 @@ class SitemapDownloads:
 
     def process_response(self, request: Request, response: Answer) -> Answer:
         """Keeps a robots.txt for the other one; takes from a packed sitemap the header that has it unpacked."""
-        self._settle(request, response.copy() if _is_final(response) else None)
-        encodings = {each.strip().lower() for each in response.headers.getlist("Content-Encoding")}
-        if _is_ours(request) and encodings and encodings <= _PACKED:
-            del response.headers["Content-Encoding"]
+        self._settle(request, response if _is_final(response) else None)
+        if _is_ours(request):
+            encodings = {each.strip().lower() for each in response.headers.getlist("Content-Encoding")}
+            if encodings and encodings <= _PACKED:
+                del response.headers["Content-Encoding"]
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -133,8 +130,8 @@ class SitemapDownloads:
 
     def _settle(self, request: Request, answer: Answer | None) -> None:
         shared = self._robots.get(request.url) if _is_robots(request) else None
-        if shared is not None:
-            shared.settle(answer)
+        if shared is not None and not shared.answer.done():
+            shared.answer.set_result(answer and answer.copy())  # the first one goes on its way, and is changed there
 
 
 def _is_ours(request: Request) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ...records import Precision, SitemapRef
 
+RECORD = "sitemap_record"  # in an entry, and in the meta of a request
 # W3C date and time formats.
 _DATES: dict[Precision, Callable[[datetime], str]] = {
     "year": lambda moment: moment.isoformat()[:4],
@@ -38,5 +39,5 @@ def entry_of(record: UrlRecord | SitemapRef) -> dict[str, Any]:
             entry["priority"] = str(record.priority)
         if record.alternates:
             entry["alternate"] = [alternate.href for alternate in record.alternates]
-    entry["sitemap_record"] = record
+    entry[RECORD] = record
     return entry

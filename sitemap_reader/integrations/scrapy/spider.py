@@ -29,7 +29,7 @@ from ...targets import Target
 from ...walk.discovery import parse_target
 from .account import Account
 from .downloader import DownloaderFetcher, SitemapDownloads
-from .entries import entry_of
+from .entries import RECORD, entry_of
 from .flow import Flow
 from .whole import ChoosingFrontier, WholeDocuments
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ...streams import Walk
     from ...walk.window import Moment
 
-RECORD = "sitemap_record"
 _SEPARATORS = re.compile(r"[\s,]+")
 # The time that a request waits in Scrapy's queues would count as the network's: DOWNLOAD_TIMEOUT decides on that.
 _UNTIMED: dict[str, Any] = {
