@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .version import __version__
 
 if TYPE_CHECKING:
+    from . import scale as scale
     from .analysis.reading import load, snapshot
     from .analysis.snapshot import Snapshot
     from .blocking import changes, discover, urls
@@ -122,6 +123,8 @@ _HOMES = {
     "walk.honesty": ("History", "Honesty", "honesty"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+# Whose names are asked for by theirs: `sr.scale.harvest()`.
+_ROOMS = ("scale",)
 
 __all__ = [
     "CATALOGUE",
@@ -202,6 +205,8 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker must not take every name for one that exists
 
     def __getattr__(name: str) -> object:
+        if name in _ROOMS:
+            return import_module(f".{name}", __name__)
         if name not in _HOME_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

@@ -1,4 +1,4 @@
-"""URLs to record batches of Arrow: forms or whole JSON lines in, batches out as they fill.
+"""URLs, or changes, to record batches of Arrow: forms or whole JSON lines in, batches out as they fill.
 
 Lines as json_line() writes them go through Arrow's own reader of JSON; all others through arrow.Rows, and what comes
 out is the same. Never has more in memory than was not taken.
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from .arrow import Rows, arrow_schema
-from .fields import all_fields
+from .fields import fields_of
+from .records import Change, UrlRecord
 
 if TYPE_CHECKING:
     from .fields import Fields
@@ -30,7 +31,7 @@ class Batches:
         self._converted = Rows(fields)
         self.schema = self._converted.schema
         self.ready: list[Any] = []
-        self._takes_lines = frozenset(fields.names) <= frozenset(all_fields().names)
+        self._takes_lines = frozenset(fields.names) <= frozenset(fields_of(_record(self.schema)).names)
         self._rows: list[list[Any]] = []
         self._row_bytes = 0
         self._lines: list[bytes] = []
@@ -45,7 +46,7 @@ class Batches:
         self._row_bytes += len(orjson.dumps(row))
 
     def add_lines(self, lines: bytes) -> None:
-        """Takes URL lines as json_line() writes them."""
+        """Takes lines of URLs, or where there are columns of changes of those, as json_line() writes them."""
         self._lines.append(lines)
         self._line_bytes += len(lines)
 
@@ -97,8 +98,8 @@ class Batches:
 # --- many lines at once ---
 
 _PARSED_AT_ONCE_BYTES = 1 << 20
-# What stands behind a lastmod as we write it. In text there is no bare quotation mark.
-_STAMPED = b'Z","lastmod_precision":'
+# A date -> what stands behind it as we write it. In text there is no bare quotation mark.
+_STAMPED = {name: f'Z","{name}_precision":'.encode() for name in ("lastmod", "previous_lastmod")}
 # As a key with a stamp, with null, and as a text of its own.
 _DATES_INSIDE = tuple(
     (f'"{key}"'.encode(), [f'Z","{key}_precision":'.encode(), *(f'"{key}"{end}'.encode() for end in (":null", *",}]"))])
@@ -108,46 +109,60 @@ _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 # Nothing else is escaped by number when we write.
 _FOREIGN_ESCAPE = re.compile(rb"\\u(?!00[01])")
 _HAVE_DATES_AND_NUMBERS = ("videos", "news")
+# Whose lines -> what their "type" says.
+_TYPES = {UrlRecord: None, Change: "change"}
 _YEAR_ONE = -62_135_596_800_000_000  # in microseconds: Python has no dates before
 
 
 def lines_table(lines: bytes, schema: Any) -> Any:
-    """A pyarrow.Table of URL lines, each with its line feed, in a tenth of the time that Rows take.
+    """A pyarrow.Table of the lines of URLs, or of changes, each with its line feed, in a tenth of the time of Rows.
 
-    `schema` has columns of all_fields(). None where the lines may be anything else than json_line() writes: Arrow's
-    reader takes what is no JSON line of ours, such as `NaN`, or dates without a zone.
+    `schema` has columns of either. None where the lines may be anything else than json_line() writes: Arrow's reader
+    takes what is no JSON line of ours, such as `NaN`, or dates without a zone.
     """
     import pyarrow as pa
     from pyarrow import json as arrow_json
 
     if not (lines.startswith(b"{") and lines.endswith(b"}\n") and _is_text(lines)):
         return None
-    expected = arrow_schema(all_fields()).append(pa.field("type", pa.string()))
+    record = _record(schema)
+    expected = arrow_schema(fields_of(record)).append(pa.field("type", pa.string()))
     parsing = arrow_json.ParseOptions(explicit_schema=expected, unexpected_field_behavior="error")
     reading = arrow_json.ReadOptions(block_size=_PARSED_AT_ONCE_BYTES)
     try:
         table = arrow_json.read_json(pa.BufferReader(lines), read_options=reading, parse_options=parsing)
     except (pa.ArrowException, UnicodeDecodeError):
         return None
-    return table.select(schema.names) if _is_ours(table, lines) else None
+    return table.select(schema.names) if _is_ours(table, lines, _TYPES[record]) else None
 
 
-def _is_ours(table: Any, lines: bytes) -> bool:
-    """Whether each line was one object, and a URL, its dates stamps and its numbers numbers."""
+def _record(schema: Any) -> type:
+    """Whose lines these columns are of."""
+    return Change if "change" in schema.names else UrlRecord
+
+
+def _is_ours(table: Any, lines: bytes, kind: str | None) -> bool:
+    """Whether each line was one object of its kind, its dates stamps and its numbers numbers."""
     from pyarrow import compute
 
     rows = table.num_rows
-    stated = {name: rows - table[name].null_count for name in ("loc", "type", "lastmod", *_HAVE_DATES_AND_NUMBERS)}
+    dates = [name for name in _STAMPED if name in table.column_names]
+    stated = {name: rows - table[name].null_count for name in ("loc", *dates, *_HAVE_DATES_AND_NUMBERS)}
     # What stands at such a place is always the end of one object and the beginning of the next.
     if lines.count(b"}\n{") + 1 != rows or lines.count(b"\n") != rows:
         return False
-    if stated["loc"] != rows or stated["type"] or (b"\\u" in lines and _FOREIGN_ESCAPE.search(lines)):
+    if stated["loc"] != rows or (b"\\u" in lines and _FOREIGN_ESCAPE.search(lines)):
+        return False
+    if table["type"].unique().to_pylist() != [kind]:
         return False
     is_finite = compute.all(compute.is_finite(table["priority"])).as_py()
-    if lines.count(_STAMPED) != stated["lastmod"] or is_finite is False:  # None: there is no priority
+    if is_finite is False:  # None: there is no priority
         return False
-    if stated["lastmod"] and compute.min(table["lastmod"]).value < _YEAR_ONE:
-        return False
+    for name in dates:
+        if lines.count(_STAMPED[name]) != stated[name]:
+            return False
+        if stated[name] and compute.min(table[name]).value < _YEAR_ONE:
+            return False
     return not any(stated[name] for name in _HAVE_DATES_AND_NUMBERS) or _is_ours_inside(lines)
 
 

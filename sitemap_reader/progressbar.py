@@ -12,10 +12,12 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
+import attrs
+
 from .ledger import Progress, count_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
     from typing import TextIO
 
@@ -26,15 +28,32 @@ _UNITS = ("kB", "MB", "GB", "TB")
 _DELAY_SECONDS = 1e-9
 
 
+@attrs.frozen
+class Shown:
+    """What a bar has of some progress: how much is done of how much is known, and what is `told` behind."""
+
+    done: int
+    known: int
+    told: str
+
+
+def _sitemaps(progress: Progress) -> Shown:
+    told = f"{count_of(progress.urls, 'URL')}, {size_of(progress.bytes_wire)}"
+    return Shown(progress.documents_done, progress.documents_known, told)
+
+
 class ProgressBar:
     """Shows what it is called with, a few times a second: `sitemaps  12/40 [00:03, 51,204 URLs, 8.1 MB]`.
 
+    `noun` is what is counted, and `shown` makes of progress what is to be seen; they are those of one site's.
     As a context manager, or from open() to close(). On a terminal nothing of it stays; a notebook keeps its last state.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, noun: str = "sitemaps", shown: Callable[[Any], Shown] = _sitemaps) -> None:
         self._bar: Any = None
-        self._progress = Progress()
+        self._noun = noun
+        self._make_shown = shown
+        self._shown = _sitemaps(Progress())
         self._draw_at = 0.0
 
     def __enter__(self) -> Self:
@@ -46,9 +65,9 @@ class ProgressBar:
     ) -> None:
         self.close()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Any) -> None:
         """Takes the newest numbers."""
-        self._progress = progress
+        self._shown = self._make_shown(progress)
         if self._bar is not None and time.monotonic() >= self._draw_at:
             self._draw(self._bar)
 
@@ -81,10 +100,10 @@ class ProgressBar:
         self._draw_at = time.monotonic() + _DRAW_SECONDS
         if bar.disable:  # TQDM_DISABLE: whoever wants no bar of tqdm's wants none of ours
             return
-        done, known = self._progress.documents_done, self._progress.documents_known
+        done, known = self._shown.done, self._shown.known
         bar.n, bar.total = done, known
-        bar.desc = f"sitemaps  {done:,}/{f'{known:,}' if known else '?'}"
-        bar.postfix = f"{count_of(self._progress.urls, 'URL')}, {_size(self._progress.bytes_wire)}"
+        bar.desc = f"{self._noun}  {done:,}/{f'{known:,}' if known else '?'}"
+        bar.postfix = self._shown.told
         with bar.get_lock():  # tqdm would keep it, were it interrupted
             if bar.gui:
                 bar.container.children[1].max = max(known, 1)
@@ -176,7 +195,7 @@ def _shape(stream: Any) -> tuple[int, int]:
     return (columns or _COLUMNS) - 1, lines or _LINES
 
 
-def _size(number: int) -> str:
+def size_of(number: int) -> str:
     """`512 B`, `8.1 MB`."""
     if number < 1000:
         return f"{number} B"

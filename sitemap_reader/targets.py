@@ -24,6 +24,8 @@ from .records import Outcome
 from .walk.discovery import Seed, parse_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .crawl.fetch import Fetcher
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -54,6 +56,18 @@ class Target:
         return [problem, Outcome(self.name, self.name, complete=False, problems={"F04": 1}, samples=(problem,))]
 
 
+def listed(lines: bytes) -> Iterator[tuple[int, str]]:
+    """The targets of a list, one a line, each with the number of its line, from 1; no blank lines, no # comments.
+
+    >>> list(listed(b"example.com\n\n# later: example.org\nexample.net"))
+    [(1, 'example.com'), (4, 'example.net')]
+    """
+    for number, line in enumerate(lines.decode("utf-8-sig", "replace").splitlines(), 1):
+        target = line.strip()
+        if target and not target.startswith("#"):
+            yield number, target
+
+
 def find_target(target: str | Path | Target) -> Target:
     """Looks at the disk only for what is no URL. A Target is there already: a WARC is looked through but once."""
     if isinstance(target, Target):
@@ -80,11 +94,14 @@ def find_target(target: str | Path | Target) -> Target:
         raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
     if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
         raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
-    if name.strip() and not _HOST.fullmatch(name.strip()):
-        raise UsageError(
-            f"{name!r} is neither a folder here nor a host such as example.com; "
-            f"write http://{name.strip()} if it is one"
-        )
+    return site_target(name, "neither a folder here nor a host")
+
+
+def site_target(name: str, else_it_is: str = "no host") -> Target:
+    """A host, or a URL, without a look at the disk."""
+    bare = name.strip()
+    if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
+        raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
     return Target(name, (parse_target(name),))
 
 

@@ -29,7 +29,7 @@ FLOORS = [
     {"reader"},
     {"blocking"},
     {"checks"},
-    {"analysis", "integrations"},
+    {"analysis", "integrations", "scale"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -25,7 +25,7 @@ from terminals import on_terminal, screen
 
 from sitemap_reader import progressbar
 from sitemap_reader.ledger import Progress
-from sitemap_reader.progressbar import ProgressBar, _size
+from sitemap_reader.progressbar import ProgressBar, size_of
 
 if TYPE_CHECKING:
     from faultserver import Wire
@@ -101,7 +101,7 @@ def test_it_says_how_far_the_run_is(terminal: Terminal, progress: Progress, told
     ],
 )
 def test_sizes_are_short(number: int, told: str) -> None:
-    assert _size(number) == told
+    assert size_of(number) == told
 
 
 def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:

@@ -198,6 +198,35 @@ def sync(**arguments: Any) -> Exit:
 
 @main.command(
     cls=Command,
+    epilog="sitemap-reader harvest hosts.txt -o harvest\n"
+    "sitemap-reader harvest hosts.txt -o harvest --resume\n"
+    "sitemap-reader harvest hosts.txt -o harvest --state --scheduler tcp://10.0.0.1:8786\n"
+    "duckdb -c \"SELECT site, count(*) FROM 'harvest/urls/*.parquet' GROUP BY site\"",
+)
+@click.argument("hosts", metavar="HOSTS|-", type=options.FILE)
+@options.harvest
+@options.loudness
+@options.dates
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@options.extras
+@fetching.network_of_many
+def harvest(**arguments: Any) -> Exit:
+    """Read the sitemaps of very many HOSTS on all cores, or on the machines of a Dask cluster.
+
+    HOSTS is a file with one a line; blank lines and # comments are skipped. Into DIR go the tables urls, sitemaps,
+    problems and hosts, each a folder of Parquet files, one a shard. All hosts of a domain are of one shard.
+
+    A shard is there whole or not at all; --resume does those that are missing.
+    """
+    from .harvest import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"

@@ -15,7 +15,7 @@ from . import typed
 from .options import FILE, flag, option, stacked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 # As reader.py has them, which would load much that help has no use for; a test compares.
 PROBES = ("auto", "always", "never")
@@ -43,15 +43,24 @@ _DOCUMENT_LIMITS = (
 # keyword -> field of Limits
 _LIMITS = {option.removeprefix("--").replace("-", "_"): field for field, option in OPTIONS.items()}
 
+_CONCURRENCY = option(
+    "Network",
+    "--concurrency",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=16,
+    help="Requests in flight in all.",
+)
+_RECORD = option(
+    "Network",
+    "--record",
+    metavar="DIR|FILE.warc[.gz]",
+    type=FILE,
+    default_is="none",
+    help="Write every answer to a folder, or to a WARC file, which can then be read as a TARGET.",
+)
 _NETWORK = (
-    option(
-        "Network",
-        "--concurrency",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=16,
-        help="Requests in flight in all.",
-    ),
+    _CONCURRENCY,
     option(
         "Network",
         "--per-host",
@@ -124,14 +133,7 @@ _NETWORK = (
         default="auto",
         help="Try well-known paths such as /sitemap.xml: auto where robots.txt names no sitemap.",
     ),
-    option(
-        "Network",
-        "--record",
-        metavar="DIR|FILE.warc[.gz]",
-        type=FILE,
-        default_is="none",
-        help="Write every answer to a folder, or to a WARC file, which can then be read as a TARGET.",
-    ),
+    _RECORD,
     option(
         "Safety",
         "--max-depth",
@@ -164,14 +166,22 @@ jobs = option(
 )
 
 
-def network(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of whatever fetches; the function gets them as `reading`, keywords of SitemapReader."""
+def _network(options: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """These options; a function gets what was typed as `reading`, keywords of SitemapReader."""
 
-    @functools.wraps(function)
-    def with_reading(**kwargs: Any) -> Any:
-        return function(reading=_reading(kwargs), **kwargs)
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def with_reading(**kwargs: Any) -> Any:
+            return function(reading=_reading(kwargs), **kwargs)
 
-    return stacked(*_NETWORK)(with_reading)  # type: ignore[no-any-return]
+        return stacked(*options)(with_reading)  # type: ignore[no-any-return]
+
+    return decorate
+
+
+# The options of whatever fetches; and of what reads many sites at once, in other processes.
+network = _network(_NETWORK)
+network_of_many = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD))
 
 
 def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -183,7 +193,8 @@ def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
         connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
         tries=kwargs.pop("retries") + 1,
     )
-    reading = {name: kwargs.pop(name) for name in ("concurrency", "per_host", "headers", "proxy", "probe", "record")}
+    names = ("concurrency", "per_host", "headers", "proxy", "probe", "record")
+    reading = {name: kwargs.pop(name) for name in names if name in kwargs}
     reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
     reading["allow_private"] = kwargs.pop("allow_private")
     user_agent = kwargs.pop("user_agent")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..errors import ReadError
-    from ..ledger import Progress, Summary
+    from ..ledger import Summary
     from ..records import Item
 
 # What to try, by the code of what ended it; where its own message ends with that, no other is given.
@@ -54,10 +54,12 @@ HINTS = {
 class Console:
     """Stderr for one command. `quiet` leaves errors only; `verbose` adds infos and a line for each document.
 
-    `document` names what has no URL.
+    `document` names what has no URL; `bar` is there for another progress than that of sites.
     """
 
-    def __init__(self, *, quiet: bool = False, verbose: bool = False, document: str = "-") -> None:
+    def __init__(
+        self, *, quiet: bool = False, verbose: bool = False, document: str = "-", bar: ProgressBar | None = None
+    ) -> None:
         if quiet and verbose:
             raise UsageError("-q and -v cannot both be given")
         self._document = document
@@ -66,7 +68,7 @@ class Console:
         self._problems = Problems()
         self._severities: dict[tuple[str, str | None], str] = {}
         self._errors: set[str] = set()
-        self._bar = ProgressBar()
+        self._bar = bar or ProgressBar()
 
     def line(self, text: str) -> None:
         """One line, unless nobody can read it; a bar makes room for it."""
@@ -83,14 +85,14 @@ class Console:
         if self._verbose:
             self.line(text)
 
-    def progress(self, *, beside_lines: bool = False) -> Callable[[Progress], None] | None:
+    def progress(self, *, beside_lines: bool = False) -> Callable[[Any], None] | None:
         """What a stream tells its progress to: a bar, until rest(). None where there is to be none.
 
         `beside_lines`: the terminal also gets what is read, as it comes, and lines would stand among the bar's.
         """
         return None if self._quiet or beside_lines else self._show_progress
 
-    def _show_progress(self, progress: Progress) -> None:
+    def _show_progress(self, progress: Any) -> None:
         self._bar.open()
         self._bar(progress)
 

@@ -146,6 +146,75 @@ following = stacked(
     flag("State", "--accept-removals", help="Tell of removals even if they are most of the URLs."),
     flag("State", "--history", help="Only show the runs that FILE knows of, of the TARGETs or of all."),
 )
+harvest = stacked(
+    option(
+        "Output",
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=FILE,
+        required=True,
+        default_is="must be given",
+        help="The folder for the tables; made if there is none.",
+    ),
+    flag("Output", "--resume", help="Go on with the harvest in DIR: do the shards that are not done."),
+    flag(
+        "State",
+        "--state",
+        help="Write only what is new, updated and removed since the last harvest in DIR, whose tables go to "
+        "DIR/earlier. What is remembered stands in DIR/state.",
+    ),
+    flag("State", "--accept-removals", help="Tell of removals even if they are most of a host's URLs."),
+    option(
+        "Workers",
+        "--scheduler",
+        metavar="ADDRESS",
+        default_is="workers on this machine alone",
+        help="Dask's, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
+    ),
+    option(
+        "Workers",
+        "--workers",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default_is="cores",
+        help="Processes on this machine.",
+    ),
+    option(
+        "Workers",
+        "--shards",
+        metavar="N",
+        type=click.IntRange(min=1, max=99_999),
+        default_is="by the number of hosts",
+        help="Into how many parts the hosts are divided.",
+    ),
+    option(
+        "Workers",
+        "--hosts-at-once",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=50,
+        help="Hosts of a shard that are read at the same time; a worker has two shards.",
+    ),
+    option(
+        "Safety",
+        "--host-seconds",
+        metavar="SECONDS",
+        type=float,
+        callback=typed.length,
+        default=3600.0,
+        default_is="3600",
+        help="Give a host up after so long; what it gave is kept.",
+    ),
+    option(
+        "Safety",
+        "--host-urls",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=10_000_000,
+        help="Give a host up when it has given so many URLs; they are kept.",
+    ),
+)
 findings = stacked(
     option(
         "Output",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..dump_lines import STDIN
 from ..errors import NothingFound, NothingReadable, UsageError
+from ..targets import listed
 from .exits import Exit
 
 if TYPE_CHECKING:
@@ -23,17 +24,17 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     """The targets; the lines of stdin in place of `-`, without blank ones and # comments."""
     targets: list[str] = []
     for target in typed:
-        targets += _listed() if target == STDIN else [target]
+        targets += targets_on_stdin() if target == STDIN else [target]
     if not targets:
         raise UsageError("there is no target on stdin; give one a line, such as example.com")
     return targets
 
 
-def _listed() -> list[str]:
+def targets_on_stdin() -> list[str]:
+    """Those of its lines that name one."""
     if sys.stdin is None:
         raise UsageError("stdin is closed: no targets can be read from it")
-    lines = (line.strip() for line in sys.stdin.buffer.read().decode("utf-8-sig", "replace").splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
+    return [target for _, target in listed(sys.stdin.buffer.read())]
 
 
 def utf8(target: str) -> str:

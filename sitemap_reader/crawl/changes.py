@@ -26,7 +26,7 @@ from .documents import Documents, expires
 from .listed import Listed, Place
 from .rows import micros
 from .said import Said
-from .shelf import Shelf
+from .shelf import SHELF_BYTES, Shelf
 from .state import State
 from .statefile import telling
 
@@ -100,7 +100,8 @@ class Following:
         self._all_fine = True
         self._has_begun = False
         self._readings: dict[str, tuple[Row, Said]] = {}
-        self._shelf = Shelf()
+        self._shares = self._state.shared_by > 1
+        self._shelf = Shelf(SHELF_BYTES // self._state.shared_by)
         try:
             with telling(self._state.name):
                 self._begin(settings)
@@ -110,10 +111,11 @@ class Following:
 
     def _begin(self, wanted: Mapping[str, Any]) -> None:
         db, site, plan, now = self._state.db, self._site, self._plan, micros(self._started)
-        if db.in_transaction:
+        if db.in_transaction and not self._shares:
             raise UsageError(f"another stream is using {self._state.name}: close that first, or use another State")
         settings = json.dumps(wanted, sort_keys=True)  # which takes what is no Unicode, as patterns may hold
-        db.execute("BEGIN IMMEDIATE")
+        if not db.in_transaction:
+            db.execute("BEGIN IMMEDIATE")
         self._has_begun = True
         told = (site, settings, os.urandom(16), now, now)
         added = db.execute(
@@ -292,7 +294,7 @@ class Following:
         with telling(self._state.name):
             if self._owns:
                 self._state.close()
-            elif self._has_begun and self._state.db.in_transaction:
+            elif self._has_begun and self._state.db.in_transaction and not self._shares:
                 self._state.db.execute("ROLLBACK")
             self._has_begun = False
 

@@ -77,15 +77,15 @@ _COLUMNS = """id, url, format, complete, entries, etag, last_modified, sha256, l
 last_seen, read_at, looked_at, gone_since, parents, prefix, authorities, history"""
 _TABLES = """
 CREATE TEMP TABLE IF NOT EXISTS named (
-  sitemap TEXT NOT NULL, place INTEGER NOT NULL, loc TEXT NOT NULL, lastmod INTEGER, precision INTEGER, line INTEGER,
-  PRIMARY KEY (sitemap, place)
+  run INTEGER NOT NULL, sitemap TEXT NOT NULL, place INTEGER NOT NULL,
+  loc TEXT NOT NULL, lastmod INTEGER, precision INTEGER, line INTEGER,
+  PRIMARY KEY (run, sitemap, place)
 ) WITHOUT ROWID;
-DELETE FROM named;
 """
 _NAMES_SEEN = """
 SELECT coalesce(sum(same), 0), coalesce(sum(same) FILTER (WHERE lastmod IS NOT NULL), 0),
   coalesce(max(same) FILTER (WHERE lastmod IS NOT NULL), 0)
-FROM (SELECT lastmod, count(*) AS same FROM named WHERE sitemap = :url GROUP BY lastmod)
+FROM (SELECT lastmod, count(*) AS same FROM named WHERE run = :run AND sitemap = :url GROUP BY lastmod)
 """
 
 
@@ -130,12 +130,12 @@ class Documents:
         for ref in refs:
             self._places += 1
             lastmod = lastmod_row(ref.lastmod, ref.lastmod_precision)
-            rows.append((ref.sitemap, self._places, ref.loc, *lastmod, ref.line))
-        self._db.executemany("INSERT INTO named VALUES (?, ?, ?, ?, ?, ?)", rows)
+            rows.append((self._run, ref.sitemap, self._places, ref.loc, *lastmod, ref.line))
+        self._db.executemany("INSERT INTO named VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def forget(self, url: str) -> None:
         """What a document names is of no more interest."""
-        self._db.execute("DELETE FROM named WHERE sitemap = ?", (url,))
+        self._db.execute("DELETE FROM named WHERE run = ? AND sitemap = ?", (self._run, url))
 
     # --- the end of a document ---
 
@@ -190,7 +190,7 @@ class Documents:
 
     def index_history(self, before: History, url: str) -> History:
         """What an index states of its children now; how their changes went is known already."""
-        entries, dated, identical = self._db.execute(_NAMES_SEEN, {"url": url}).fetchone()
+        entries, dated, identical = self._db.execute(_NAMES_SEEN, {"run": self._run, "url": url}).fetchone()
         return attrs.evolve(before, entries=entries, dated=dated, identical=identical, future=0, at_fetch=0)
 
     def _observe(self, row: Row, outcome: Outcome, *, has_changed: bool) -> None:
@@ -214,8 +214,8 @@ class Documents:
         if outcome.entries > _MOST_CHILDREN:
             return False
         self._db.execute(
-            "INSERT INTO child SELECT ?, place, loc, lastmod, precision, line FROM named WHERE sitemap = ?",
-            (row.number, outcome.url),
+            "INSERT INTO child SELECT ?, place, loc, lastmod, precision, line FROM named WHERE run = ? AND sitemap = ?",
+            (row.number, self._run, outcome.url),
         )
         return True
 

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 # Where the bytes are in the file, and how many; or they themselves.
 Put: TypeAlias = bytes | tuple[int, int]
 
-_MEMORY_BYTES = 48 * 1024 * 1024
+SHELF_BYTES = 48 * 1024 * 1024
 
 
 class Shelf:
     """put(), then get() any number of times, then drop(); close() at the end of all."""
 
-    def __init__(self, memory_bytes: int = _MEMORY_BYTES) -> None:
+    def __init__(self, memory_bytes: int = SHELF_BYTES) -> None:
         self._room = memory_bytes
         self._file: IO[bytes] | None = None
         self._in_file = 0  # that were put and not dropped

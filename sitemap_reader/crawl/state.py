@@ -66,10 +66,16 @@ class State:
     StateError where there is none (unless it may `create` one), where it is no state, damaged, of a newer version, or
     in use by another process. One that may not be written can be looked at, though no run can use it. With `scratch` it
     is one that nobody else sees, and gone at the end.
+
+    `shared_by` so many streams at once, it keeps what one of them was told also where that one is left: who shares a
+    state takes each batch to its end, and writes to a copy of the file that he can throw away.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, create: bool = False, scratch: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool = False, scratch: bool = False, shared_by: int = 1
+    ) -> None:
         self.name = os.fspath(path)
+        self.shared_by = shared_by
         self.db: sqlite3.Connection = open_scratch() if scratch else open_state(path, create=create)
 
     def __enter__(self) -> Self:

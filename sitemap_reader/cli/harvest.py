@@ -1,0 +1,126 @@
+"""`harvest`: many hosts to a folder of Parquet, on Dask."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..dump_lines import STDIN
+from ..errors import StateError, UsageError
+from ..ledger import count_of
+from ..progressbar import ProgressBar
+from ..scale import account, harvest
+from ..scale.hosts import read_hosts
+from ..scale.progress import shown
+from .exits import Exit
+from .interrupts import Interrupts
+from .messages import Console
+from .sites import targets_on_stdin
+
+if TYPE_CHECKING:
+    from ..scale import Harvest, HarvestProgress
+    from ..scale.hosts import HostList
+
+# Of what may be many.
+_SHOWN = 5
+# Where there is no terminal for a bar: a line so often.
+_LINE_SECONDS = 60.0
+
+
+def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) -> Exit:
+    """`reading` are keywords of scale.harvest()."""
+    console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", shown))
+    listed = read_hosts(targets_on_stdin() if hosts == STDIN else hosts)
+    _tell_refused(console, hosts, listed)
+    with Interrupts():
+        try:
+            found = harvest(listed, output, on_progress=_Telling(console, quiet=quiet), **reading)
+        except (KeyboardInterrupt, OSError, StateError) as exc:
+            console.rest()
+            if not quiet:
+                _tell_so_far(console, output)
+            if isinstance(exc, KeyboardInterrupt):
+                return console.end(None, None, [Exit.INTERRUPTED])
+            raise
+    _tell_failed(console, found)
+    if not quiet:
+        _tell_named(console, found, most=None if verbose else _SHOWN)
+    missing = found.missing()
+    return console.end(str(found), f"partial: {missing}" if missing else None, _codes(found))
+
+
+def _tell_refused(console: Console, name: str, listed: HostList) -> None:
+    for number, why in listed.refused[:_SHOWN]:
+        console.error(f"{name}:{number}: {why}")
+    if len(listed.refused) > _SHOWN:
+        console.error(f"{name}: {len(listed.refused) - _SHOWN:,} more lines are no hosts")
+
+
+@attrs.define
+class _Telling:
+    """Hears the progress: says at first where the dashboard is, then shows a bar, or a line now and then."""
+
+    console: Console
+    quiet: bool = attrs.field(kw_only=True)
+    _has_begun: bool = False
+    _next_line: float = _LINE_SECONDS
+
+    def __call__(self, progress: HarvestProgress) -> None:
+        if self.quiet:
+            return
+        if not self._has_begun:
+            self._has_begun = True
+            self._begin(progress)
+        if sys.stderr is not None and sys.stderr.isatty():
+            self._show(progress)
+        elif progress.seconds >= self._next_line:
+            self._next_line += _LINE_SECONDS
+            so_far = shown(progress)
+            self.console.line(f"{so_far.done:,} of {count_of(so_far.known, 'host')}; {so_far.told}")
+
+    def _begin(self, progress: HarvestProgress) -> None:
+        left = progress.shards - progress.shards_done
+        self.console.line(f"{count_of(left, 'shard')} to do, {progress.at_once:,} at once; {progress.dashboard}")
+        if not progress.at_once:
+            self.console.line("note the scheduler has no worker yet; `dask worker ADDRESS` starts one")
+
+    def _show(self, progress: HarvestProgress) -> None:
+        show = self.console.progress()
+        if show is not None:
+            show(progress)
+
+
+def _tell_failed(console: Console, found: Harvest) -> None:
+    """Shards that could not be done."""
+    console.rest()
+    for shard, why in sorted(found.failed.items()):
+        console.error(f"shard {shard} is not done: {why}; --resume tries it again")
+
+
+def _tell_named(console: Console, found: Harvest, most: int | None) -> None:
+    """Shards that were begun again, and hosts that were given up."""
+    lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
+    left = [f"{each.verdict.replace('_', ' ')} {each.site}: {each.why}" for each in found.left]
+    for told in (lost, left):
+        for line in told[:most]:
+            console.line(line)
+        if most is not None and len(told) > most:
+            console.line(f"{len(told) - most:,} more; -v shows them all")
+
+
+def _tell_so_far(console: Console, output: str) -> None:
+    """What is there of a harvest that was stopped."""
+    with suppress(UsageError):  # it has not even begun
+        console.line(f"{account(output)}; --resume does the rest")
+
+
+def _codes(found: Harvest) -> list[Exit]:
+    codes = [Exit.COMPLETE if found.complete else Exit.PARTIAL]
+    if found.refused:
+        codes.append(Exit.USAGE)
+    if not any(found.verdicts.get(name) for name in ("complete", "partial", "given_up")) and not found.failed:
+        codes.append(Exit.UNREADABLE if found.verdicts.get("unreadable") else Exit.NOTHING)
+    return codes

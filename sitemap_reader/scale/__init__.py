@@ -1,0 +1,10 @@
+"""Reading the sitemaps of very many hosts: `sr.scale.harvest()` spreads them over workers, and `account()` sums up.
+
+Needs the extra `dask`.
+"""
+
+from .account import Harvest, Left, account
+from .harvest import harvest
+from .progress import HarvestProgress
+
+__all__ = ["Harvest", "HarvestProgress", "Left", "account", "harvest"]

@@ -1,0 +1,83 @@
+"""The workers of a harvest: those of a scheduler that is named, or a cluster on this machine's loopback.
+
+In: an address, or how many processes. Out: a client of distributed's, and how long to wait for whom.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..arrow import require_pyarrow
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOPBACK = "127.0.0.1"
+# Shards that a process reads at once: when one waits for its last hosts, the other goes on.
+SHARDS_PER_WORKER = 2
+CONNECT_SECONDS = 10
+_NO_MAIN = (
+    "harvest() starts processes, each of which runs this script once more up to where it is: "
+    'call it below `if __name__ == "__main__":`'
+)
+
+
+def require_dask() -> None:
+    """UsageError, with the extra to install, where Dask is missing."""
+    require_pyarrow("harvest needs", "dask")
+    try:
+        import distributed  # noqa: F401
+    except ImportError as exc:
+        raise UsageError("harvest needs Dask: pip install 'sitemap-reader[dask]'") from exc
+
+
+@contextmanager
+def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+    """A distributed.Client, for as long as the block lasts; a cluster of our own ends with it.
+
+    UsageError where there is nobody at the address.
+    """
+    from distributed import Client
+
+    make_client: Any = Client  # which is not typed
+    if scheduler is None:
+        with _local(workers) as cluster, make_client(cluster, set_as_default=False) as client:
+            yield client
+        return
+    if workers is not None:
+        raise UsageError("workers are started on this machine, and a scheduler has its own: leave one of the two out")
+    try:
+        client = make_client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as exc:  # a TimeoutError is an OSError
+        told = f"no scheduler answers at {scheduler}: {exc}; `dask scheduler` starts one, and prints its address"
+        raise UsageError(told) from exc
+    with client:
+        yield client
+
+
+@contextmanager
+def _local(workers: int | None) -> Iterator[Any]:
+    import distributed
+
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise UsageError(_NO_MAIN)
+    silent = logging.CRITICAL + 1  # what becomes of a worker is told by who reads the futures
+    with distributed.LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=workers or os.cpu_count(),
+        threads_per_worker=SHARDS_PER_WORKER,
+        processes=True,
+        host=LOOPBACK,
+        dashboard_address=f"{LOOPBACK}:0",
+        silence_logs=silent,
+    ) as cluster:
+        yield cluster
+
+
+def at_once(client: Any) -> int:
+    """How many shards are read at once by the workers that are there."""
+    return sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())

@@ -1,0 +1,270 @@
+"""harvest(): a list of hosts in; a folder of Parquet, and what it came to, out. Dask does the distributing.
+
+The shards that are left to do become a task each. A task whose worker is lost goes to another one; one that fails is
+named, and left for `resume`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import shutil
+import time
+from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import attrs
+
+from ..errors import StateError, UsageError
+from ..jsonl import stamp
+from ..progressbar import ProgressBar
+from ..reader import ReaderOptions, at_least_one
+from .account import account
+from .cluster import at_once, connected, require_dask
+from .folder import Folder, Plan, differences
+from .hosts import HostList, by_domain, read_hosts, sharded
+from .order import make_order
+from .progress import Counting, shown
+from .shard import harvest_shard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..walk.selection import Pattern
+    from ..walk.window import Moment, Undated
+    from .account import Harvest
+    from .order import Order
+    from .progress import HarvestProgress
+    from .shard import Tally
+
+HOSTS_AT_ONCE = 50
+HOST_SECONDS = 3_600.0
+HOST_URLS = 10_000_000
+# A shard is some minutes' work: enough of them for every worker to the end, and few enough to look at.
+_HOSTS_OF_A_SHARD = 1_000
+_SHARDS_OF_EACH = 2
+_LOOK_SECONDS = 0.25
+
+
+class HarvestOptions(ReaderOptions, total=False):
+    """The keywords of SitemapReader, and the filters of its urls()."""
+
+    since: Moment | None
+    until: Moment | None
+    undated: Undated
+    include: Pattern | Iterable[Pattern] | None
+    exclude: Pattern | Iterable[Pattern] | None
+    follow: Pattern | Iterable[Pattern] | None
+    no_follow: Pattern | Iterable[Pattern] | None
+
+
+def harvest(
+    hosts: str | Path | Iterable[str] | HostList,
+    output: str | Path,
+    *,
+    shards: int | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    state: bool = False,
+    accept_removals: bool = False,
+    resume: bool = False,
+    hosts_at_once: int = HOSTS_AT_ONCE,
+    host_seconds: float = HOST_SECONDS,
+    host_urls: int = HOST_URLS,
+    on_progress: Callable[[HarvestProgress], None] | None = None,
+    show_progress: bool = False,
+    **options: Unpack[HarvestOptions],
+) -> Harvest:
+    """Reads the sitemaps of many hosts into a folder: urls/, sitemaps/, problems/ and hosts/, a Parquet file a shard.
+
+    `hosts` is a file with one a line, or the hosts themselves. All hosts of a registrable domain are of one shard, and
+    read one after the other. `scheduler` is the address of Dask's, whose workers see the folder under the same name;
+    without it there are `workers` processes here (as many as cores), which listen on 127.0.0.1 alone.
+
+    A worker reads `hosts_at_once` of a shard; of a host no longer than `host_seconds`, and hardly more than
+    `host_urls`: then it is given up, and what it gave is kept. `resume` does the shards that are not done. With `state`
+    the URLs are changes since the last harvest in the same folder, whose tables go to earlier/; `accept_removals` is as
+    in changes(). `options` are the keywords of SitemapReader (but for session, fetcher, record) and the filters of
+    urls(); an age such as since="7d" counts from now, also for who resumes later.
+
+    A shard that could not be done is in Harvest.failed. UsageError for what cannot be carried out; OSError, or
+    StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
+    """
+    require_dask()
+    if shards is not None:
+        at_least_one(shards=shards)
+    if workers is not None:
+        at_least_one(workers=workers)
+    now = datetime.now(UTC)
+    order = make_order(
+        dict(options),
+        state=state,
+        accept_removals=accept_removals,
+        hosts_at_once=hosts_at_once,
+        host_seconds=host_seconds,
+        host_urls=host_urls,
+    )
+    folder = Folder(Path(output).absolute())
+    listed = hosts if isinstance(hosts, HostList) else read_hosts(hosts)
+    before = folder.plan()
+    plan = _resumed(folder, before, listed, order, shards) if resume else None
+    if plan is None:
+        _check_room(folder, before, order, shards)
+    started = time.monotonic()
+    with connected(scheduler, workers) as client:
+        if plan is None:
+            plan = _begun(folder, before, listed, order, shards or _shards_for(listed, client), now)
+        bar = ProgressBar("hosts", shown) if show_progress else None
+        follow = _Follow(client, folder, plan, order, on_progress, bar)
+        follow.carry_out()
+    return attrs.evolve(
+        account(folder.path),
+        failed=follow.failed,
+        again=follow.counting.again,
+        refused=listed.refused,
+        repeated=listed.repeated,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int | None) -> Plan:
+    """The plan of the harvest that is to go on; UsageError where there is none, or it is another."""
+    if before is None or folder.earlier(before).exists():
+        raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out --resume (resume=True)")
+    wanted = {"shards": shards or before.shards, **order.settings()}
+    told = differences({"shards": before.shards, **before.settings}, wanted)
+    if listed.sha256 != before.hosts_sha256:
+        told = "; ".join(filter(None, (told, "the list of hosts has changed")))
+    if told:
+        raise UsageError(f"the harvest in {folder.path} is another: {told}; resume it as it was, or name a new folder")
+    return before
+
+
+def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int | None) -> None:
+    """UsageError where a new harvest would go over another one."""
+    if before is None:
+        return
+    place = f"{folder.path} holds a harvest of {before.started}"
+    if not (order.state and before.has_state):
+        raise UsageError(f"{place}: --resume (resume=True) does what is left of it; else name another folder")
+    wanted = {"shards": shards or before.shards, **order.settings()}
+    told = differences({"shards": before.shards, **before.settings}, wanted)
+    if told:
+        raise UsageError(f"{place} whose state is good for the same only: {told}; name a new folder")
+    left = 0 if folder.earlier(before).exists() else len(folder.settle(before.shards))
+    if left:
+        raise UsageError(f"{place}, of which {left:,} shards are left: --resume (resume=True) does them first")
+
+
+def _begun(
+    folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int, now: datetime
+) -> Plan:
+    """The plan of a new harvest, laid out in the folder; one before it, whose state it takes over, is put aside."""
+    if before is not None:
+        folder.put_aside(before)
+        shards = before.shards
+    started = stamp(now) or ""
+    plan = Plan(len(listed.targets), listed.sha256, shards, order.settings(), order.dates(now), started)
+    folder.begin(plan, sharded(listed.targets, shards))
+    return plan
+
+
+def _shards_for(listed: HostList, client: Any) -> int:
+    """Enough that all workers have some to the end, and none is too long."""
+    domains = len(by_domain(listed.targets))
+    return max(1, min(domains, max(_SHARDS_OF_EACH * at_once(client), math.ceil(domains / _HOSTS_OF_A_SHARD))))
+
+
+class _Follow:
+    """The tasks of a harvest, from their submission to the last result."""
+
+    def __init__(
+        self,
+        client: Any,
+        folder: Folder,
+        plan: Plan,
+        order: Order,
+        on_progress: Callable[[HarvestProgress], None] | None,
+        bar: ProgressBar | None,
+    ) -> None:
+        self.failed: dict[int, str] = {}
+        self._client = client
+        self._folder = folder
+        self._order = order.dated(plan.dates)
+        self._on_progress = on_progress
+        self._bar = bar
+        self._left = folder.settle(plan.shards)
+        done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
+        self.counting = Counting(plan.hosts, plan.shards, done, client.dashboard_link)
+        self._topic = f"sitemap-reader-{os.urandom(6).hex()}"
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._futures: dict[Any, int] = {}
+
+    def carry_out(self) -> None:
+        """Every shard that is left; one that cannot be written ends them all."""
+        self._client.subscribe_topic(self._topic, lambda event: self.counting.hear(event[1]))
+        try:
+            with self._bar or nullcontext():
+                self._submit()
+                while self._futures:
+                    self._tell()
+                    with suppress(queue.Empty):
+                        self._end(self._ended.get(timeout=_LOOK_SECONDS))
+                self._tell()
+        finally:
+            self._client.unsubscribe_topic(self._topic)
+            self._call_off()
+
+    def _submit(self) -> None:
+        for shard in self._left:
+            future = self._client.submit(
+                _task, str(self._folder.path), shard, self._order, self._topic, key=f"{self._topic}-{shard}", pure=False
+            )
+            self._futures[future] = shard
+            future.add_done_callback(self._ended.put)
+
+    def _end(self, future: Any) -> None:
+        shard = self._futures.pop(future)
+        error = future.exception()
+        if error is None:
+            self.counting.done(future.result())
+            return
+        self.counting.failed(shard)
+        if isinstance(error, OSError) or (isinstance(error, StateError) and error.is_unwritable):
+            raise error
+        self.failed[shard] = _why(error)
+
+    def _tell(self) -> None:
+        progress = self.counting.now(at_once(self._client))
+        if self._bar is not None:
+            self._bar(progress)
+        if self._on_progress is not None:
+            self._on_progress(progress)
+
+    def _call_off(self) -> None:
+        """Whoever is still at a shard finds that its folder is gone, and ends."""
+        if self._futures:
+            self._client.cancel([*self._futures])
+        shutil.rmtree(self._folder.unfinished, ignore_errors=True)
+
+
+def _task(path: str, shard: int, order: Order, topic: str) -> dict[str, Any]:
+    """What runs on a worker."""
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def tell(tally: Tally) -> None:
+        worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(tally)})
+
+    return harvest_shard(Path(path), shard, order, tell)
+
+
+def _why(error: BaseException) -> str:
+    """In words."""
+    if type(error).__name__ == "KilledWorker":
+        return "each worker that was at it died; see whether their memory or their disk was full"
+    return f"{type(error).__name__}: {error}"

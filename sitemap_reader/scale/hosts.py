@@ -1,0 +1,104 @@
+"""The hosts of a harvest: lines of a list in; targets, each once, and the shard that each belongs to out.
+
+All hosts of a registrable domain are of one shard: so one task sees to it that the domain is asked politely. A list
+that is given again, with other hosts beside the old ones, puts each of these where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..crawl.state import site_name
+from ..errors import UsageError
+from ..read.urls import host, registrable_domain
+from ..targets import listed, site_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..targets import Target
+
+
+@attrs.frozen
+class HostList:
+    """`targets` in their order; what stood there again, and what is no host, with why (and its line, from 1)."""
+
+    targets: tuple[str, ...]
+    repeated: int
+    refused: tuple[tuple[int, str], ...]
+
+    @property
+    def sha256(self) -> str:
+        """Of the targets: another list has another."""
+        return hashlib.sha256("\n".join(self.targets).encode()).hexdigest()
+
+
+def read_hosts(hosts: str | Path | Iterable[str]) -> HostList:
+    """Of a file with one target a line, blank lines and # comments skipped, or of those that are given themselves.
+
+    UsageError for a file that cannot be read, and where there is no host at all.
+    """
+    named = isinstance(hosts, str | Path)
+    found = _of_file(Path(hosts)) if named else enumerate(hosts, 1)  # type: ignore[arg-type]
+    targets: dict[str, str] = {}  # what it is called, however it is spelled -> as it was spelled
+    repeated, refused = 0, []
+    for number, target in found:
+        try:
+            name = site_name(_site(target).seeds)
+        except UsageError as exc:
+            refused.append((number, str(exc)))
+            continue
+        repeated += name in targets
+        targets.setdefault(name, target)
+    if not targets and not refused:
+        raise UsageError(f"there is no host in {hosts if named else 'the list'}; give one a line, such as example.com")
+    return HostList(tuple(targets.values()), repeated, tuple(refused))
+
+
+def _of_file(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        return listed(path.read_bytes())
+    except (OSError, ValueError) as exc:
+        raise UsageError(f"cannot read {path}: {getattr(exc, 'strerror', None) or exc}") from exc
+
+
+def _site(target: str) -> Target:
+    if not isinstance(target, str):
+        raise UsageError(f"a host is text such as example.com, not {target!r}")
+    return site_target(target)
+
+
+def domain_of(target: str) -> str:
+    """The registrable domain of a target; an IP address is its own.
+
+    >>> domain_of("https://news.example.co.uk:8443/sitemap.xml"), domain_of("127.0.0.1:8080")
+    ('example.co.uk', '127.0.0.1')
+    """
+    (seed,) = site_target(target).seeds
+    return registrable_domain(host(f"{seed.origins[0]}/"))
+
+
+def by_domain(targets: Iterable[str]) -> dict[str, list[str]]:
+    """Domain -> its targets, in their order."""
+    domains: dict[str, list[str]] = {}
+    for target in targets:
+        domains.setdefault(domain_of(target), []).append(target)
+    return domains
+
+
+def shard_of(domain: str, shards: int) -> int:
+    """Which one of so many shards a domain is of, here as on any other machine."""
+    digest = hashlib.blake2b(domain.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % shards
+
+
+def sharded(targets: Iterable[str], shards: int) -> list[list[str]]:
+    """The targets of each shard, from 0; some may have none."""
+    found: list[list[str]] = [[] for _ in range(shards)]
+    for domain, own in by_domain(targets).items():
+        found[shard_of(domain, shards)] += own
+    return found

@@ -1,0 +1,85 @@
+"""What is asked of a harvest, as it goes to whoever carries it out: keywords in, a value that can be sent out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from ..asked import Asked
+from ..errors import UsageError
+from ..jsonl import stamp
+from ..reader import ReaderOptions, SitemapReader, at_least_one
+from ..walk.window import make_window
+
+# Of the keywords of SitemapReader those that belong to one process.
+_NOT_SENT = ("session", "fetcher", "record")
+_FILTERS = ("since", "until", "undated", "include", "exclude", "follow", "no_follow")
+
+
+@attrs.frozen
+class Order:
+    """How hosts are read: the keywords of SitemapReader and the filters of urls(), and what a host may cost.
+
+    Of a shard `hosts_at_once` are read; each has `host_seconds`, and is left when it has given `host_urls`.
+    """
+
+    reading: ReaderOptions
+    filters: dict[str, Any]
+    state: bool
+    accept_removals: bool
+    hosts_at_once: int
+    host_seconds: float
+    host_urls: int
+
+    def settings(self) -> dict[str, Any]:
+        """What decides on the rows, as JSON can hold it."""
+        asked = Asked(**self.filters)
+        dates = {name: _shown(self.filters.get(name)) for name in ("since", "until")}
+        dates["undated"] = asked.undated
+        reading = {"scope": self.reading.get("scope", "protocol"), "extras": self.reading.get("extras", False)}
+        return {"state": self.state, **dates, **asked.settings(), **reading}
+
+    def dates(self, now: datetime) -> dict[str, str | None]:
+        """What `since` and `until` come to now, as stamps: an age is one from now on, whenever a shard is read."""
+        asked = Asked(**self.filters)
+        window = make_window(asked.since, asked.until, asked.undated, now)
+        return {"since": stamp(window.since), "until": stamp(window.until)}
+
+    def dated(self, dates: dict[str, str | None]) -> Order:
+        """With what dates() gave when the harvest began."""
+        moments = {name: text and datetime.fromisoformat(text) for name, text in dates.items()}
+        return attrs.evolve(self, filters={**self.filters, **moments})
+
+
+def make_order(
+    keywords: dict[str, Any],
+    *,
+    state: bool,
+    accept_removals: bool,
+    hosts_at_once: int,
+    host_seconds: float,
+    host_urls: int,
+) -> Order:
+    """`keywords` are those of SitemapReader, and the filters of its urls(). UsageError for what cannot be."""
+    filters = {name: keywords.pop(name) for name in _FILTERS if name in keywords}
+    for name in keywords.keys() - ReaderOptions.__annotations__.keys():
+        raise TypeError(f"harvest() got an unexpected keyword argument {name!r}")
+    for name in _NOT_SENT:
+        if keywords.get(name) is not None:
+            raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
+    at_least_one(hosts_at_once=hosts_at_once, host_urls=host_urls)
+    if not host_seconds > 0:
+        raise UsageError(f"host_seconds must be more than 0, not {host_seconds}")
+    if state and any(filters.get(name) is not None for name in ("since", "until")):
+        raise UsageError("since and until choose by date, and a state by what has changed: give one of them")
+    Asked(**filters).plan(datetime.now(UTC))
+    SitemapReader(**keywords)  # says what is wrong here, and not once a host
+    reading = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
+    return Order(reading, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
+
+
+def _shown(value: Any) -> str | None:
+    """As it was given."""
+    return value if value is None else stamp(value) if isinstance(value, datetime) else str(value)

@@ -1,0 +1,130 @@
+"""The parts of one shard, while they are made: lines and items of its hosts in, Parquet files and a state out.
+
+Row groups are written as they fill. Nothing is to be seen of it before publish(); what is not published is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import ExitStack
+from io import FileIO
+from typing import TYPE_CHECKING, Any, Self
+
+import orjson
+
+from ..blocks import Blocks
+from ..crawl.state import State
+from ..errors import SitemapReaderError
+from ..jsonl import json_form
+from ..parquet import ParquetSink
+from ..problems import Problem
+from ..records import Outcome
+from .folder import write_whole
+from .tables import host_form, tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from ..records import Item
+    from .folder import Folder
+    from .tables import HostRow
+
+
+class CalledOff(SitemapReaderError):
+    """A try at a shard whose folder was taken away."""
+
+
+class Parts:
+    """Those of one try at a shard, as a context manager; `state` is a copy of the shard's, shared by so many hosts.
+
+    OSError, or StateError, where the disk takes no more: then the try is over.
+    """
+
+    def __init__(self, folder: Folder, shard: int, *, state_shared_by: int | None) -> None:
+        self._folder = folder
+        self._shard = shard
+        self._place = folder.attempt(shard)
+        self._closing = ExitStack()
+        self._blocks: dict[str, Blocks] = {}
+        self.rows = dict.fromkeys(tables(of_changes=False), 0)
+        self.state: State | None = None
+        try:
+            fields = tables(of_changes=state_shared_by is not None)
+            self._files = {name: self._open(f"{name}.parquet") for name in fields}
+            self._blocks = {name: Blocks(file, str(folder.table(name, shard))) for name, file in self._files.items()}
+            self._sinks = {name: ParquetSink(self._blocks[name], columns) for name, columns in fields.items()}
+            if state_shared_by is not None:
+                self.state = self._closing.enter_context(self._copied_state(state_shared_by))
+        except BaseException:
+            self._discard()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._discard()
+
+    def urls(self, lines: bytes, count: int) -> None:
+        """So many JSON lines of URLs, or of changes."""
+        self._sinks["urls"].write_lines(lines)
+        self.rows["urls"] += count
+
+    def hear(self, item: Item, site: str) -> None:
+        """What is said of a host beside its URLs."""
+        table = _TABLES.get(type(item))
+        if table is not None:
+            self._write(table, json_form(item, site=site))
+
+    def host(self, row: HostRow) -> None:
+        """What became of a host."""
+        self._write("hosts", host_form(row))
+
+    def check(self) -> None:
+        """CalledOff where somebody else took the shard, or nobody wants it any more."""
+        if not self._place.exists():
+            raise CalledOff(f"{self._folder.path}: shard {self._shard} was called off")
+
+    def publish(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Puts all files in their places, the manifest last; what it says, with what was `told`."""
+        for name, sink in self._sinks.items():
+            sink.close()
+            os.fsync(self._files[name].fileno())
+        if self.state is not None:
+            self.state.close()
+        sizes = {name: self._place.joinpath(f"{name}.parquet").stat().st_size for name in self._sinks}
+        form = {"shard": self._shard, **told, "rows": self.rows, "bytes": sizes}
+        for name in self._sinks:
+            self._place.joinpath(f"{name}.parquet").replace(self._folder.table(name, self._shard))
+        if self.state is not None:
+            self._place.joinpath("state.sqlite").replace(self._folder.next_state(self._shard))
+        write_whole(self._folder.manifest_path(self._shard), orjson.dumps(form, option=orjson.OPT_INDENT_2))
+        self._folder.accept_state(self._shard)
+        return form
+
+    def _write(self, table: str, form: dict[str, Any]) -> None:
+        self._sinks[table].write(form)
+        self.rows[table] += 1
+
+    def _open(self, name: str) -> FileIO:
+        return self._closing.enter_context(FileIO(self._place / name, "wb"))
+
+    def _copied_state(self, shared_by: int) -> State:
+        path: Path = self._place / "state.sqlite"
+        if self._folder.state(self._shard).exists():
+            shutil.copyfile(self._folder.state(self._shard), path)
+        return State(path, create=True, shared_by=shared_by)
+
+    def _discard(self) -> None:
+        """Whatever is left in the folder of this try. May be called twice."""
+        for blocks in self._blocks.values():
+            blocks.has_failed = True  # a writer that is let go of writes its end
+        self._closing.close()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+
+_TABLES: dict[type, str] = {Outcome: "sitemaps", Problem: "problems"}

@@ -1,0 +1,144 @@
+"""One host of a harvest, from its name to its row: what it gives goes to the parts on the way.
+
+A host that hangs, or never ends, is left when its time or its URLs are up, and what it gave is kept. What goes wrong
+with it is said in its row; only what goes wrong with the parts is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import ExitStack, aclosing
+from typing import TYPE_CHECKING
+
+from ..asked import Asked
+from ..crawl.changes import SyncPlan
+from ..crawl.sieve import AsLines
+from ..errors import NothingFound
+from ..problems import report
+from ..reader import SitemapReader
+from ..streams import batches_of
+from ..syncing import ChangeWalk
+from ..targets import site_target
+from .tables import HostRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..crawl.aside import Aside
+    from ..crawl.run import Batch
+    from ..jsonl import Lines
+    from ..streams import Walk
+    from .order import Order
+    from .parts import Parts
+    from .shard import Tally
+    from .tables import Verdict
+
+
+async def read_site(
+    target: str, domain: str, order: Order, parts: Parts, aside: Aside, tally: Tally
+) -> HostRow:
+    """Reads a host; the `tally` tells meanwhile how far it is."""
+    return await _Site(target, domain, order, parts, aside, tally).read()
+
+
+class _Site:
+    """What belongs to one host. What touches the parts runs in the thread beside the loop."""
+
+    def __init__(
+        self, target: str, domain: str, order: Order, parts: Parts, aside: Aside, tally: Tally
+    ) -> None:
+        self._target = target
+        self._domain = domain
+        self._order = order
+        self._parts = parts
+        self._aside = aside
+        self._tally = tally
+
+    async def read(self) -> HostRow:
+        started = time.monotonic()
+        async with SitemapReader(**self._order.reading) as reader:
+            walk = await self._aside.do(self._walk, reader)
+            verdict, why = await self._walked(walk)
+        summary = walk.summary()
+        return HostRow(
+            self._target,
+            self._domain,
+            verdict,
+            why,
+            urls=summary.urls,
+            sitemaps=summary.sitemaps,
+            problems=summary.problems,
+            bytes_wire=walk.progress().bytes_wire,
+            seconds=round(time.monotonic() - started, 3),
+        )
+
+    def _walk(self, reader: SitemapReader) -> Walk:
+        asked = Asked(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
+        site, state = site_target(self._target), self._parts.state
+        if state is None:
+            return reader.walk(site, asked, as_lines=AsLines(self._target))
+        plan = SyncPlan(accept_removals=self._order.accept_removals)
+        return reader.change_walk(site, asked, state, plan, None, site=self._target)
+
+    async def _walked(self, walk: Walk) -> tuple[Verdict, str | None]:
+        """What it comes to, and why."""
+        ending = ExitStack()
+        ending.enter_context(walk.reading())
+        try:
+            left = await self._take_all(walk)
+            if left is None and isinstance(walk, ChangeWalk):
+                await self._aside.do(self._write, walk.last_lines())
+        finally:
+            await self._aside.do(ending.close)
+        return left or _verdict(walk)
+
+    async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
+        """All that it gives; why it was left, if it was."""
+        loop, order = asyncio.get_running_loop(), self._order
+        deadline = loop.time() + order.host_seconds
+        async with aclosing(batches_of(walk.run)) as batches:
+            while True:
+                try:
+                    async with asyncio.timeout_at(deadline) as waiting:
+                        batch = await anext(batches)
+                except StopAsyncIteration:
+                    return None
+                except Exception as exc:  # of one host not all others are to be lost
+                    if not waiting.expired():
+                        return "failed", f"please report it: {type(exc).__name__}: {exc}"
+                    batch = []
+                await self._aside.do(self._take, walk, batch)
+                if loop.time() >= deadline:
+                    return await self._give_up(walk, f"{order.host_seconds:g} s are up", "host_seconds")
+                if self._tally.urls >= order.host_urls:
+                    return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
+
+    async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
+        told = f"{why}: read no further; raise {option} (--{option.replace('_', '-')}) to go on"
+        await self._aside.do(walk.enter, [report("S16", told, sitemap=self._target)])
+        return "given_up", told
+
+    def _take(self, walk: Walk, batch: Batch) -> None:
+        self._write(walk.change_lines(batch) if isinstance(walk, ChangeWalk) else walk.lines(batch))
+        progress = walk.progress()
+        self._tally.urls, self._tally.bytes_wire = progress.urls, progress.bytes_wire
+
+    def _write(self, lines: Iterator[Lines]) -> None:
+        for some in lines:
+            self._parts.urls(some.data, some.urls)
+
+
+def _verdict(walk: Walk) -> tuple[Verdict, str | None]:
+    """Of a host that was read to its end."""
+    summary, error = walk.summary(), walk.verdict()
+    if error is not None:
+        return ("nothing" if isinstance(error, NothingFound) else "unreadable"), str(error)
+    held_back = walk.following.counts.held_back if isinstance(walk, ChangeWalk) else 0
+    if held_back:
+        return "partial", f"{held_back:,} removals are held back"
+    if not summary.complete:
+        return "partial", summary.missing()
+    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.not_modified:
+        return "complete", None
+    return "nothing", "its sitemaps list no URL"

@@ -1,0 +1,54 @@
+"""The tables of a harvest: the columns of each, as they are in every part of it."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from ..fields import Column, Fields, all_fields, fields_of
+from ..problems import Problem
+from ..records import Change, Outcome
+from ..shapes import Scalar
+
+if TYPE_CHECKING:
+    from ..shapes import Kind
+
+# What became of a host. `nothing`: it has no sitemap, or these list nothing; `unreadable`: errors are why there is no
+# URL; `given_up`: its time or its URLs were up; `failed`: we failed.
+Verdict = Literal["complete", "partial", "nothing", "unreadable", "given_up", "failed"]
+
+
+@attrs.define
+class HostRow:
+    """What became of a host: a row of the table of hosts. `seconds` is its time from beginning to end."""
+
+    site: str
+    domain: str
+    verdict: Verdict
+    why: str | None
+    urls: int
+    sitemaps: int
+    problems: int
+    bytes_wire: int
+    seconds: float
+
+
+_KINDS: dict[str, Kind] = {"str": "text", "Verdict": "text", "str | None": "text", "int": "integer", "float": "number"}
+_HOSTS = Fields(
+    tuple(
+        Column(field.name, Scalar(_KINDS[str(field.type)]), itemgetter(field.name)) for field in attrs.fields(HostRow)
+    )
+)
+
+
+def tables(*, of_changes: bool) -> dict[str, Fields]:
+    """Table -> its columns, in order; the URLs are changes where there is a state."""
+    urls = fields_of(Change) if of_changes else all_fields()
+    return {"urls": urls, "sitemaps": fields_of(Outcome), "problems": fields_of(Problem), "hosts": _HOSTS}
+
+
+def host_form(row: HostRow) -> dict[str, Any]:
+    """As the table takes it."""
+    return attrs.asdict(row)
