@@ -39,14 +39,16 @@ class Left:
 class Harvest:
     """What there is in `folder`: `hosts` were asked for, of which each shard that is done tells what became.
 
-    `verdicts` counts the hosts: complete, partial, nothing (no sitemap, or no URL in them), unreadable, given_up,
-    failed. `rows` counts those of each table; `urls` are those that were read, `bytes_wire` as they came. `left` are
-    the hosts that were given up. `failed` says why shards could not be done (the number of a shard -> why), `again`
-    how often one was begun anew as its worker was lost, both in this run. `refused` are entries of the list that are
-    no hosts, with the number of their line; `repeated` counts those that stood there before.
+    `has_state`: the rows of urls/ are changes. `verdicts` counts the hosts: complete, partial, nothing (no sitemap, or
+    no URL in them), unreadable, given_up, failed. `rows` counts those of each table; `urls` are those that were read,
+    `bytes_wire` as they came. `left` are the hosts that were given up. `failed` says why shards could not be done (the
+    number of a shard -> why), `again` how often one was begun anew as its worker was lost, both in this run. `refused`
+    are entries of the list that are no hosts, with the number of their line; `repeated` counts those that stood there
+    before.
     """
 
     folder: Path
+    has_state: bool
     hosts: int
     shards: int
     shards_done: int
@@ -73,7 +75,8 @@ class Harvest:
         return sum(self.verdicts.values())
 
     def __str__(self) -> str:
-        parts = [f"{count_of(self.urls, 'URL')} from {self._hosts()}"]
+        urls = f"{count_of(self.urls, 'URL')} from {self._hosts()}"
+        parts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
         parts += [f"{self.verdicts[name]:,} {words}" for name, words in _WORDS.items() if self.verdicts.get(name)]
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
@@ -112,6 +115,7 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
     left = tuple(Left(**named) for manifest in manifests for named in manifest["named"])
     return Harvest(
         place.path,
+        plan.has_state,
         plan.hosts,
         plan.shards,
         len(manifests),

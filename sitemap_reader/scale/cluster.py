@@ -8,7 +8,10 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from ..arrow import require_pyarrow
@@ -62,20 +65,41 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _local(workers: int | None) -> Iterator[Any]:
-    import distributed
-
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise UsageError(_NO_MAIN)
-    silent = logging.CRITICAL + 1  # what becomes of a worker is told by who reads the futures
-    with distributed.LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=workers or os.cpu_count(),
+    with _started(workers or os.cpu_count() or 1) as cluster:
+        yield cluster
+
+
+def _started(workers: int) -> Any:
+    """A cluster. An interrupt waits until it is there: nobody could end half of one."""
+    with ThreadPoolExecutor(1, "sitemap-reader-cluster") as thread:
+        starting = thread.submit(_start, workers)
+        try:
+            return starting.result()
+        except KeyboardInterrupt:
+            starting.result().close()
+            raise
+
+
+def _start(workers: int) -> Any:
+    """Begins in a thread that hears of no interrupt, nor do the threads and processes that it starts, at any time.
+
+    A terminal interrupts all processes of a command: what becomes of the workers is ours to say.
+    """
+    import distributed
+
+    if hasattr(signal, "pthread_sigmask"):
+        resource_tracker.ensure_running()  # which would let interrupts through where it starts
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    return distributed.LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=workers,
         threads_per_worker=SHARDS_PER_WORKER,
         processes=True,
         host=LOOPBACK,
         dashboard_address=f"{LOOPBACK}:0",
-        silence_logs=silent,
-    ) as cluster:
-        yield cluster
+        silence_logs=logging.CRITICAL + 1,  # what becomes of a worker is told by who reads the futures
+    )
 
 
 def at_once(client: Any) -> int:

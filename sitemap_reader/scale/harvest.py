@@ -114,19 +114,18 @@ def harvest(
     if plan is None:
         _check_room(folder, before, order, shards)
     started = time.monotonic()
-    with connected(scheduler, workers) as client:
-        if plan is None:
-            plan = _begun(folder, before, listed, order, shards or _shards_for(listed, client), now)
-        bar = ProgressBar("hosts", shown) if show_progress else None
-        follow = _Follow(client, folder, plan, order, on_progress, bar)
-        follow.carry_out()
+    told: dict[str, Any] = {}
+    if plan is None or folder.settle(plan.shards):
+        with connected(scheduler, workers) as client:
+            if plan is None:
+                plan = _begun(folder, before, listed, order, shards or _shards_for(listed, client), now)
+            follow = _Follow(client, folder, plan, order, on_progress)
+            with ProgressBar("hosts", shown) if show_progress else nullcontext() as follow.bar:
+                follow.carry_out()
+            told = {"failed": follow.failed, "again": follow.counting.again}
+    seconds = time.monotonic() - started
     return attrs.evolve(
-        account(folder.path),
-        failed=follow.failed,
-        again=follow.counting.again,
-        refused=listed.refused,
-        repeated=listed.repeated,
-        seconds=time.monotonic() - started,
+        account(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **told
     )
 
 
@@ -188,14 +187,13 @@ class _Follow:
         plan: Plan,
         order: Order,
         on_progress: Callable[[HarvestProgress], None] | None,
-        bar: ProgressBar | None,
     ) -> None:
         self.failed: dict[int, str] = {}
+        self.bar: ProgressBar | None = None
         self._client = client
         self._folder = folder
         self._order = order.dated(plan.dates)
         self._on_progress = on_progress
-        self._bar = bar
         self._left = folder.settle(plan.shards)
         done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
         self.counting = Counting(plan.hosts, plan.shards, done, client.dashboard_link)
@@ -207,13 +205,12 @@ class _Follow:
         """Every shard that is left; one that cannot be written ends them all."""
         self._client.subscribe_topic(self._topic, lambda event: self.counting.hear(event[1]))
         try:
-            with self._bar or nullcontext():
-                self._submit()
-                while self._futures:
-                    self._tell()
-                    with suppress(queue.Empty):
-                        self._end(self._ended.get(timeout=_LOOK_SECONDS))
+            self._submit()
+            while self._futures:
                 self._tell()
+                with suppress(queue.Empty):
+                    self._end(self._ended.get(timeout=_LOOK_SECONDS))
+            self._tell()
         finally:
             self._client.unsubscribe_topic(self._topic)
             self._call_off()
@@ -239,8 +236,8 @@ class _Follow:
 
     def _tell(self) -> None:
         progress = self.counting.now(at_once(self._client))
-        if self._bar is not None:
-            self._bar(progress)
+        if self.bar is not None:
+            self.bar(progress)
         if self._on_progress is not None:
             self._on_progress(progress)
 
