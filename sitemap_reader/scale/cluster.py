@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -24,10 +25,7 @@ LOOPBACK = "127.0.0.1"
 # Shards that a process reads at once: when one waits for its last hosts, the other goes on.
 SHARDS_PER_WORKER = 2
 CONNECT_SECONDS = 10
-_NO_MAIN = (
-    "harvest() starts processes, each of which runs this script once more up to where it is: "
-    'call it below `if __name__ == "__main__":`'
-)
+_NO_MAIN = 'each runs this script first: call harvest() below `if __name__ == "__main__":`, so that they do not call it'
 
 
 def require_dask() -> None:
@@ -66,7 +64,7 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
 @contextmanager
 def _local(workers: int | None) -> Iterator[Any]:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise UsageError(_NO_MAIN)
+        sys.exit(_NO_MAIN)  # a worker, which nobody asks
     with _started(workers or os.cpu_count() or 1) as cluster:
         yield cluster
 
@@ -80,6 +78,8 @@ def _started(workers: int) -> Any:
         except KeyboardInterrupt:
             starting.result().close()
             raise
+        except RuntimeError as exc:
+            raise UsageError(f"the workers did not start ({exc}); {_NO_MAIN}") from None
 
 
 def _start(workers: int) -> Any:

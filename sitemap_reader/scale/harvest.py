@@ -13,6 +13,7 @@ import shutil
 import time
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -226,13 +227,14 @@ class _Follow:
     def _end(self, future: Any) -> None:
         shard = self._futures.pop(future)
         error = future.exception()
-        if error is None:
-            self.counting.done(future.result())
+        if error is not None:
+            self.counting.failed(shard)
+            self.failed[shard] = _why(error)
             return
-        self.counting.failed(shard)
-        if isinstance(error, OSError) or (isinstance(error, StateError) and error.is_unwritable):
-            raise error
-        self.failed[shard] = _why(error)
+        kind, *told = future.result()
+        if kind != _DONE:
+            raise _STOPS[kind](*told)
+        self.counting.done(*told)
 
     def _tell(self) -> None:
         progress = self.counting.now(at_once(self._client))
@@ -248,7 +250,17 @@ class _Follow:
         shutil.rmtree(self._folder.unfinished, ignore_errors=True)
 
 
-def _task(path: str, shard: int, order: Order, topic: str) -> dict[str, Any]:
+# What a task comes to: the manifest of its shard, or what stops the harvest. (Not every exception of ours, with all
+# that led to it, comes through what Dask sends.)
+_DONE = "done"
+_STOPS: dict[str, Callable[..., Exception]] = {
+    "usage": UsageError,
+    "disk": OSError,
+    "state": partial(StateError, is_unwritable=True),
+}
+
+
+def _task(path: str, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
     """What runs on a worker."""
     from distributed import get_worker
 
@@ -257,7 +269,16 @@ def _task(path: str, shard: int, order: Order, topic: str) -> dict[str, Any]:
     def tell(tally: Tally) -> None:
         worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(tally)})
 
-    return harvest_shard(Path(path), shard, order, tell)
+    if not Path(path).is_dir():
+        return "usage", f"the worker {worker.address} sees no folder {path}: all must see it under the same name"
+    try:
+        return _DONE, harvest_shard(Path(path), shard, order, tell)
+    except OSError as exc:
+        return "disk", exc.errno, exc.strerror or str(exc), exc.filename
+    except StateError as exc:
+        if exc.is_unwritable:
+            return "state", str(exc)
+        raise
 
 
 def _why(error: BaseException) -> str:

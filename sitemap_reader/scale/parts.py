@@ -9,7 +9,7 @@ import os
 import shutil
 from contextlib import ExitStack
 from io import FileIO
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -25,7 +25,6 @@ from .tables import host_form, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
 
     from ..records import Item
     from .folder import Folder
@@ -37,7 +36,7 @@ class CalledOff(SitemapReaderError):
 
 
 class Parts:
-    """Those of one try at a shard, as a context manager; `state` is a copy of the shard's, shared by so many hosts.
+    """Those of one try at a shard, up to close(); `state` is a copy of the shard's, shared by so many hosts.
 
     OSError, or StateError, where the disk takes no more: then the try is over.
     """
@@ -58,16 +57,8 @@ class Parts:
             if state_shared_by is not None:
                 self.state = self._closing.enter_context(self._copied_state(state_shared_by))
         except BaseException:
-            self._discard()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._discard()
 
     def urls(self, lines: bytes, count: int) -> None:
         """So many JSON lines of URLs, or of changes."""
@@ -119,8 +110,8 @@ class Parts:
             shutil.copyfile(self._folder.state(self._shard), path)
         return State(path, create=True, shared_by=shared_by)
 
-    def _discard(self) -> None:
-        """Whatever is left in the folder of this try. May be called twice."""
+    def close(self) -> None:
+        """Throws away what was not published."""
         for blocks in self._blocks.values():
             blocks.has_failed = True  # a writer that is let go of writes its end
         self._closing.close()

@@ -68,19 +68,22 @@ class _Shard:
         """All its hosts, and then its files into their places."""
         started = time.monotonic()
         shared_by = self._order.hosts_at_once if self._order.state else None
+        parts = Parts(self._folder, self._number, state_shared_by=shared_by)
         try:
-            with Parts(self._folder, self._number, state_shared_by=shared_by) as parts:
-                await self._read_all(parts)
-                told = {
-                    "hosts": self._done.hosts,
-                    "verdicts": self._verdicts,
-                    **self._sums,
-                    "seconds": round(time.monotonic() - started, 3),
-                    "named": self._named,
-                }
-                return await self._aside.do(parts.publish, told)
+            await self._read_all(parts)
+            told = {
+                "hosts": self._done.hosts,
+                "verdicts": self._verdicts,
+                **self._sums,
+                "seconds": round(time.monotonic() - started, 3),
+                "named": self._named,
+            }
+            return await self._aside.do(parts.publish, told)
         finally:
-            await self._aside.close()
+            try:
+                await self._aside.do(parts.close)  # behind what hosts that were left have begun
+            finally:
+                await self._aside.close()
 
     async def _read_all(self, parts: Parts) -> None:
         waiting = iter([*self._domains.items()])

@@ -90,7 +90,7 @@ class _Site:
             if left is None and isinstance(walk, ChangeWalk):
                 await self._aside.do(self._write, walk.last_lines())
         finally:
-            await self._aside.do(ending.close)
+            await asyncio.shield(self._aside.do(ending.close))  # also of a host that is left while it ends
         return left or _verdict(walk)
 
     async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
