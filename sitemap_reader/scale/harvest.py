@@ -28,6 +28,7 @@ from .cluster import at_once, connected, require_dask
 from .folder import Folder, Plan, differences
 from .hosts import HostList, by_domain, read_hosts, sharded
 from .order import make_order
+from .parts import CalledOff
 from .progress import Counting, shown
 from .shard import harvest_shard
 
@@ -47,6 +48,7 @@ HOST_URLS = 10_000_000
 # A shard is some minutes' work: enough of them for every worker to the end, and few enough to look at.
 _HOSTS_OF_A_SHARD = 1_000
 _SHARDS_OF_EACH = 2
+_AT_ONCE_UNKNOWN = 8  # where the workers are still to come
 _LOOK_SECONDS = 0.25
 
 
@@ -174,8 +176,8 @@ def _begun(
 
 def _shards_for(listed: HostList, client: Any) -> int:
     """Enough that all workers have some to the end, and none is too long."""
-    domains = len(by_domain(listed.targets))
-    return max(1, min(domains, max(_SHARDS_OF_EACH * at_once(client), math.ceil(domains / _HOSTS_OF_A_SHARD))))
+    domains, some = len(by_domain(listed.targets)), at_once(client) or _AT_ONCE_UNKNOWN
+    return max(1, min(domains, max(_SHARDS_OF_EACH * some, math.ceil(domains / _HOSTS_OF_A_SHARD))))
 
 
 class _Follow:
@@ -279,6 +281,8 @@ def _task(path: str, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
         if exc.is_unwritable:
             return "state", str(exc)
         raise
+    except CalledOff as exc:
+        return "usage", str(exc)
 
 
 def _why(error: BaseException) -> str:

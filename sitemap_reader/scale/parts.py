@@ -78,7 +78,7 @@ class Parts:
     def check(self) -> None:
         """CalledOff where somebody else took the shard, or nobody wants it any more."""
         if not self._place.exists():
-            raise CalledOff(f"{self._folder.path}: shard {self._shard} was called off")
+            raise CalledOff(f"another harvest has taken {self._folder.path} over")
 
     def publish(self, told: dict[str, Any]) -> dict[str, Any]:
         """Puts all files in their places, the manifest last; what it says, with what was `told`."""
