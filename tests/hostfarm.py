@@ -1,0 +1,686 @@
+"""A farm of many web hosts on loopback, all in one process of its own: each host has a kind, a size and a latency.
+
+    hosts = make_hosts(400, seed=1, port=free_port())
+    with run_farm(hosts, tmp_path / "farm") as farm:
+        ...                                    # read host.target of each, with allow_private
+        assert farm.busiest()[hosts[0].target] <= 4
+
+Hosts that are addresses (127.0.0.0/8 is loopback, all of it) have a socket each, on one port; names such as
+a.shop1.test are served by the farm's proxy, `farm.proxy`. The farm tells what was asked for, and how many requests
+were in flight at once. It never listens on another address.
+
+    python tests/hostfarm.py HOSTS.json        # what run_farm() starts: tells its ports, runs until stdin ends
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import itertools
+import json
+import math
+import random
+import resource
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+KINDS = {"robots": 0.4, "index": 0.25, "wellknown": 0.12, "text": 0.05, "feed": 0.05, "none": 0.07, "broken": 0.02,
+         "error": 0.02, "refused": 0.02}  # fmt: skip
+FEWEST_URLS = 10  # each version but the first updates one, and removes one
+NEW_A_VERSION = 3
+MOST_URLS_OF = {"text": 50_000, "feed": 1_000, "atom": 1_000, "drip": 1_000}
+DRIP_SECONDS = 0.5
+END_SECONDS = 10.0
+CONTROL_SECONDS = 60.0  # a farm that does not tell by then never will
+_DAYS = [f"{year}-{month:02}-{day:02}" for year in (2023, 2024) for month in range(1, 13) for day in range(1, 29)]
+
+
+@attrs.frozen
+class FarmHost:
+    """`name` is 127.1.0.7:8080, or a domain name for the proxy; `urls` are those of version 1.
+
+    Each later version removes the oldest URL, updates one and adds three. Every answer waits for `latency_seconds`
+    before its first byte. `per_child` is how many URLs a child of an index has.
+    """
+
+    name: str
+    kind: str = attrs.field()
+    urls: int = attrs.field(default=100, validator=attrs.validators.ge(FEWEST_URLS))
+    latency_seconds: float = 0.0
+    version: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+    per_child: int = 2_000
+
+    @kind.validator
+    def _is_known(self, attribute: object, kind: str) -> None:
+        if kind not in SITES:
+            raise ValueError(f"no kind of host: {kind!r}; there are {', '.join(SITES)}")
+
+    @property
+    def target(self) -> str:
+        return f"http://{self.name}"
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Where it listens; None for a name, which the proxy serves."""
+        place, _, port = self.name.partition(":")
+        return (place, int(port)) if port else None
+
+    @property
+    def domain(self) -> str:
+        """The registrable one of a .test name."""
+        return ".".join(self.name.rsplit(".", 2)[-2:])
+
+    def at(self, version: int) -> FarmHost:
+        return attrs.evolve(self, version=version)
+
+
+@attrs.frozen
+class Changed:
+    """What a version changes in the one before it. A text sitemap has no dates: nothing shows what it updates."""
+
+    new: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+def make_hosts(
+    count: int,
+    *,
+    seed: int,
+    port: int,
+    kinds: Mapping[str, float] = KINDS,
+    median_urls: int = 300,
+    median_latency: float = 0.0,
+    sigma: float = 1.0,
+    most_urls: int = 100_000,
+    most_latency: float = 3.0,
+) -> list[FarmHost]:
+    """Hosts at 127.1.0.1, 127.1.0.2 and so on, the same for the same seed; sizes and latencies are lognormal."""
+    dice = random.Random(seed)  # noqa: S311 - a test's
+    names = list(kinds)
+    hosts = []
+    for number in range(1, count + 1):
+        kind = dice.choices(names, [kinds[name] for name in names])[0]
+        urls = round(median_urls * dice.lognormvariate(0, sigma))
+        latency = median_latency * dice.lognormvariate(0, sigma)
+        per_child = dice.choice((1_000, 2_000, 5_000))
+        most = min(most_urls, MOST_URLS_OF.get(kind, most_urls))
+        hosts.append(
+            FarmHost(
+                f"127.1.{number >> 8}.{number & 255}:{port}",
+                kind,
+                max(FEWEST_URLS, min(urls, most)),
+                round(min(latency, most_latency), 4),
+                per_child=per_child,
+            )
+        )
+    return hosts
+
+
+# --- what a host lists ------------------------------------------------------------------------------------
+
+
+def _numbers(host: FarmHost) -> range:
+    return range(host.version, host.urls + NEW_A_VERSION * (host.version - 1) + 1)
+
+
+def _loc(host: FarmHost, number: int) -> str:
+    return f"{host.target}/articles/{number // 1000}/a-page-of-this-host-{number:07}.html"
+
+
+def _changed_numbers(host: FarmHost, version: int) -> tuple[range, range, range]:
+    """New, updated and removed, from the version before to that one."""
+    last = host.urls + NEW_A_VERSION * (version - 2)
+    return range(last + 1, last + NEW_A_VERSION + 1), range(version + 1, version + 2), range(version - 1, version)
+
+
+def _day(host: FarmHost, number: int) -> str:
+    """The lastmod: of version 1 some day of two years, of later ones a day each in 2025."""
+    later = 1
+    if 3 <= number <= host.version + 1:
+        later = number - 1
+    if number > host.urls:
+        later = 2 + (number - host.urls - 1) // NEW_A_VERSION
+    return _DAYS[number % len(_DAYS)] if later == 1 else _version_day(later)
+
+
+def _version_day(version: int) -> str:
+    return "2025-" + _DAYS[version % (len(_DAYS) // 2)].partition("-")[2]
+
+
+def _listed(host: FarmHost) -> list[str]:
+    return [_loc(host, number) for number in _numbers(host)]
+
+
+def _listed_by_children(host: FarmHost) -> list[str]:
+    return [_loc(host, number) for number in range(1, host.per_child + 1)] * math.ceil(host.urls / host.per_child)
+
+
+def _nothing(host: FarmHost) -> list[str]:
+    return []
+
+
+def locs_of(host: FarmHost) -> list[str] | None:
+    """What a complete reading gives, in order within a sitemap; None where none is ever complete, but gives some."""
+    site = SITES[host.kind]
+    return site.locs(host) if site.locs else None
+
+
+def changed_locs(host: FarmHost) -> Changed:
+    """What its version changes in the one before it; nothing in version 1."""
+    if host.version == 1 or SITES[host.kind].locs is not _listed:
+        return Changed()
+    new, updated, removed = (
+        tuple(_loc(host, each) for each in some) for some in _changed_numbers(host, host.version)
+    )
+    return Changed(new, () if host.kind == "text" else updated, removed)
+
+
+# --- the pages of a host ------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Page:
+    """`changed` is the version in which the body was last another: its ETag. A body is made when it is asked for."""
+
+    media: str
+    make: Callable[[], bytes]
+    changed: int = 1
+    status: str = "200 OK"
+    drips: bool = False
+
+    @cached_property
+    def body(self) -> bytes:
+        return self.make()
+
+    @property
+    def etag(self) -> str:
+        return f'"v{self.changed}"'
+
+
+Pages = dict[str, Page]
+_XML = "application/xml"
+_URLSET = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+_INDEX = '<?xml version="1.0" encoding="UTF-8"?>\n<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+
+
+def _urlset(host: FarmHost, numbers: Iterable[int]) -> bytes:
+    entries = [f"<url><loc>{_loc(host, n)}</loc><lastmod>{_day(host, n)}</lastmod></url>\n" for n in numbers]
+    return "".join([_URLSET, *entries, "</urlset>\n"]).encode()
+
+
+def _packed_urlset(host: FarmHost, numbers: Iterable[int]) -> bytes:
+    return gzip.compress(_urlset(host, numbers), compresslevel=1, mtime=0)
+
+
+def _cut_urlset(host: FarmHost) -> bytes:
+    """Ends in the middle of the entry that is in the middle."""
+    body = _urlset(host, _numbers(host))
+    return body[: body.index(b"<loc>", len(body) // 2) + 20]
+
+
+def _text(host: FarmHost) -> bytes:
+    return "".join(f"{loc}\n" for loc in _listed(host)).encode()
+
+
+def _rss(host: FarmHost) -> bytes:
+    items = [
+        f"<item><title>{n}</title><link>{_loc(host, n)}</link><pubDate>{_rfc_822(_day(host, n))}</pubDate></item>\n"
+        for n in _numbers(host)
+    ]
+    start = '<?xml version="1.0"?>\n<rss version="2.0"><channel><title>News</title>\n'
+    return "".join([start, *items, "</channel></rss>\n"]).encode()
+
+
+def _rfc_822(day: str) -> str:
+    return time.strftime("%a, %d %b %Y 00:00:00 GMT", time.strptime(day, "%Y-%m-%d"))
+
+
+def _atom(host: FarmHost) -> bytes:
+    entries = [
+        f'<entry><title>{n}</title><id>urn:x:{n}</id><link href="{_loc(host, n)}"/>'
+        f"<updated>{_day(host, n)}T00:00:00Z</updated></entry>\n"
+        for n in _numbers(host)
+    ]
+    start = '<?xml version="1.0"?>\n<feed xmlns="http://www.w3.org/2005/Atom"><title>News</title>\n'
+    return "".join([start, *entries, "</feed>\n"]).encode()
+
+
+def _named(host: FarmHost, path: str, page: Page) -> Pages:
+    """The page, and a robots.txt that names it."""
+    robots = f"User-agent: *\nDisallow: /private/\n\nSitemap: {host.target}{path}\n"
+    return {"/robots.txt": Page("text/plain", robots.encode), path: page}
+
+
+def _robots(host: FarmHost) -> Pages:
+    return _named(host, "/sitemap.xml", Page(_XML, partial(_urlset, host, _numbers(host)), host.version))
+
+
+def _index(host: FarmHost) -> Pages:
+    children = {}
+    for start in range(0, _numbers(host)[-1], host.per_child):
+        child = range(start + 1, start + host.per_child + 1)
+        numbers = [number for number in child if number in _numbers(host)]
+        page = Page("application/gzip", partial(_packed_urlset, host, numbers), _last_change(host, child))
+        if numbers:
+            children[f"/sitemaps/{start // host.per_child}.xml.gz"] = page
+    index = Page(_XML, partial(_index_of, host, children), host.version)
+    return _named(host, "/sitemap_index.xml", index) | children
+
+
+def _last_change(host: FarmHost, child: range) -> int:
+    for version in range(host.version, 1, -1):
+        if any(number in child for number in itertools.chain(*_changed_numbers(host, version))):
+            return version
+    return 1
+
+
+def _index_of(host: FarmHost, children: Pages) -> bytes:
+    entries = [
+        f"<sitemap><loc>{host.target}{path}</loc><lastmod>{_version_day(page.changed)}</lastmod></sitemap>\n"
+        for path, page in children.items()
+    ]
+    return "".join([_INDEX, *entries, "</sitemapindex>\n"]).encode()
+
+
+def _huge(host: FarmHost) -> Pages:
+    """Children that are all alike: however many URLs there are, one body is made."""
+    child = Page("application/gzip", partial(_packed_urlset, host, range(1, host.per_child + 1)))
+    children = {f"/sitemaps/{number}.xml.gz": child for number in range(math.ceil(host.urls / host.per_child))}
+    return _named(host, "/sitemap_index.xml", Page(_XML, partial(_index_of, host, children))) | children
+
+
+def _well_known(host: FarmHost) -> Pages:
+    pages = _robots(host)
+    del pages["/robots.txt"]
+    return pages
+
+
+def _text_site(host: FarmHost) -> Pages:
+    return _named(host, "/sitemap.txt", Page("text/plain", partial(_text, host), host.version))
+
+
+def _rss_site(host: FarmHost) -> Pages:
+    return _named(host, "/feed.rss", Page("application/rss+xml", partial(_rss, host), host.version))
+
+
+def _atom_site(host: FarmHost) -> Pages:
+    return _named(host, "/feed.atom", Page("application/atom+xml", partial(_atom, host), host.version))
+
+
+def _empty(host: FarmHost) -> Pages:
+    return {}
+
+
+def _broken(host: FarmHost) -> Pages:
+    return _named(host, "/sitemap.xml", Page(_XML, partial(_cut_urlset, host), host.version))
+
+
+def _error(host: FarmHost) -> Pages:
+    return _named(host, "/sitemap.xml", Page("text/plain", bytes, status="500 Internal Server Error"))
+
+
+def _drip(host: FarmHost) -> Pages:
+    page = Page(_XML, partial(_urlset, host, _numbers(host)), host.version, drips=True)
+    return _named(host, "/sitemap.xml", page)
+
+
+@attrs.frozen
+class Site:
+    """What a kind of host answers, and what is to be read there."""
+
+    pages: Callable[[FarmHost], Pages]
+    locs: Callable[[FarmHost], list[str]] | None = _listed
+    listens: bool = True
+    answers: bool = True
+
+
+SITES = {
+    "robots": Site(_robots),  # robots.txt names one plain sitemap
+    "index": Site(_index),  # robots.txt names an index of gzipped children
+    "huge": Site(_huge, _listed_by_children),  # an index of children that are all alike; for millions of URLs
+    "wellknown": Site(_well_known),  # no robots.txt, but /sitemap.xml
+    "text": Site(_text_site),
+    "feed": Site(_rss_site),  # RSS
+    "atom": Site(_atom_site),
+    "none": Site(_empty, _nothing),  # 404 for everything
+    "broken": Site(_broken, None),  # a sitemap that ends in the middle of an entry
+    "error": Site(_error, _nothing),  # 500 for the sitemap
+    "refused": Site(_empty, _nothing, listens=False),  # no connection; from the proxy a 502
+    "hang": Site(_empty, _nothing, answers=False),  # takes connections and requests, and never says a word
+    "drip": Site(_drip, None),  # the sitemap comes a byte at a time
+}
+
+
+# --- the farm, for those who ask it ------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Domain:
+    """What the proxy saw of a registrable domain: the most requests in flight at once; (seconds, target) of each."""
+
+    busiest: int
+    asked: tuple[tuple[float, str], ...]
+
+
+@attrs.frozen
+class Farm:
+    """A running farm. What it is asked here is counted nowhere."""
+
+    proxy: str
+    _control: int
+
+    def asked(self) -> dict[str, list[str]]:
+        """The paths that each host was asked for, in order; by target."""
+        return self._ask("asked")
+
+    def busiest(self) -> dict[str, int]:
+        """The most requests that were in flight at once, by target."""
+        return self._ask("busiest")
+
+    def crowd(self) -> int:
+        """The most requests that were in flight at once, at all hosts together."""
+        return self._ask("crowd")
+
+    def domains(self) -> dict[str, Domain]:
+        """What came by the proxy, by registrable domain."""
+        told = self._ask("domains")
+        return {name: Domain(busiest, tuple(map(tuple, asked))) for name, (busiest, asked) in told.items()}
+
+    def cpu_seconds(self) -> float:
+        """What the farm itself has used so far."""
+        return self._ask("cpu_seconds")
+
+    def forget(self) -> None:
+        """All counts begin anew; what is in flight stays in flight."""
+        self._ask("forget")
+
+    def set_version(self, target: str, version: int) -> None:
+        self._ask("set_version", target, version)
+
+    def replace(self, host: FarmHost) -> None:
+        """Another host in the place of one, say of another kind. Whether it listens stays as it is."""
+        self._ask("replace", attrs.asdict(host))
+
+    def warm(self) -> None:
+        """Makes all bodies now, and not when they are first asked for."""
+        self._ask("warm")
+
+    def _ask(self, *question: object) -> Any:
+        with socket.create_connection(("127.0.0.1", self._control), timeout=CONTROL_SECONDS) as asking:
+            asking.sendall(json.dumps(question).encode() + b"\n")
+            with asking.makefile("rb") as answer:
+                return json.load(answer)
+
+
+@contextmanager
+def run_farm(hosts: Iterable[FarmHost], work: Path) -> Iterator[Farm]:
+    """The farm, until the block ends; `work` is made, and gets what it needs and what it says."""
+    work.mkdir(parents=True)
+    listed = work / "hosts.json"
+    listed.write_text(json.dumps([attrs.asdict(host) for host in hosts]))
+    command = [sys.executable, str(Path(__file__).resolve()), str(listed)]
+    # It ends with its stdin: also where whoever started it is killed.
+    with (
+        (work / "stderr").open("wb") as stderr,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as process,
+    ):
+        try:
+            ready = process.stdout.readline() if process.stdout else b""
+            if not ready:
+                raise RuntimeError(f"the farm did not start: {(work / 'stderr').read_text()}")
+            control, proxy = json.loads(ready)
+            yield Farm(f"http://127.0.0.1:{proxy}", control)
+        finally:
+            process.terminate()
+            process.wait(END_SECONDS)
+
+
+# --- the farm itself ------------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class _Counted:
+    """How many are in flight, and the most that were."""
+
+    now: int = 0
+    most: int = 0
+
+    def begin(self) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+
+    def end(self) -> None:
+        self.now -= 1
+
+    def forget(self) -> None:
+        self.most = self.now
+
+
+@attrs.define(eq=False)
+class _Place:
+    """A host as it stands: its pages, and what it was asked."""
+
+    host: FarmHost
+    flights: list[_Counted]  # its own, the farm's, and its domain's
+    asked: list[str] = attrs.field(factory=list)
+    _pages: Pages | None = None
+
+    @property
+    def pages(self) -> Pages:
+        if self._pages is None:
+            self._pages = SITES[self.host.kind].pages(self.host)
+        return self._pages
+
+    def become(self, host: FarmHost) -> None:
+        self.host = host
+        self._pages = None
+
+
+@attrs.define(eq=False)
+class _Domain:
+    flight: _Counted = attrs.field(factory=_Counted)
+    asked: list[tuple[float, str]] = attrs.field(factory=list)
+
+
+class _Grounds:
+    """All places of the farm, by target; each public name in QUESTIONS is one that a Farm may ask for."""
+
+    def __init__(self, hosts: Iterable[FarmHost]) -> None:
+        self._all = _Counted()
+        self._domains: dict[str, _Domain] = {}
+        self.places = {host.target: self._place(host) for host in hosts}
+
+    def _place(self, host: FarmHost) -> _Place:
+        flights = [_Counted(), self._all]
+        if host.address is None:
+            flights.append(self._domains.setdefault(host.domain, _Domain()).flight)
+        return _Place(host, flights)
+
+    def begin(self, place: _Place, path: str) -> None:
+        place.asked.append(path)
+        if place.host.address is None:
+            self._domains[place.host.domain].asked.append((time.monotonic(), place.host.target))
+        for flight in place.flights:
+            flight.begin()
+
+    def asked(self) -> dict[str, list[str]]:
+        return {target: place.asked for target, place in self.places.items()}
+
+    def busiest(self) -> dict[str, int]:
+        return {target: place.flights[0].most for target, place in self.places.items()}
+
+    def crowd(self) -> int:
+        return self._all.most
+
+    def domains(self) -> dict[str, tuple[int, list[tuple[float, str]]]]:
+        return {name: (domain.flight.most, domain.asked) for name, domain in self._domains.items()}
+
+    def cpu_seconds(self) -> float:
+        return time.process_time()
+
+    def forget(self) -> None:
+        for place in self.places.values():
+            place.asked.clear()
+            for flight in place.flights:
+                flight.forget()
+        for domain in self._domains.values():
+            domain.asked.clear()
+
+    def set_version(self, target: str, version: int) -> None:
+        place = self.places[target]
+        place.become(place.host.at(version))
+
+    def replace(self, given: dict[str, Any]) -> None:
+        host = FarmHost(**given)
+        self.places[host.target].become(host)
+
+    def warm(self) -> None:
+        for place in self.places.values():
+            for page in place.pages.values():
+                _ = page.body
+
+
+QUESTIONS = ("asked", "busiest", "crowd", "domains", "cpu_seconds", "forget", "set_version", "replace", "warm")
+_MISSING = Page("text/plain", b"not found\n".decode().encode, status="404 Not Found")
+_UNREACHED = Page("text/plain", bytes, status="502 Bad Gateway")
+_REJECTED = Page("text/plain", bytes, status="405 Method Not Allowed")
+_NO_TUNNEL = Page("text/plain", bytes, status="403 Forbidden")  # nothing is encrypted here
+
+
+class _Talk(asyncio.Protocol):
+    """One connection: requests are answered one after the other, each after its host's latency."""
+
+    def __init__(self, grounds: _Grounds, place: _Place | None) -> None:
+        self._grounds = grounds
+        self._place = place  # None: of the proxy, where each request says whom it is for
+        self._pending = b""
+        self._flights: list[_Counted] = []  # of the request that is being answered
+        self._later: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self._loop = asyncio.get_running_loop()
+
+    def data_received(self, data: bytes) -> None:
+        self._pending += data
+        if not self._flights:
+            self._next()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._later:
+            self._later.cancel()
+        self._end()
+
+    def _next(self) -> None:
+        head, found, rest = self._pending.partition(b"\r\n\r\n")
+        if not found:
+            return
+        self._pending = rest
+        method, uri, _ = head[: head.find(b"\r\n")].decode("latin-1").split(" ", 2)
+        place, path = (self._place, uri) if self._place else self._whom(uri)
+        if place is None or method != "GET":
+            self._send(_NO_TUNNEL if method == "CONNECT" else _REJECTED if place else _UNREACHED, head)
+            return
+        self._grounds.begin(place, path)
+        self._flights = place.flights
+        site = SITES[place.host.kind]
+        if not site.answers:
+            return  # for ever in flight, until the client hangs up
+        page = place.pages.get(path, _MISSING) if site.listens else _UNREACHED
+        if place.host.latency_seconds:
+            self._later = self._loop.call_later(place.host.latency_seconds, self._send, page, head)
+        else:
+            self._send(page, head)
+
+    def _whom(self, uri: str) -> tuple[_Place | None, str]:
+        """Of a request to the proxy, which has the whole URL."""
+        scheme, _, rest = uri.partition("//")
+        name, _, path = rest.partition("/")
+        return self._grounds.places.get(f"{scheme}//{name.removesuffix(':80')}"), f"/{path}"
+
+    def _send(self, page: Page, head: bytes) -> None:
+        asked = head.lower()
+        _, _, condition = asked.partition(b"\r\nif-none-match:")
+        is_ok = page.status[0] == "2"
+        if is_ok and condition.partition(b"\r\n")[0].strip() == page.etag.encode():
+            self._answer(f"HTTP/1.1 304 Not Modified\r\nETag: {page.etag}\r\n\r\n".encode())
+        else:
+            tag = f"ETag: {page.etag}\r\n" if is_ok else ""
+            first = f"HTTP/1.1 {page.status}\r\nContent-Type: {page.media}\r\n{tag}Content-Length: {len(page.body)}"
+            if page.drips:
+                self._transport.write(f"{first}\r\n\r\n".encode())
+                self._drip(page.body, 0)
+                return
+            self._answer(f"{first}\r\n\r\n".encode() + page.body)
+        if b"\r\nconnection: close" in asked:
+            self._transport.close()
+        elif self._pending:
+            self._next()
+
+    def _answer(self, data: bytes) -> None:
+        """The request is over before the client can know."""
+        self._end()
+        self._transport.write(data)
+
+    def _end(self) -> None:
+        for flight in self._flights:
+            flight.end()
+        self._flights = []
+
+    def _drip(self, body: bytes, at: int) -> None:
+        if at == len(body) - 1:
+            self._answer(body[at:])
+        else:
+            self._transport.write(body[at : at + 1])
+            self._later = self._loop.call_later(DRIP_SECONDS, self._drip, body, at + 1)
+
+
+async def _farm(hosts: list[FarmHost]) -> None:
+    """Listens for all hosts, tells the two ports, and goes on until stdin ends."""
+    loop = asyncio.get_running_loop()
+    grounds = _Grounds(hosts)
+    for place in grounds.places.values():
+        address = place.host.address
+        if address and SITES[place.host.kind].listens:
+            await loop.create_server(partial(_Talk, grounds, place), sock=_listener(*address))
+    proxy = await loop.create_server(partial(_Talk, grounds, None), sock=_listener("127.0.0.1", 0))
+
+    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        name, *given = json.loads(await reader.readline())
+        if name in QUESTIONS:
+            writer.write(json.dumps(getattr(grounds, name)(*given)).encode())
+        writer.close()
+
+    control = await asyncio.start_server(tell, sock=_listener("127.0.0.1", 0))
+    print(json.dumps([server.sockets[0].getsockname()[1] for server in (control, proxy)]), flush=True)
+    over = asyncio.Event()
+    loop.add_reader(sys.stdin, over.set)
+    await over.wait()
+
+
+def _listener(address: str, port: int) -> socket.socket:
+    listening = socket.create_server((address, port), backlog=128)
+    listening.setblocking(False)
+    return listening
+
+
+def main(listed: str) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    asyncio.run(_farm([FarmHost(**host) for host in json.loads(Path(listed).read_text())]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

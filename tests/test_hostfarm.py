@@ -1,0 +1,104 @@
+"""The farm of hosts that other tests and benchmarks stand on: what it says of itself is what a reader finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+import pytest
+from hostfarm import SITES, FarmHost, changed_locs, locs_of, make_hosts, run_farm
+from servers import free_port
+
+import sitemap_reader as sr
+
+READABLE = ["robots", "index", "huge", "wellknown", "text", "feed", "atom"]
+FAILURES = {
+    "none": sr.NothingFound,
+    "error": sr.NothingReadable,
+    "refused": sr.NothingReadable,
+    "hang": sr.NothingReadable,
+    "drip": sr.NothingReadable,
+}
+HASTY = sr.Limits(tries=1, read_seconds=0.2)
+
+
+@pytest.fixture
+def farm_of(tmp_path):
+    """`run(hosts)` -> a farm, as a context manager."""
+    return lambda hosts: run_farm(hosts, tmp_path / "farm")
+
+
+def read(target, **options):
+    with sr.urls(target, allow_private=True, **options) as urls:
+        return {url.loc: url.lastmod for url in urls}
+
+
+def test_what_each_kind_lists_is_what_is_read(farm_of):
+    port = free_port()
+    hosts = [FarmHost(f"127.1.0.{n}:{port}", kind, 50, per_child=20) for n, kind in enumerate(READABLE, 1)]
+    with farm_of(hosts) as farm:
+        for host in hosts:
+            with sr.urls(host.target, allow_private=True) as urls:
+                assert Counter(url.loc for url in urls) == Counter(locs_of(host)), host
+            assert urls.complete
+        assert farm.asked()[hosts[0].target] == ["/robots.txt", "/sitemap.xml"]
+        assert 1 <= farm.busiest()[hosts[1].target] <= 4
+        farm.forget()
+        assert not any(farm.asked().values())
+        assert not any(farm.busiest().values())
+
+
+def test_hosts_that_fail_do_so_each_in_its_way(farm_of):
+    port = free_port()
+    hosts = {kind: FarmHost(f"127.1.0.{n}:{port}", kind, 10, 0.01) for n, kind in enumerate(SITES, 1)}
+    with farm_of(hosts.values()) as farm:
+        for kind, error in FAILURES.items():
+            with pytest.raises(error):
+                read(hosts[kind].target, limits=HASTY)
+        with sr.urls(hosts["broken"].target, allow_private=True) as urls:
+            assert 0 < len(list(urls)) < 10
+        assert not urls.complete
+        assert farm.busiest()[hosts["hang"].target] == 1
+        assert farm.asked()[hosts["refused"].target] == []
+
+
+@pytest.mark.parametrize("kind", ["robots", "index"])
+def test_a_new_version_changes_what_it_says(farm_of, kind, tmp_path):
+    host = FarmHost(f"127.1.0.1:{free_port()}", kind, 60, per_child=20)
+    changed = changed_locs(host.at(2))
+    assert [len(some) for some in attrs.astuple(changed)] == [3, 1, 1]
+
+    def sync():
+        with sr.changes(host.target, state=tmp_path / "state.db", allow_private=True) as changes:
+            return {(change.change, change.record.loc) for change in changes}
+
+    with farm_of([host]) as farm:
+        assert {loc for _, loc in sync()} == set(locs_of(host))
+        assert sync() == set()
+        farm.set_version(host.target, 2)
+        assert sync() == {
+            *(("new", loc) for loc in changed.new),
+            *(("updated", loc) for loc in changed.updated),
+            *(("removed", loc) for loc in changed.removed),
+        }
+        assert set(read(host.target)) == set(locs_of(host.at(2)))
+
+
+def test_names_are_served_by_the_proxy(farm_of):
+    names = ["a.shop1.test", "b.shop1.test", "a.shop2.test"]
+    hosts = [FarmHost(name, "robots", 10) for name in names]
+    with farm_of(hosts) as farm:
+        for host in hosts:
+            assert list(read(host.target, proxy=farm.proxy)) == locs_of(host)
+        assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # no https there
+        seen = farm.domains()
+        assert [target for _, target in seen["shop1.test"].asked] == [hosts[0].target] * 2 + [hosts[1].target] * 2
+        assert seen["shop1.test"].busiest == 1
+
+
+def test_a_seed_gives_the_same_hosts():
+    hosts = make_hosts(400, seed=7, port=8080, median_latency=0.1, most_urls=1_000, most_latency=0.5)
+    assert hosts == make_hosts(400, seed=7, port=8080, median_latency=0.1, most_urls=1_000, most_latency=0.5)
+    assert hosts[-1].target == "http://127.1.1.144:8080"
+    assert len({host.name for host in hosts}) == 400
+    assert {10 <= host.urls <= 1_000 and 0 <= host.latency_seconds <= 0.5 for host in hosts} == {True}
