@@ -1,12 +1,13 @@
-"""Runs a command to its end: a command in; its wall time, the peak memory of its processes, and what it printed out.
+"""Runs a command to its end: a command in; its time, the peak memory of its processes, and what it printed out.
 
 Memory is what Linux calls VmHWM, read while the processes live; elsewhere it is not known. A command that takes too
-long is ended with all that it started. A number other than 0 is a CommandFailed.
+long is ended with all that it started. A number other than 0 is a CommandFailed, unless others are expected.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 PROC = Path("/proc")
 SAMPLE_SECONDS = 0.05
@@ -32,12 +33,17 @@ class CommandFailed(Exception):
 
 @attrs.frozen
 class Watched:
-    """What came of it. The peaks are in MB: of the process itself, and of the largest that it started."""
+    """What came of it. The peaks are in MB: of the process itself, of the largest that it started, and their sum.
+
+    `cpu_seconds` are those of all its processes, as far as each was waited for by the one that started it.
+    """
 
     seconds: float
     printed: str
     megabytes: float | None = None
     child_megabytes: float | None = None
+    all_megabytes: float | None = None
+    cpu_seconds: float = 0.0
 
 
 class _Peaks:
@@ -50,12 +56,13 @@ class _Peaks:
         self._thread = threading.Thread(target=self._sample)
         self._thread.start()
 
-    def stop(self) -> tuple[float | None, float | None]:
+    def stop(self) -> tuple[float | None, float | None, float | None]:
         self._over.set()
         self._thread.join()
+        total = sum(self._kib.values()) or None
         own = self._kib.pop(self._session, None)
         child = max(self._kib.values(), default=None)
-        return tuple(None if kib is None else kib / 1024 for kib in (own, child))  # type: ignore[return-value]
+        return tuple(None if kib is None else kib / 1024 for kib in (own, child, total))  # type: ignore[return-value]
 
     def _sample(self) -> None:
         known, turn = {self._session}, 0
@@ -85,18 +92,26 @@ def _peak_kib(process: int) -> int | None:
     return None
 
 
-def watched(command: Sequence[str | Path], *, most_seconds: float, environment: Mapping[str, str]) -> Watched:
+def watched(
+    command: Sequence[str | Path],
+    *,
+    most_seconds: float,
+    environment: Mapping[str, str],
+    stdin: str | Path = os.devnull,
+    codes: Collection[int] = (0,),
+) -> Watched:
     """The command's end, with `environment` on top of ours."""
-    started = time.perf_counter()
-    process = subprocess.Popen(  # noqa: S603 - our own lists
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **environment},
-        start_new_session=True,
-    )
+    used, started = _cpu_seconds(), time.perf_counter()
+    with open(stdin, "rb") as read:
+        process = subprocess.Popen(  # noqa: S603 - our own lists
+            command,
+            stdin=read,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
     peaks = _Peaks(process.pid) if PROC.exists() else None
     late = threading.Event()
 
@@ -116,10 +131,16 @@ def watched(command: Sequence[str | Path], *, most_seconds: float, environment: 
         if process.poll() is None:
             end()
             process.wait()
-        megabytes, child_megabytes = peaks.stop() if peaks else (None, None)
+        peaks_found = peaks.stop() if peaks else (None, None, None)
     if late.is_set():
         raise CommandFailed(f"not done after {most_seconds:g} s")
-    if process.returncode:
+    if process.returncode not in codes:
         lines = told.strip().splitlines() or ["nothing was said"]
         raise CommandFailed(f"ended with {process.returncode}: {lines[-1][:_TOLD]}")
-    return Watched(seconds, printed, megabytes, child_megabytes)
+    return Watched(seconds, printed, *peaks_found, cpu_seconds=_cpu_seconds() - used)
+
+
+def _cpu_seconds() -> float:
+    """Of the processes that we have waited for, and those that these have."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

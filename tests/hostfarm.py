@@ -167,12 +167,21 @@ def _listed_by_children(host: FarmHost) -> list[str]:
     return [_loc(host, number) for number in range(1, host.per_child + 1)] * math.ceil(host.urls / host.per_child)
 
 
+def _whole_numbers(host: FarmHost) -> range:
+    numbers = _numbers(host)
+    return numbers[: len(numbers) // 2]
+
+
+def _listed_in_half(host: FarmHost) -> list[str]:
+    return [_loc(host, number) for number in _whole_numbers(host)]
+
+
 def _nothing(host: FarmHost) -> list[str]:
     return []
 
 
 def locs_of(host: FarmHost) -> list[str] | None:
-    """What a complete reading gives, in order within a sitemap; None where none is ever complete, but gives some."""
+    """What is to be read there, in order within a sitemap; None where that depends on who has how much patience."""
     site = SITES[host.kind]
     return site.locs(host) if site.locs else None
 
@@ -225,9 +234,10 @@ def _packed_urlset(host: FarmHost, numbers: Iterable[int]) -> bytes:
 
 
 def _cut_urlset(host: FarmHost) -> bytes:
-    """Ends in the middle of the entry that is in the middle."""
-    body = _urlset(host, _numbers(host))
-    return body[: body.index(b"<loc>", len(body) // 2) + 20]
+    """Ends in the location of the entry behind those that are whole."""
+    whole = _whole_numbers(host)
+    body = _urlset(host, range(whole.start, whole.stop + 1))
+    return body[: body.rindex(b"<loc>") + 20]
 
 
 def _text(host: FarmHost) -> bytes:
@@ -355,7 +365,7 @@ SITES = {
     "feed": Site(_rss_site),  # RSS
     "atom": Site(_atom_site),
     "none": Site(_empty, _nothing),  # 404 for everything
-    "broken": Site(_broken, None),  # a sitemap that ends in the middle of an entry
+    "broken": Site(_broken, _listed_in_half),  # a sitemap that ends in the middle of an entry
     "error": Site(_error, _nothing),  # 500 for the sitemap
     "refused": Site(_empty, _nothing, listens=False),  # no connection; from the proxy a 502
     "hang": Site(_empty, _nothing, answers=False),  # takes connections and requests, and never says a word
