@@ -205,7 +205,6 @@ def sync(**arguments: Any) -> Exit:
 )
 @click.argument("hosts", metavar="HOSTS|-", type=options.FILE)
 @options.harvest
-@options.loudness
 @options.dates
 @options.pages
 @options.sitemaps
@@ -216,7 +215,8 @@ def harvest(**arguments: Any) -> Exit:
     """Read the sitemaps of very many HOSTS on all cores, or on the machines of a Dask cluster.
 
     HOSTS is a file with one a line; blank lines and # comments are skipped. Into DIR go the tables urls, sitemaps,
-    problems and hosts, each a folder of Parquet files, one a shard. All hosts of a domain are of one shard.
+    problems and hosts, each a folder of Parquet files, one a shard. All hosts of a domain are of one shard, and read
+    one after the other.
 
     A shard is there whole or not at all; --resume does those that are missing.
     """

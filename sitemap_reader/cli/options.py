@@ -158,6 +158,8 @@ harvest = stacked(
         help="The folder for the tables; made if there is none.",
     ),
     flag("Output", "--resume", help="Go on with the harvest in DIR: do the shards that are not done."),
+    flag("Output", "-q", "--quiet", help="Show errors only: no progress, no summary."),
+    flag("Output", "-v", "--verbose", help="Name every host that was given up, not the first ones alone."),
     flag(
         "State",
         "--state",
@@ -194,7 +196,7 @@ harvest = stacked(
         metavar="N",
         type=click.IntRange(min=1),
         default=50,
-        help="Hosts of a shard that are read at the same time; a worker has two shards.",
+        help="Hosts of a shard that are read at the same time; a process of ours has two shards.",
     ),
     option(
         "Safety",

@@ -26,7 +26,7 @@ from ..reader import ReaderOptions, at_least_one
 from .account import account
 from .cluster import at_once, connected, require_dask
 from .folder import Folder, Plan, differences
-from .hosts import HostList, by_domain, read_hosts, sharded
+from .hosts import HostList, read_hosts, sharded
 from .order import make_order
 from .parts import CalledOff
 from .progress import Counting, shown
@@ -170,13 +170,13 @@ def _begun(
         shards = before.shards
     started = stamp(now) or ""
     plan = Plan(len(listed.targets), listed.sha256, shards, order.settings(), order.dates(now), started)
-    folder.begin(plan, sharded(listed.targets, shards))
+    folder.begin(plan, sharded(listed, shards))
     return plan
 
 
 def _shards_for(listed: HostList, client: Any) -> int:
     """Enough that all workers have some to the end, and none is too long."""
-    domains, some = len(by_domain(listed.targets)), at_once(client) or _AT_ONCE_UNKNOWN
+    domains, some = len(set(listed.domains)), at_once(client) or _AT_ONCE_UNKNOWN
     return max(1, min(domains, max(_SHARDS_OF_EACH * some, math.ceil(domains / _HOSTS_OF_A_SHARD))))
 
 

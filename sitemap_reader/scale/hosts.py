@@ -25,9 +25,13 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class HostList:
-    """`targets` in their order; what stood there again, and what is no host, with why (and its line, from 1)."""
+    """`targets` in their order, and the domain of each; what stood there again, and what is no host: its line, and why.
+
+    Lines count from 1.
+    """
 
     targets: tuple[str, ...]
+    domains: tuple[str, ...]
     repeated: int
     refused: tuple[tuple[int, str], ...]
 
@@ -44,19 +48,27 @@ def read_hosts(hosts: str | Path | Iterable[str]) -> HostList:
     """
     named = isinstance(hosts, str | Path)
     found = _of_file(Path(hosts)) if named else enumerate(hosts, 1)  # type: ignore[arg-type]
-    targets: dict[str, str] = {}  # what it is called, however it is spelled -> as it was spelled
+    targets: dict[str, tuple[str, str]] = {}  # what it is called, however it is spelled -> as it was spelled; domain
     repeated, refused = 0, []
     for number, target in found:
         try:
-            name = site_name(_site(target).seeds)
+            site = _site(target)
         except UsageError as exc:
             refused.append((number, str(exc)))
             continue
-        repeated += name in targets
-        targets.setdefault(name, target)
+        name = site_name(site.seeds)
+        if name in targets:
+            repeated += 1
+        else:
+            targets[name] = target, _domain(site)
     if not targets and not refused:
         raise UsageError(f"there is no host in {hosts if named else 'the list'}; give one a line, such as example.com")
-    return HostList(tuple(targets.values()), repeated, tuple(refused))
+    return HostList(
+        tuple(target for target, _ in targets.values()),
+        tuple(domain for _, domain in targets.values()),
+        repeated,
+        tuple(refused),
+    )
 
 
 def _of_file(path: Path) -> Iterator[tuple[int, str]]:
@@ -78,8 +90,11 @@ def domain_of(target: str) -> str:
     >>> domain_of("https://news.example.co.uk:8443/sitemap.xml"), domain_of("127.0.0.1:8080")
     ('example.co.uk', '127.0.0.1')
     """
-    (seed,) = site_target(target).seeds
-    return registrable_domain(host(f"{seed.origins[0]}/"))
+    return _domain(site_target(target))
+
+
+def _domain(site: Target) -> str:
+    return registrable_domain(host(f"{site.seeds[0].origins[0]}/"))
 
 
 def by_domain(targets: Iterable[str]) -> dict[str, list[str]]:
@@ -96,9 +111,9 @@ def shard_of(domain: str, shards: int) -> int:
     return int.from_bytes(digest, "big") % shards
 
 
-def sharded(targets: Iterable[str], shards: int) -> list[list[str]]:
+def sharded(hosts: HostList, shards: int) -> list[list[str]]:
     """The targets of each shard, from 0; some may have none."""
     found: list[list[str]] = [[] for _ in range(shards)]
-    for domain, own in by_domain(targets).items():
-        found[shard_of(domain, shards)] += own
+    for target, domain in zip(hosts.targets, hosts.domains, strict=True):
+        found[shard_of(domain, shards)].append(target)
     return found
