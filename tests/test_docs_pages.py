@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGES = (
     "README.md", "docs/quickstart.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md", "docs/integrations.md",
+    "docs/scale.md",
 )  # fmt: skip
 # Languages of blocks that are there to be looked at.
 SHOWN = {"", "text", "json", "crontab"}
@@ -33,6 +34,7 @@ NOT_RUN: dict[Key, str] = {
     ("README.md", "pip install"): "installs: .ci/run does it, in a fresh clone",
     ("docs/quickstart.md", "pip install"): "installs: see README.md",
     ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
+    ("docs/scale.md", "pip install"): "installs: see README.md",
     ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
     ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",
 }
@@ -43,6 +45,7 @@ NEXT_DAY: set[Key] = {
     ("docs/python.md", "changes.summary.not_modified"),
     ("docs/recipes.md", "-o tuesday.jsonl"),
     ("docs/recipes.md", "changes-*"),
+    ("docs/scale.md", "daily/urls/*"),
 }
 # What it prints, where the page does not show it: because that goes by the present date, or to explain no more.
 PRINTS: dict[Key, str] = {

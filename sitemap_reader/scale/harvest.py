@@ -45,9 +45,8 @@ if TYPE_CHECKING:
 HOSTS_AT_ONCE = 50
 HOST_SECONDS = 3_600.0
 HOST_URLS = 10_000_000
-# A shard is some minutes' work: enough of them for every worker to the end, and few enough to look at.
+# A shard is some minutes' work: there are enough of them for all workers, and few enough to look at.
 _HOSTS_OF_A_SHARD = 1_000
-_SHARDS_OF_EACH = 2
 _AT_ONCE_UNKNOWN = 8  # where the workers are still to come
 _LOOK_SECONDS = 0.25
 
@@ -175,9 +174,9 @@ def _begun(
 
 
 def _shards_for(listed: HostList, client: Any) -> int:
-    """Enough that all workers have some to the end, and none is too long."""
+    """Enough that all workers have one, and none is too long."""
     domains, some = len(set(listed.domains)), at_once(client) or _AT_ONCE_UNKNOWN
-    return max(1, min(domains, max(_SHARDS_OF_EACH * some, math.ceil(domains / _HOSTS_OF_A_SHARD))))
+    return max(1, min(domains, max(some, math.ceil(domains / _HOSTS_OF_A_SHARD))))
 
 
 class _Follow:
