@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ _LINE_SECONDS = 60.0
 
 def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) -> Exit:
     """`reading` are keywords of scale.harvest()."""
+    logging.disable()  # what becomes of workers and scheduler is told here, in words
     console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", shown))
     listed = read_hosts(targets_on_stdin() if hosts == STDIN else hosts)
     _tell_refused(console, hosts, listed)
@@ -96,8 +98,11 @@ class _Telling:
 def _tell_failed(console: Console, found: Harvest) -> None:
     """Shards that could not be done."""
     console.rest()
-    for shard, why in sorted(found.failed.items()):
+    failed = sorted(found.failed.items())
+    for shard, why in failed[:_SHOWN]:
         console.error(f"shard {shard} is not done: {why}; --resume tries it again")
+    if len(failed) > _SHOWN:
+        console.error(f"{len(failed) - _SHOWN:,} more shards are not done")
 
 
 def _tell_named(console: Console, found: Harvest, most: int | None) -> None:

@@ -1,25 +1,20 @@
 """harvest(): a list of hosts in; a folder of Parquet, and what it came to, out. Dask does the distributing.
 
-The shards that are left to do become a task each. A task whose worker is lost goes to another one; one that fails is
-named, and left for `resume`.
+A new harvest lays its plan out in the folder; one that is resumed finds it there. What is left to do is for tasks.py.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import queue
-import shutil
 import time
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..errors import StateError, UsageError
+from ..errors import UsageError
 from ..jsonl import stamp
 from ..progressbar import ProgressBar
 from ..reader import ReaderOptions, at_least_one
@@ -28,9 +23,8 @@ from .cluster import at_once, connected, require_dask
 from .folder import Folder, Plan, differences
 from .hosts import HostList, read_hosts, sharded
 from .order import make_order
-from .parts import CalledOff
-from .progress import Counting, shown
-from .shard import harvest_shard
+from .progress import shown
+from .tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +34,6 @@ if TYPE_CHECKING:
     from .account import Harvest
     from .order import Order
     from .progress import HarvestProgress
-    from .shard import Tally
 
 HOSTS_AT_ONCE = 50
 HOST_SECONDS = 3_600.0
@@ -48,7 +41,6 @@ HOST_URLS = 10_000_000
 # A shard is some minutes' work: there are enough of them for all workers, and few enough to look at.
 _HOSTS_OF_A_SHARD = 1_000
 _AT_ONCE_UNKNOWN = 8  # where the workers are still to come
-_LOOK_SECONDS = 0.25
 
 
 class HarvestOptions(ReaderOptions, total=False):
@@ -121,10 +113,11 @@ def harvest(
         with connected(scheduler, workers) as client:
             if plan is None:
                 plan = _begun(folder, before, listed, order, shards or _shards_for(listed, client), now)
-            follow = _Follow(client, folder, plan, order, on_progress)
-            with ProgressBar("hosts", shown) if show_progress else nullcontext() as follow.bar:
-                follow.carry_out()
-            told = {"failed": follow.failed, "again": follow.counting.again}
+            with ProgressBar("hosts", shown) if show_progress else nullcontext() as bar:
+                hears = [each for each in (bar, on_progress) if each is not None]
+                tasks = Tasks(client, folder, plan, order, hears)
+                tasks.carry_out()
+            told = {"failed": tasks.failed, "again": tasks.counting.again}
     seconds = time.monotonic() - started
     return attrs.evolve(
         account(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **told
@@ -177,115 +170,3 @@ def _shards_for(listed: HostList, client: Any) -> int:
     """Enough that all workers have one, and none is too long."""
     domains, some = len(set(listed.domains)), at_once(client) or _AT_ONCE_UNKNOWN
     return max(1, min(domains, max(some, math.ceil(domains / _HOSTS_OF_A_SHARD))))
-
-
-class _Follow:
-    """The tasks of a harvest, from their submission to the last result."""
-
-    def __init__(
-        self,
-        client: Any,
-        folder: Folder,
-        plan: Plan,
-        order: Order,
-        on_progress: Callable[[HarvestProgress], None] | None,
-    ) -> None:
-        self.failed: dict[int, str] = {}
-        self.bar: ProgressBar | None = None
-        self._client = client
-        self._folder = folder
-        self._order = order.dated(plan.dates)
-        self._on_progress = on_progress
-        self._left = folder.settle(plan.shards)
-        done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
-        self.counting = Counting(plan.hosts, plan.shards, done, client.dashboard_link)
-        self._topic = f"sitemap-reader-{os.urandom(6).hex()}"
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._futures: dict[Any, int] = {}
-
-    def carry_out(self) -> None:
-        """Every shard that is left; one that cannot be written ends them all."""
-        self._client.subscribe_topic(self._topic, lambda event: self.counting.hear(event[1]))
-        try:
-            self._submit()
-            while self._futures:
-                self._tell()
-                with suppress(queue.Empty):
-                    self._end(self._ended.get(timeout=_LOOK_SECONDS))
-            self._tell()
-        finally:
-            self._client.unsubscribe_topic(self._topic)
-            self._call_off()
-
-    def _submit(self) -> None:
-        for shard in self._left:
-            future = self._client.submit(
-                _task, str(self._folder.path), shard, self._order, self._topic, key=f"{self._topic}-{shard}", pure=False
-            )
-            self._futures[future] = shard
-            future.add_done_callback(self._ended.put)
-
-    def _end(self, future: Any) -> None:
-        shard = self._futures.pop(future)
-        error = future.exception()
-        if error is not None:
-            self.counting.failed(shard)
-            self.failed[shard] = _why(error)
-            return
-        kind, *told = future.result()
-        if kind != _DONE:
-            raise _STOPS[kind](*told)
-        self.counting.done(*told)
-
-    def _tell(self) -> None:
-        progress = self.counting.now(at_once(self._client))
-        if self.bar is not None:
-            self.bar(progress)
-        if self._on_progress is not None:
-            self._on_progress(progress)
-
-    def _call_off(self) -> None:
-        """Whoever is still at a shard finds that its folder is gone, and ends."""
-        if self._futures:
-            self._client.cancel([*self._futures])
-        shutil.rmtree(self._folder.unfinished, ignore_errors=True)
-
-
-# What a task comes to: the manifest of its shard, or what stops the harvest. (Not every exception of ours, with all
-# that led to it, comes through what Dask sends.)
-_DONE = "done"
-_STOPS: dict[str, Callable[..., Exception]] = {
-    "usage": UsageError,
-    "disk": OSError,
-    "state": partial(StateError, is_unwritable=True),
-}
-
-
-def _task(path: str, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
-    """What runs on a worker."""
-    from distributed import get_worker
-
-    worker = get_worker()
-
-    def tell(tally: Tally) -> None:
-        worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(tally)})
-
-    if not Path(path).is_dir():
-        return "usage", f"the worker {worker.address} sees no folder {path}: all must see it under the same name"
-    try:
-        return _DONE, harvest_shard(Path(path), shard, order, tell)
-    except OSError as exc:
-        return "disk", exc.errno, exc.strerror or str(exc), exc.filename
-    except StateError as exc:
-        if exc.is_unwritable:
-            return "state", str(exc)
-        raise
-    except CalledOff as exc:
-        return "usage", str(exc)
-
-
-def _why(error: BaseException) -> str:
-    """In words."""
-    if type(error).__name__ == "KilledWorker":
-        return "each worker that was at it died; see whether their memory or their disk was full"
-    return f"{type(error).__name__}: {error}"
