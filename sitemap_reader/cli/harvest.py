@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -22,6 +22,8 @@ from .messages import Console
 from .sites import targets_on_stdin
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..scale import Harvest, HarvestProgress
     from ..scale.hosts import HostList
 
@@ -33,11 +35,10 @@ _LINE_SECONDS = 60.0
 
 def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) -> Exit:
     """`reading` are keywords of scale.harvest()."""
-    logging.disable()  # what becomes of workers and scheduler is told here, in words
     console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", shown))
     listed = read_hosts(targets_on_stdin() if hosts == STDIN else hosts)
     _tell_refused(console, hosts, listed)
-    with Interrupts():
+    with Interrupts(), _without_logs():
         try:
             found = harvest(listed, output, on_progress=_Telling(console, quiet=quiet), **reading)
         except (KeyboardInterrupt, OSError, StateError) as exc:
@@ -52,6 +53,17 @@ def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) 
         _tell_named(console, found, most=None if verbose else _SHOWN)
     missing = found.missing()
     return console.end(str(found), f"partial: {missing}" if missing else None, _codes(found))
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """What becomes of workers and scheduler is told here, in words."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def _tell_refused(console: Console, name: str, listed: HostList) -> None:
