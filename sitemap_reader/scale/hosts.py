@@ -60,7 +60,7 @@ def read_hosts(hosts: str | Path | Iterable[str]) -> HostList:
         if name in targets:
             repeated += 1
         else:
-            targets[name] = target, _domain(site)
+            targets[name] = site.name, _domain(site)
     if not targets and not refused:
         raise UsageError(f"there is no host in {hosts if named else 'the list'}; give one a line, such as example.com")
     return HostList(
@@ -81,7 +81,10 @@ def _of_file(path: Path) -> Iterator[tuple[int, str]]:
 def _site(target: str) -> Target:
     if not isinstance(target, str):
         raise UsageError(f"a host is text such as example.com, not {target!r}")
-    return site_target(target)
+    line = target.strip()
+    if len(line.splitlines()) > 1:
+        raise UsageError(f"a host is one line such as example.com, not {target!r}")
+    return site_target(line)
 
 
 def domain_of(target: str) -> str:
