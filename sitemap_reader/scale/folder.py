@@ -111,7 +111,9 @@ class Folder:
                 (self.path / name).mkdir(parents=True, exist_ok=True)
         for shard, targets in enumerate(shards):
             self.plan_of(shard).write_text("".join(f"{target}\n" for target in targets), "utf-8")
-        write_whole(self.path / "harvest.json", orjson.dumps(attrs.asdict(plan), option=orjson.OPT_INDENT_2))
+        unfinished = self.unfinished / "harvest.json"
+        write_synced(unfinished, orjson.dumps(attrs.asdict(plan), option=orjson.OPT_INDENT_2))
+        unfinished.replace(self.path / "harvest.json")
 
     def earlier(self, plan: Plan) -> Path:
         """Where a harvest is put aside; it has begun to be if there is such a folder."""
@@ -122,7 +124,9 @@ class Folder:
         earlier = self.earlier(plan)
         earlier.mkdir(parents=True, exist_ok=True)
         for name in _PUT_ASIDE:
-            if (self.path / name).exists():
+            if (earlier / name).exists():  # and what is here is of a beginning that was killed
+                shutil.rmtree(self.path / name, ignore_errors=True)
+            elif (self.path / name).exists():
                 (self.path / name).rename(earlier / name)
         shutil.copyfile(self.path / "harvest.json", earlier / "harvest.json")
 
@@ -135,11 +139,11 @@ class Folder:
     def manifest(self, shard: int) -> dict[str, Any] | None:
         """What a shard came to; None where it is not done, or a file that it names is not there."""
         try:
-            form: dict[str, Any] = orjson.loads(self.manifest_path(shard).read_bytes())
+            form = orjson.loads(self.manifest_path(shard).read_bytes())
             sizes = {name: self.table(name, shard).stat().st_size for name in TABLES}
         except (FileNotFoundError, orjson.JSONDecodeError):
             return None
-        return form if form["bytes"] == sizes else None
+        return form if isinstance(form, dict) and form.get("bytes") == sizes else None
 
     def settle(self, shards: int) -> list[int]:
         """Ends what a killed harvest left half done. The shards that are left to do."""
@@ -147,13 +151,19 @@ class Folder:
         for shard in range(shards):
             if self.manifest(shard) is None:
                 left.append(shard)
-                self.manifest_path(shard).unlink(missing_ok=True)
-                self.next_state(shard).unlink(missing_ok=True)
+                self.take_back(shard)
             else:
                 self.accept_state(shard)
         shutil.rmtree(self.unfinished, ignore_errors=True)
         self.unfinished.mkdir(exist_ok=True)
         return left
+
+    def take_back(self, shard: int) -> None:
+        """Of a shard that is not done nobody is to see a part."""
+        self.manifest_path(shard).unlink(missing_ok=True)
+        self.next_state(shard).unlink(missing_ok=True)
+        for name in TABLES:
+            self.table(name, shard).unlink(missing_ok=True)
 
     def accept_state(self, shard: int) -> None:
         """The shard's manifest is there: its new state counts."""
@@ -178,17 +188,12 @@ def part(shard: int) -> str:
     return f"part-{shard:05}"
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """A file that is there whole, or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+def write_synced(path: Path, data: bytes) -> None:
+    """A file that is whole, also after a loss of power, where it is then renamed to."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from ..jsonl import json_form
 from ..parquet import ParquetSink
 from ..problems import Problem
 from ..records import Outcome
-from .folder import write_whole
+from .folder import write_synced
 from .tables import host_form, tables
 
 if TYPE_CHECKING:
@@ -81,7 +81,11 @@ class Parts:
             raise CalledOff(f"another harvest has taken {self._folder.path} over")
 
     def publish(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Puts all files in their places, the manifest last; what it says, with what was `told`."""
+        """Puts all files in their places, the manifest last; what it says, with what was `told`.
+
+        Before that all are written: where the disk is full, none is in its place.
+        """
+        self.check()
         for name, sink in self._sinks.items():
             sink.close()
             os.fsync(self._files[name].fileno())
@@ -89,11 +93,12 @@ class Parts:
             self.state.close()
         sizes = {name: self._place.joinpath(f"{name}.parquet").stat().st_size for name in self._sinks}
         form = {"shard": self._shard, **told, "rows": self.rows, "bytes": sizes}
+        write_synced(self._place / "manifest.json", orjson.dumps(form, option=orjson.OPT_INDENT_2))
         for name in self._sinks:
             self._place.joinpath(f"{name}.parquet").replace(self._folder.table(name, self._shard))
         if self.state is not None:
             self._place.joinpath("state.sqlite").replace(self._folder.next_state(self._shard))
-        write_whole(self._folder.manifest_path(self._shard), orjson.dumps(form, option=orjson.OPT_INDENT_2))
+        self._place.joinpath("manifest.json").replace(self._folder.manifest_path(self._shard))
         self._folder.accept_state(self._shard)
         return form
 
