@@ -1,0 +1,294 @@
+"""The folder of a harvest, however it was left: what is there counts if it is whole, and nothing is done twice."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import attrs
+import orjson
+import pytest
+from kills import killed_at
+from pyarrow import parquet as pq
+
+import sitemap_reader as sr
+from sitemap_reader.scale.account import account
+from sitemap_reader.scale.folder import TABLES, Folder, Plan
+from sitemap_reader.scale.parts import CalledOff, Parts
+from sitemap_reader.scale.tables import HostRow
+
+SHARDS = [["a.example", "b.example"], [], ["c.example"]]
+SUMS = {"urls": 1, "sitemaps": 0, "problems": 0, "bytes_wire": 10}
+TOLD = {"hosts": 1, "verdicts": {"complete": 1}, **SUMS, "seconds": 0.1, "named": []}
+
+
+def plan(state=True, started="2026-01-01T08:30:00Z"):
+    settings = {"state": state, "since": None, "include": [], "scope": "protocol"}
+    return Plan(3, "00", len(SHARDS), settings, {"since": None, "until": None}, started)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path / "out")
+
+
+@pytest.fixture
+def begun(folder):
+    folder.begin(plan(), SHARDS)
+    return folder
+
+
+def publish(folder, shard, name, *, has_state=True):
+    """A shard of one host with one URL, both called `name`; the state then knows that."""
+    with closing(Parts(folder, shard, state_shared_by=1 if has_state else None)) as parts:
+        url = {"type": "change", "change": "new", "loc": name} if has_state else {"loc": name}
+        parts.urls(orjson.dumps({"site": name, **url}) + b"\n", 1)
+        parts.host(HostRow(name, name, "complete", None, 1, 0, 0, 10, 0.1))
+        if parts.state is not None:
+            sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
+            parts.state.db.execute(sql, (name,))
+        return parts.publish(TOLD)
+
+
+def remembered(folder, shard):
+    """The names in the state of a shard."""
+    if not folder.state(shard).exists():
+        return []
+    with sr.State(folder.state(shard)) as state:
+        return [name for (name,) in state.db.execute("SELECT name FROM site ORDER BY id")]
+
+
+def rows(folder, table):
+    return [row for path in sorted((folder.path / table).glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+
+
+def files(path):
+    return sorted(str(each.relative_to(path)) for each in path.rglob("*") if each.is_file())
+
+
+# --- a shard ---
+
+
+def test_a_shard_is_done_when_its_manifest_is_there(begun):
+    assert begun.manifest(0) is None
+    told = publish(begun, 0, "a")
+    assert begun.manifest(0) == told
+    assert told["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
+    assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
+    assert remembered(begun, 0) == ["a"]
+    assert begun.settle(3) == [1, 2]
+    assert not any(begun.unfinished.iterdir())
+
+
+def test_nothing_of_a_shard_is_to_be_seen_before_its_end(begun):
+    before = files(begun.path)
+    with closing(Parts(begun, 0, state_shared_by=1)) as parts:
+        parts.urls(b'{"type":"change","change":"new","loc":"a"}\n' * 50_000, 50_000)
+        assert {path.partition("/")[0] for path in {*files(begun.path)} - {*before}} == {"unfinished"}
+    assert files(begun.path) == before
+    assert not any(begun.unfinished.iterdir())
+
+
+def test_a_shard_without_rows_has_its_tables_all_the_same(begun):
+    with closing(Parts(begun, 1, state_shared_by=None)) as parts:
+        parts.publish({**TOLD, "hosts": 0})
+    assert {name: pq.read_table(begun.table(name, 1)).num_rows for name in TABLES} == dict.fromkeys(TABLES, 0)
+
+
+@pytest.mark.parametrize("moment", range(18))
+def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
+    """With a state of an earlier harvest: the changes are told with the new one, or again."""
+    publish(begun, 0, "before")
+    begun.put_aside(plan())
+    begun.begin(plan(started="2026-01-02T08:30:00Z"), SHARDS)
+    with killed_at(moment) as wanted:
+        publish(begun, 0, "now")
+    is_done = begun.manifest(0) is not None
+    if is_done:
+        assert [row["loc"] for row in rows(begun, "urls")] == ["now"]
+    assert begun.settle(3) == ([1, 2] if is_done else [0, 1, 2])
+    assert remembered(begun, 0) == (["before", "now"] if is_done else ["before"])
+    assert (begun.manifest(0) is not None) == is_done
+    assert account(begun.path).shards_done == is_done
+    assert len(rows(begun, "urls")) == is_done  # who reads the folder sees no rows that do not count
+    assert files(begun.path / "state") == ["part-00000.sqlite"]
+    assert not any(begun.unfinished.iterdir())
+    if not is_done:
+        publish(begun, 0, "now")
+    assert remembered(begun, 0) == ["before", "now"]
+    assert [row["loc"] for row in rows(begun, "urls")] == ["now"]
+    assert len(wanted) <= 17, "there are more moments than are tried"
+
+
+@pytest.mark.parametrize("moment", range(22))
+def test_a_settling_that_is_killed_is_done_again(begun, moment):
+    """Shard 0 was killed behind its manifest, shard 2 before it."""
+    for shard in (0, 2):
+        publish(begun, shard, f"host{shard}")
+        begun.state(shard).rename(begun.next_state(shard))
+    begun.manifest_path(2).unlink()
+    with killed_at(moment) as wanted:
+        begun.settle(3)
+    assert len(wanted) <= 21, "there are more moments than are tried"
+    assert begun.settle(3) == [1, 2]
+    assert (remembered(begun, 0), remembered(begun, 2)) == (["host0"], [])
+    assert not begun.next_state(2).exists()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_shard_whose_table_is_gone_is_not_done(begun, table):
+    publish(begun, 0, "a")
+    begun.table(table, 0).unlink()
+    assert begun.manifest(0) is None
+    assert begun.settle(3) == [0, 1, 2]
+    assert not begun.manifest_path(0).exists()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_nor_is_one_whose_table_is_of_another_size(begun, table):
+    """As after a copy that was cut short."""
+    publish(begun, 0, "a")
+    data = begun.table(table, 0).read_bytes()
+    begun.table(table, 0).write_bytes(data[:-1])
+    assert begun.manifest(0) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"bytes', "[]", "null", "{}", "\ufffd"])
+def test_nor_is_one_whose_manifest_is_damaged(begun, text):
+    publish(begun, 0, "a")
+    begun.manifest_path(0).write_text(text, "utf-8")
+    assert begun.manifest(0) is None
+    assert begun.settle(3) == [0, 1, 2]
+
+
+def test_a_try_takes_the_place_of_the_one_before(begun):
+    first = Parts(begun, 0, state_shared_by=None)
+    other = Parts(begun, 2, state_shared_by=None)
+    first.check()
+    with closing(Parts(begun, 0, state_shared_by=None)) as second:
+        with pytest.raises(CalledOff, match="has taken"):
+            first.check()
+        second.check()
+        other.check()
+        first.urls(b'{"loc":"a"}\n', 1)
+        with pytest.raises(CalledOff):
+            first.publish(TOLD)
+        first.close()
+        second.check()
+    other.close()
+    assert files(begun.path / "urls") == []
+
+
+# --- a plan ---
+
+
+def test_a_plan_is_read_as_it_was_laid_out(begun):
+    assert begun.plan() == plan()
+    assert begun.plan().has_state
+    assert [begun.targets(shard) for shard in range(3)] == SHARDS
+
+
+def test_there_is_no_plan_where_there_is_no_folder_or_an_empty_one(folder):
+    assert folder.plan() is None
+    folder.path.mkdir()
+    assert folder.plan() is None
+
+
+def test_a_folder_for_states_is_made_where_there_is_one(folder):
+    folder.begin(plan(state=False), SHARDS)
+    assert not (folder.path / "state").exists()
+
+
+@pytest.mark.parametrize("moment", range(22))
+def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
+    with killed_at(moment) as wanted:
+        folder.begin(plan(), SHARDS)
+    before = folder.plan()
+    assert before in (None, plan())
+    if before is None:
+        folder.begin(plan(), SHARDS)
+    assert folder.plan() == plan()
+    assert [folder.targets(shard) for shard in range(3)] == SHARDS
+    assert folder.settle(3) == [0, 1, 2]
+    assert len(wanted) <= 21, "there are more moments than are tried"
+
+
+@pytest.mark.parametrize("moment", range(30))
+def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(begun, moment):
+    """What was told stays readable, and the next harvest begins with its own rows only."""
+    for shard in range(3):
+        publish(begun, shard, f"host{shard}")
+    later = plan(started="2026-01-02T08:30:00Z")
+
+    def begin():
+        if begun.plan() == plan():
+            begun.put_aside(plan())
+            begun.begin(later, SHARDS)
+
+    with killed_at(moment) as wanted:
+        begin()
+    with killed_at(moment // 3):
+        begin()
+    begin()
+    earlier = begun.earlier(plan())
+    assert earlier.name == "2026-01-01T08-30-00Z"
+    assert account(earlier).shards_done == 3
+    assert [row["loc"] for row in rows(Folder(earlier), "urls")] == ["host0", "host1", "host2"]
+    assert begun.plan() == later
+    assert begun.settle(3) == [0, 1, 2]
+    assert [begun.targets(shard) for shard in range(3)] == SHARDS
+    assert rows(begun, "urls") == []
+    assert [remembered(begun, shard) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
+    assert len(wanted) <= 29, "there are more moments than are tried"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "urls.parquet", ".git", "harvest.json.bak"])
+def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(folder, name):
+    folder.path.mkdir()
+    (folder.path / name).write_text("mine")
+    with pytest.raises(sr.UsageError, match="holds something else than a harvest; name a folder that is empty, or new"):
+        folder.plan()
+    assert files(folder.path) == [name]
+    assert (folder.path / name).read_text() == "mine"
+
+
+def test_a_file_is_no_folder(folder):
+    folder.path.write_text("mine")
+    with pytest.raises(sr.UsageError, match="is a file; name a folder"):
+        folder.plan()
+
+
+def test_a_folder_of_a_newer_version_is_refused(begun):
+    form = attrs.asdict(plan()) | {"version": 2, "more": 1}
+    (begun.path / "harvest.json").write_bytes(orjson.dumps(form))
+    with pytest.raises(sr.UsageError, match="is of another version of sitemap-reader; name another folder"):
+        begun.plan()
+    with pytest.raises(sr.UsageError, match="another version"):
+        account(begun.path)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b'{"version":1}', b'{"version":1,"x":2}', b"\xff"])
+def test_a_plan_that_is_damaged_is_told(begun, data):
+    (begun.path / "harvest.json").write_bytes(data)
+    with pytest.raises(sr.UsageError, match=r"harvest\.json is damaged: .*; name another folder"):
+        begun.plan()
+
+
+def test_there_is_nothing_to_sum_up_where_there_is_no_harvest(tmp_path):
+    for name in ("none", "."):
+        with pytest.raises(sr.UsageError, match="there is no harvest in"):
+            account(tmp_path / name)
+
+
+def test_the_sum_of_a_harvest_is_that_of_its_shards(begun):
+    for shard in (0, 2):
+        publish(begun, shard, f"host{shard}")
+    found = account(str(begun.path))
+    assert (found.hosts, found.hosts_done, found.shards, found.shards_done) == (3, 2, 3, 2)
+    assert (found.urls, found.bytes_wire, found.verdicts) == (2, 20, {"complete": 2})
+    assert found.rows == {"urls": 2, "sitemaps": 0, "problems": 0, "hosts": 2}
+    assert not found.complete
+    assert found.missing() == "1 of 3 shards not done"
+    assert str(found) == "2 changes; 2 URLs from 2 of 3 hosts read; 2 complete"
+    publish(begun, 1, "host1")
+    assert account(begun.path).complete
+    assert account(begun.path).missing() == ""
