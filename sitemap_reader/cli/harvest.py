@@ -19,7 +19,7 @@ from ..scale.progress import shown
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
-from .sites import targets_on_stdin
+from .sites import bytes_on_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ _LINE_SECONDS = 60.0
 def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) -> Exit:
     """`reading` are keywords of scale.harvest()."""
     console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", shown))
-    listed = read_hosts(targets_on_stdin() if hosts == STDIN else hosts)
+    listed = read_hosts(bytes_on_stdin() if hosts == STDIN else hosts)
     _tell_refused(console, hosts, listed)
     with Interrupts(), _without_logs():
         try:
@@ -97,8 +97,8 @@ class _Telling:
 
     def _begin(self, progress: HarvestProgress) -> None:
         left = progress.shards - progress.shards_done
-        self.console.line(f"{count_of(left, 'shard')} to do, {progress.at_once:,} at once; {progress.dashboard}")
-        if not progress.at_once:
+        self.console.line(f"{count_of(left, 'shard')} to do, {progress.shards_at_once:,} at once; {progress.dashboard}")
+        if not progress.shards_at_once:
             self.console.line("note the scheduler has no worker yet; `dask worker ADDRESS` starts one")
 
     def _show(self, progress: HarvestProgress) -> None:
@@ -120,8 +120,8 @@ def _tell_failed(console: Console, found: Harvest) -> None:
 def _tell_named(console: Console, found: Harvest, most: int | None) -> None:
     """Shards that were begun again, and hosts that were given up."""
     lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
-    left = [f"{each.verdict.replace('_', ' ')} {each.site}: {each.why}" for each in found.left]
-    for told in (lost, left):
+    given_up = [f"{each.verdict.replace('_', ' ')} {each.site}: {each.why}" for each in found.given_up]
+    for told in (lost, given_up):
         for line in told[:most]:
             console.line(line)
         if most is not None and len(told) > most:

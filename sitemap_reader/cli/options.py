@@ -204,9 +204,9 @@ harvest = stacked(
         metavar="SECONDS",
         type=float,
         callback=typed.length,
-        default=3600.0,
-        default_is="3600",
-        help="Give a host up after so long; what it gave is kept.",
+        default=1800.0,
+        default_is="1800",
+        help="Give a host up that was waited for so long; what it gave is kept.",
     ),
     option(
         "Safety",
@@ -214,7 +214,7 @@ harvest = stacked(
         metavar="N",
         type=click.IntRange(min=1),
         default=10_000_000,
-        help="Give a host up when it has given so many URLs; they are kept.",
+        help="Give a host up when it has given more URLs; they are kept.",
     ),
 )
 findings = stacked(

@@ -24,17 +24,17 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     """The targets; the lines of stdin in place of `-`, without blank ones and # comments."""
     targets: list[str] = []
     for target in typed:
-        targets += targets_on_stdin() if target == STDIN else [target]
+        targets += [each for _, each in listed(bytes_on_stdin())] if target == STDIN else [target]
     if not targets:
         raise UsageError("there is no target on stdin; give one a line, such as example.com")
     return targets
 
 
-def targets_on_stdin() -> list[str]:
-    """Those of its lines that name one."""
+def bytes_on_stdin() -> bytes:
+    """All of it."""
     if sys.stdin is None:
         raise UsageError("stdin is closed: no targets can be read from it")
-    return [target for _, target in listed(sys.stdin.buffer.read())]
+    return sys.stdin.buffer.read()
 
 
 def utf8(target: str) -> str:

@@ -315,12 +315,17 @@ def _whose(item: Item | Many) -> tuple[type, str]:
 
 
 def _told_of_settings(site: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    return f"{site} {told_differences(before, now)}; --full (full=True) reads it anew with that"
+
+
+def told_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """`was read with scope host before, and is to be with scope any now`; nothing where all is as it was."""
     differ = [name for name in now if now[name] != before.get(name)]
+    if not differ:
+        return ""
     was = ", ".join(f"{name} {_shown(before.get(name))}" for name in differ)
     told = ", ".join(f"{name} {_shown(now[name])}" for name in differ)
-    return (
-        f"{site} was read with {was} before, and is to be with {told} now; --full (full=True) reads it anew with that"
-    )
+    return f"was read with {was} before, and is to be with {told} now"
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 import attrs
 
-from ..errors import UsageError
+from ..errors import StateError, UsageError
 from ..walk.discovery import parse_target
 from .documents import StoredDocument, stored_documents
 from .rows import Listing, best, moment, record_of
@@ -89,6 +89,21 @@ class State:
     def close(self) -> None:
         """Lets go of the file. What was not committed is as if it had not been. May be called twice."""
         self.db.close()
+
+    def seal(self) -> None:
+        """Puts all that was committed into the file itself, and closes it: from here on it may be copied, or moved.
+
+        StateError where there is no room for it; close() alone would leave that beside the file, and say nothing.
+        """
+        with telling(self.name):
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+            (mode,) = self.db.execute("PRAGMA journal_mode = DELETE").fetchone()
+            self.db.close()
+        if mode != "delete":
+            raise StateError(f"{self.name} cannot be written: not all of it would go into the file", is_unwritable=True)
+        with open(self.name, "rb+") as file:
+            os.fsync(file.fileno())
 
     def sites(self) -> list[StoredSite]:
         """The sites, in the order of their names."""

@@ -3,8 +3,8 @@
 Needs the extra `dask`.
 """
 
-from .account import Harvest, Left, account
+from .account import GivenUp, Harvest, account
 from .harvest import harvest
 from .progress import HarvestProgress
 
-__all__ = ["Harvest", "HarvestProgress", "Left", "account", "harvest"]
+__all__ = ["GivenUp", "Harvest", "HarvestProgress", "account", "harvest"]

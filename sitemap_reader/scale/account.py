@@ -11,7 +11,7 @@ import attrs
 from ..errors import UsageError
 from ..ledger import count_of
 from .folder import Folder
-from .shard import FAILURES
+from .tables import NOT_WHOLE
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +27,7 @@ _WORDS = {
 
 
 @attrs.frozen
-class Left:
+class GivenUp:
     """A host that was given up, or that we failed with, and why."""
 
     site: str
@@ -41,10 +41,10 @@ class Harvest:
 
     `has_state`: the rows of urls/ are changes. `verdicts` counts the hosts: complete, partial, nothing (no sitemap, or
     no URL in them), unreadable, given_up, failed. `rows` counts those of each table; `urls` are those that were read,
-    `bytes_wire` as they came. `left` are the hosts that were given up. `failed` says why shards could not be done (the
-    number of a shard -> why), `again` how often one was begun anew as its worker was lost, both in this run. `refused`
-    are entries of the list that are no hosts, with the number of their line; `repeated` counts those that stood there
-    before.
+    `bytes_wire` as they came. `given_up` are hosts that were, each with why. `failed` says why shards could not be done
+    (the number of a shard -> why), `again` how often one was begun anew as its worker was lost, both in this run.
+    `refused` are entries of the list that are no hosts, with the number of their line; `repeated` counts those that
+    stood there before.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Harvest:
     sitemaps: int
     problems: int
     bytes_wire: int
-    left: tuple[Left, ...]
+    given_up: tuple[GivenUp, ...]
     failed: dict[int, str] = attrs.field(factory=dict)
     again: dict[int, int] = attrs.field(factory=dict)
     refused: tuple[tuple[int, str], ...] = ()
@@ -67,8 +67,8 @@ class Harvest:
 
     @property
     def complete(self) -> bool:
-        """Every shard is done, and nothing is missing of any host."""
-        return self.shards_done == self.shards and not any(self.verdicts.get(name) for name in FAILURES)
+        """Every host was read, and nothing is missing of any."""
+        return not self.missing()
 
     @property
     def hosts_done(self) -> int:
@@ -87,11 +87,12 @@ class Harvest:
     def missing(self) -> str:
         """`2 hosts unreadable, 1 shard of 12 not done`; nothing if nothing is missing."""
         parts = [
-            f"{count_of(self.verdicts[name], 'host')} {_WORDS[name]}" for name in FAILURES if self.verdicts.get(name)
+            f"{count_of(self.verdicts[name], 'host')} {_WORDS[name]}" for name in NOT_WHOLE if self.verdicts.get(name)
         ]
-        undone = self.shards - self.shards_done
-        if undone:
-            parts.append(f"{undone:,} of {count_of(self.shards, 'shard')} not done")
+        if self.hosts_done != self.hosts:
+            parts.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
+        if self.shards_done != self.shards:
+            parts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
         return ", ".join(parts)
 
     def _hosts(self) -> str:
@@ -112,7 +113,7 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
         verdicts.update(manifest["verdicts"])
         rows.update(manifest["rows"])
         sums.update({name: manifest[name] for name in ("urls", "sitemaps", "problems", "bytes_wire")})
-    left = tuple(Left(**named) for manifest in manifests for named in manifest["named"])
+    given_up = tuple(GivenUp(**each) for manifest in manifests for each in manifest["given_up"])
     return Harvest(
         place.path,
         plan.has_state,
@@ -125,5 +126,5 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
         sitemaps=sums["sitemaps"],
         problems=sums["problems"],
         bytes_wire=sums["bytes_wire"],
-        left=left,
+        given_up=given_up,
     )

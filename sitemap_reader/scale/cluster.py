@@ -102,6 +102,6 @@ def _start(workers: int) -> Any:
     )
 
 
-def at_once(client: Any) -> int:
+def shards_at_once(client: Any) -> int:
     """How many shards are read at once by the workers that are there."""
     return sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
+from ..crawl.changes import told_differences
 from ..errors import UsageError
 from ..jsonl import stamp
+from ..ledger import count_of
 from ..progressbar import ProgressBar
 from ..reader import ReaderOptions, at_least_one
 from .account import account
-from .cluster import at_once, connected, require_dask
-from .folder import Folder, Plan, differences
+from .cluster import connected, require_dask, shards_at_once
+from .folder import Folder, Plan
 from .hosts import HostList, read_hosts, sharded
 from .order import make_order
 from .progress import shown
@@ -36,10 +38,10 @@ if TYPE_CHECKING:
     from .progress import HarvestProgress
 
 HOSTS_AT_ONCE = 50
-HOST_SECONDS = 3_600.0
+HOST_SECONDS = 1_800.0
 HOST_URLS = 10_000_000
-# A shard is some minutes' work: there are enough of them for all workers, and few enough to look at.
-_HOSTS_OF_A_SHARD = 1_000
+# A shard is some minutes' work, at whose end the slowest of its hosts is waited for.
+_HOSTS_OF_A_SHARD = 5_000
 _AT_ONCE_UNKNOWN = 8  # where the workers are still to come
 
 
@@ -78,20 +80,19 @@ def harvest(
     read one after the other. `scheduler` is the address of Dask's, whose workers see the folder under the same name;
     without it there are `workers` processes here (as many as cores), which listen on 127.0.0.1 alone.
 
-    A worker reads `hosts_at_once` of a shard; of a host no longer than `host_seconds`, and hardly more than
-    `host_urls`: then it is given up, and what it gave is kept. `resume` does the shards that are not done. With `state`
-    the URLs are changes since the last harvest in the same folder, whose tables go to earlier/; `accept_removals` is as
-    in changes(). `options` are the keywords of SitemapReader (but for session, fetcher, record) and the filters of
-    urls(); an age such as since="7d" counts from now, also for who resumes later.
+    A worker reads `hosts_at_once` of a shard. It waits for each no longer than `host_seconds` in all, and takes hardly
+    more than `host_urls` of it: then the host is given up, and what it gave is kept. `resume` does the shards that are
+    not done. With `state` the URLs are changes since the last harvest in the same folder, whose tables go to earlier/;
+    `accept_removals` is as in changes(). `options` are the keywords of SitemapReader (but for session, fetcher, record)
+    and the filters of urls(); an age such as since="7d" counts from now, also for who resumes later.
 
     A shard that could not be done is in Harvest.failed. UsageError for what cannot be carried out; OSError, or
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
     """
     require_dask()
-    if shards is not None:
-        at_least_one(shards=shards)
-    if workers is not None:
-        at_least_one(workers=workers)
+    at_least_one(**{name: number for name, number in (("shards", shards), ("workers", workers)) if number is not None})
+    if not str(output):
+        raise UsageError("output is the name of a folder, and empty")
     now = datetime.now(UTC)
     order = make_order(
         dict(options),
@@ -128,29 +129,34 @@ def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: Order
     """The plan of the harvest that is to go on; UsageError where there is none, or it is another."""
     if before is None or folder.earlier(before).exists():
         raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out --resume (resume=True)")
-    wanted = {"shards": shards or before.shards, **order.settings()}
-    told = differences({"shards": before.shards, **before.settings}, wanted)
     if listed.sha256 != before.hosts_sha256:
-        told = "; ".join(filter(None, (told, "the list of hosts has changed")))
-    if told:
-        raise UsageError(f"the harvest in {folder.path} is another: {told}; resume it as it was, or name a new folder")
+        raise UsageError(f"the harvest in {folder.path} has another list of hosts; resume it with that")
+    _check_settings(before, {**order.settings(), "shards": shards or before.shards}, f"the harvest in {folder.path}")
     return before
+
+
+def _check_settings(before: Plan, wanted: dict[str, Any], what: str) -> None:
+    """UsageError where it was something else before."""
+    told = told_differences({**before.settings, "shards": before.shards}, wanted)
+    if told:
+        raise UsageError(f"{what} {told}; go on as it was, or name another folder")
 
 
 def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int | None) -> None:
     """UsageError where a new harvest would go over another one."""
     if before is None:
         return
-    place = f"{folder.path} holds a harvest of {before.started}"
+    undone = () if folder.earlier(before).exists() else folder.undone(before.shards)
+    if undone:
+        told = f"{len(undone):,} of {count_of(before.shards, 'shard')}"
+        raise UsageError(
+            f"{folder.path} holds a harvest of which {told} are not done: --resume (resume=True) does them; "
+            "or name another folder"
+        )
     if not (order.state and before.has_state):
-        raise UsageError(f"{place}: --resume (resume=True) does what is left of it; else name another folder")
-    wanted = {"shards": shards or before.shards, **order.settings()}
-    told = differences({"shards": before.shards, **before.settings}, wanted)
-    if told:
-        raise UsageError(f"{place} whose state is good for the same only: {told}; name a new folder")
-    left = 0 if folder.earlier(before).exists() else len(folder.settle(before.shards))
-    if left:
-        raise UsageError(f"{place}, of which {left:,} shards are left: --resume (resume=True) does them first")
+        raise UsageError(f"{folder.path} holds a harvest that is done; name another folder")
+    wanted = {**order.followed(), "shards": shards or before.shards}
+    _check_settings(before, wanted, f"what {folder.path} remembers")
 
 
 def _begun(
@@ -168,5 +174,5 @@ def _begun(
 
 def _shards_for(listed: HostList, client: Any) -> int:
     """Enough that all workers have one, and none is too long."""
-    domains, some = len(set(listed.domains)), at_once(client) or _AT_ONCE_UNKNOWN
-    return max(1, min(domains, max(some, math.ceil(domains / _HOSTS_OF_A_SHARD))))
+    domains, at_once = len(set(listed.domains)), shards_at_once(client) or _AT_ONCE_UNKNOWN
+    return max(1, min(domains, max(at_once, math.ceil(len(listed.targets) / _HOSTS_OF_A_SHARD))))

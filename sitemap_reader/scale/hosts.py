@@ -18,7 +18,7 @@ from ..read.urls import host, registrable_domain
 from ..targets import listed, site_target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from ..targets import Target
 
@@ -41,13 +41,13 @@ class HostList:
         return hashlib.sha256("\n".join(self.targets).encode()).hexdigest()
 
 
-def read_hosts(hosts: str | Path | Iterable[str]) -> HostList:
-    """Of a file with one target a line, blank lines and # comments skipped, or of those that are given themselves.
+def read_hosts(hosts: str | Path | bytes | Iterable[str]) -> HostList:
+    """Of a file, or the bytes of one, with one target a line; or of those that are given themselves.
 
-    UsageError for a file that cannot be read, and where there is no host at all.
+    Blank lines and # comments are skipped. UsageError for a file that cannot be read, and where there is no host.
     """
     named = isinstance(hosts, str | Path)
-    found = _of_file(Path(hosts)) if named else enumerate(hosts, 1)  # type: ignore[arg-type]
+    found = _numbered(hosts)
     targets: dict[str, tuple[str, str]] = {}  # what it is called, however it is spelled -> as it was spelled; domain
     repeated, refused = 0, []
     for number, target in found:
@@ -61,8 +61,10 @@ def read_hosts(hosts: str | Path | Iterable[str]) -> HostList:
             repeated += 1
         else:
             targets[name] = site.name, _domain(site)
-    if not targets and not refused:
-        raise UsageError(f"there is no host in {hosts if named else 'the list'}; give one a line, such as example.com")
+    if not targets:
+        first = "".join(f"; line {number}: {why}" for number, why in refused[:1])
+        place = hosts if named else "the list"
+        raise UsageError(f"there is no host in {place!s}{first or '; give one a line, such as example.com'}")
     return HostList(
         tuple(target for target, _ in targets.values()),
         tuple(domain for _, domain in targets.values()),
@@ -71,11 +73,16 @@ def read_hosts(hosts: str | Path | Iterable[str]) -> HostList:
     )
 
 
-def _of_file(path: Path) -> Iterator[tuple[int, str]]:
+def _numbered(hosts: str | Path | bytes | Iterable[str]) -> Iterable[tuple[int, str]]:
+    if isinstance(hosts, bytes):
+        return listed(hosts)
+    if not isinstance(hosts, str | Path):
+        return enumerate(hosts, 1)
     try:
-        return listed(path.read_bytes())
+        return listed(Path(hosts).read_bytes())
     except (OSError, ValueError) as exc:
-        raise UsageError(f"cannot read {path}: {getattr(exc, 'strerror', None) or exc}") from exc
+        told = f"cannot read {hosts}: {getattr(exc, 'strerror', None) or exc}"
+        raise UsageError(f"{told}; it is the name of a file with one host a line") from exc
 
 
 def _site(target: str) -> Target:

@@ -10,6 +10,7 @@ import attrs
 from ..asked import Asked
 from ..errors import UsageError
 from ..jsonl import stamp
+from ..limits import Limits
 from ..reader import ReaderOptions, SitemapReader, at_least_one
 from ..walk.window import make_window
 
@@ -22,7 +23,8 @@ _FILTERS = ("since", "until", "undated", "include", "exclude", "follow", "no_fol
 class Order:
     """How hosts are read: the keywords of SitemapReader and the filters of urls(), and what a host may cost.
 
-    Of a shard `hosts_at_once` are read; each has `host_seconds`, and is left when it has given `host_urls`.
+    Of a shard `hosts_at_once` are read; each is waited for `host_seconds`, and left when it has given more than
+    `host_urls`.
     """
 
     reading: ReaderOptions
@@ -33,13 +35,22 @@ class Order:
     host_seconds: float
     host_urls: int
 
-    def settings(self) -> dict[str, Any]:
-        """What decides on the rows, as JSON can hold it."""
-        asked = Asked(**self.filters)
-        dates = {name: _shown(self.filters.get(name)) for name in ("since", "until")}
-        dates["undated"] = asked.undated
+    def followed(self) -> dict[str, Any]:
+        """What a state is good for, as JSON can hold it."""
         reading = {"scope": self.reading.get("scope", "protocol"), "extras": self.reading.get("extras", False)}
-        return {"state": self.state, **dates, **asked.settings(), **reading}
+        return {"state": self.state, **Asked(**self.filters).settings(), **reading}
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides on the rows."""
+        dates = {name: _shown(self.filters.get(name)) for name in ("since", "until")}
+        dates["undated"] = self.filters.get("undated", "keep")
+        limits = attrs.asdict(self.reading.get("limits", Limits()))
+        reading = {
+            "probe": self.reading.get("probe", "auto"),
+            "obey_robots": self.reading.get("obey_robots", True),
+            "limits": [f"{name}={value}" for name, value in limits.items() if value != getattr(Limits(), name)],
+        }
+        return {**self.followed(), **dates, **reading}
 
     def dates(self, now: datetime) -> dict[str, str | None]:
         """What `since` and `until` come to now, as stamps: an age is one from now on, whenever a shard is read."""
@@ -63,12 +74,18 @@ def make_order(
     host_urls: int,
 ) -> Order:
     """`keywords` are those of SitemapReader, and the filters of its urls(). UsageError for what cannot be."""
-    filters = {name: keywords.pop(name) for name in _FILTERS if name in keywords}
+    filters = {name: _kept(keywords.pop(name)) for name in _FILTERS if name in keywords}
     for name in keywords.keys() - ReaderOptions.__annotations__.keys():
         raise TypeError(f"harvest() got an unexpected keyword argument {name!r}")
     for name in _NOT_SENT:
         if keywords.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
+    if callable(filters.get("follow")):
+        raise UsageError("follow is a function, of which nobody could say whether it is the same later: give patterns")
+    if accept_removals and not state:
+        raise UsageError("accept_removals says what to do with removals, which only a harvest with a state finds")
+    if "headers" in keywords:
+        keywords["headers"] = _kept(keywords["headers"])
     at_least_one(hosts_at_once=hosts_at_once, host_urls=host_urls)
     if not host_seconds > 0:
         raise UsageError(f"host_seconds must be more than 0, not {host_seconds}")
@@ -78,6 +95,11 @@ def make_order(
     SitemapReader(**keywords)  # says what is wrong here, and not once a host
     reading = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
     return Order(reading, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
+
+
+def _kept(value: Any) -> Any:
+    """What may be looked at more than once."""
+    return tuple(value) if hasattr(value, "__next__") else value
 
 
 def _shown(value: Any) -> str | None:

@@ -15,7 +15,6 @@ import orjson
 
 from ..blocks import Blocks
 from ..crawl.state import State
-from ..errors import SitemapReaderError
 from ..jsonl import json_form
 from ..parquet import ParquetSink
 from ..problems import Problem
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
     from .tables import HostRow
 
 
-class CalledOff(SitemapReaderError):
-    """A try at a shard whose folder was taken away."""
-
-
 class Parts:
     """Those of one try at a shard, up to close(); `state` is a copy of the shard's, shared by so many hosts.
 
@@ -45,6 +40,7 @@ class Parts:
         self._folder = folder
         self._shard = shard
         self._place = folder.attempt(shard)
+        self._misses = 0
         self._closing = ExitStack()
         self._blocks: dict[str, Blocks] = {}
         self.rows = dict.fromkeys(tables(of_changes=False), 0)
@@ -76,30 +72,33 @@ class Parts:
         self._write("hosts", host_form(row))
 
     def check(self) -> None:
-        """CalledOff where somebody else took the shard, or nobody wants it any more."""
-        if not self._place.exists():
-            raise CalledOff(f"another harvest has taken {self._folder.path} over")
+        """CalledOff where somebody else took the shard, or nobody wants it any more; seen twice, as disks may err."""
+        self._misses = 0 if self._place.exists() else self._misses + 1
+        if self._misses > 1:
+            raise self._folder.called_off()
 
     def publish(self, told: dict[str, Any]) -> dict[str, Any]:
         """Puts all files in their places, the manifest last; what it says, with what was `told`.
 
         Before that all are written: where the disk is full, none is in its place.
         """
-        self.check()
         for name, sink in self._sinks.items():
             sink.close()
             os.fsync(self._files[name].fileno())
         if self.state is not None:
-            self.state.close()
-        sizes = {name: self._place.joinpath(f"{name}.parquet").stat().st_size for name in self._sinks}
-        form = {"shard": self._shard, **told, "rows": self.rows, "bytes": sizes}
-        write_synced(self._place / "manifest.json", orjson.dumps(form, option=orjson.OPT_INDENT_2))
-        for name in self._sinks:
-            self._place.joinpath(f"{name}.parquet").replace(self._folder.table(name, self._shard))
+            self.state.seal()
+        places = {f"{name}.parquet": self._folder.table(name, self._shard) for name in self._sinks}
         if self.state is not None:
-            self._place.joinpath("state.sqlite").replace(self._folder.next_state(self._shard))
-        self._place.joinpath("manifest.json").replace(self._folder.manifest_path(self._shard))
-        self._folder.accept_state(self._shard)
+            places["state.sqlite"] = self._folder.state(self._shard)
+        try:
+            sizes = {name.partition(".")[0]: self._place.joinpath(name).stat().st_size for name in places}
+            form = {"shard": self._shard, **told, "rows": self.rows, "bytes": sizes}
+            write_synced(self._place / "manifest.json", orjson.dumps(form, option=orjson.OPT_INDENT_2))
+            places["manifest.json"] = self._folder.manifest_path(self._shard)
+            for name, place in places.items():
+                self._place.joinpath(name).replace(place)
+        except FileNotFoundError:
+            raise self._folder.called_off() from None
         return form
 
     def _write(self, table: str, form: dict[str, Any]) -> None:
@@ -111,8 +110,9 @@ class Parts:
 
     def _copied_state(self, shared_by: int) -> State:
         path: Path = self._place / "state.sqlite"
-        if self._folder.state(self._shard).exists():
-            shutil.copyfile(self._folder.state(self._shard), path)
+        before = self._folder.state_before(self._shard)
+        if before.exists():
+            shutil.copyfile(before, path)
         return State(path, create=True, shared_by=shared_by)
 
     def close(self) -> None:

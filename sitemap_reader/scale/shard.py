@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..crawl.aside import Aside
-from .folder import Folder
 from .hosts import by_domain
 from .parts import Parts
 from .site import read_site
+from .tables import NAMED, NOT_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
+    from .folder import Folder
     from .order import Order
     from .tables import HostRow
 
@@ -31,19 +31,18 @@ TELL_SECONDS = 1.0
 
 @attrs.define
 class Tally:
-    """How far a try at a shard is. `failures` are hosts that could not be read, or not to their end."""
+    """How far a try at a shard is. Of hosts that are `not_whole` something may be missing."""
 
     hosts: int = 0
     urls: int = 0
     bytes_wire: int = 0
-    failures: int = 0
+    not_whole: int = 0
 
 
 def harvest_shard(
-    path: Path, shard: int, order: Order, tell: Callable[[Tally], None] = lambda tally: None
+    folder: Folder, shard: int, order: Order, tell: Callable[[Tally], None] = lambda tally: None
 ) -> dict[str, Any]:
-    """Reads its hosts. OSError or StateError where its files cannot be written."""
-    folder = Folder(path)
+    """Reads its hosts. OSError or StateError where its files cannot be written, CalledOff where nobody wants them."""
     return folder.manifest(shard) or asyncio.run(_Shard(folder, shard, order, tell).read())
 
 
@@ -62,7 +61,7 @@ class _Shard:
         self._done = Tally()
         self._verdicts: dict[str, int] = {}
         self._sums = {"urls": 0, "sitemaps": 0, "problems": 0, "bytes_wire": 0}
-        self._named: list[dict[str, str | None]] = []
+        self._given_up: list[dict[str, str | None]] = []
 
     async def read(self) -> dict[str, Any]:
         """All its hosts, and then its files into their places."""
@@ -76,7 +75,7 @@ class _Shard:
                 "verdicts": self._verdicts,
                 **self._sums,
                 "seconds": round(time.monotonic() - started, 3),
-                "named": self._named,
+                "given_up": self._given_up,
             }
             return await self._aside.do(parts.publish, told)
         finally:
@@ -86,7 +85,8 @@ class _Shard:
                 await self._aside.close()
 
     async def _read_all(self, parts: Parts) -> None:
-        waiting = iter([*self._domains.items()])
+        # Of a domain with many hosts each waits for the one before: it begins first.
+        waiting = iter(sorted(self._domains.items(), key=lambda each: -len(each[1])))
         try:
             async with asyncio.TaskGroup() as ticking:
                 ticks = ticking.create_task(self._tick(parts))
@@ -115,9 +115,9 @@ class _Shard:
         self._done.hosts += 1
         self._done.urls += row.urls
         self._done.bytes_wire += row.bytes_wire
-        self._done.failures += row.verdict in FAILURES
-        if row.verdict in ("given_up", "failed"):
-            self._named.append({"site": row.site, "verdict": row.verdict, "why": row.why})
+        self._done.not_whole += row.verdict in NOT_WHOLE
+        if row.verdict in NAMED:
+            self._given_up.append({"site": row.site, "verdict": row.verdict, "why": row.why})
 
     def _tally(self) -> Tally:
         tally = attrs.evolve(self._done)
@@ -132,9 +132,6 @@ class _Shard:
             self._tell(self._tally())
             await asyncio.sleep(TELL_SECONDS)
             parts.check()
-
-
-FAILURES = ("partial", "unreadable", "given_up", "failed")
 
 
 def _first(group: BaseExceptionGroup[Any]) -> BaseException:

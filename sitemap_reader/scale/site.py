@@ -1,7 +1,8 @@
 """One host of a harvest, from its name to its row: what it gives goes to the parts on the way.
 
-A host that hangs, or never ends, is left when its time or its URLs are up, and what it gave is kept. What goes wrong
-with it is said in its row; only what goes wrong with the parts is raised.
+A host that hangs, or never ends, is left when its time or its URLs are up, and what it gave is kept. Its time is that
+in which it is waited for: it does not pay for the others of its shard. What goes wrong with it is said in its row; only
+what goes wrong here, with files or memory, is raised.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import ExitStack, aclosing
+from errno import EMFILE, ENFILE, ENOMEM, ENOSPC
 from typing import TYPE_CHECKING
 
 from ..asked import Asked
@@ -95,27 +97,29 @@ class _Site:
 
     async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
         """All that it gives; why it was left, if it was."""
-        loop, order = asyncio.get_running_loop(), self._order
-        deadline = loop.time() + order.host_seconds
+        order, seconds = self._order, self._order.host_seconds
         async with aclosing(batches_of(walk.run)) as batches:
             while True:
+                asked = time.monotonic()
                 try:
-                    async with asyncio.timeout_at(deadline) as waiting:
+                    async with asyncio.timeout(seconds) as waiting:
                         batch = await anext(batches)
                 except StopAsyncIteration:
                     return None
-                except Exception as exc:  # of one host not all others are to be lost
-                    if not waiting.expired():
-                        return "failed", f"please report it: {type(exc).__name__}: {exc}"
-                    batch = []
+                except Exception as exc:
+                    if waiting.expired():
+                        return await self._give_up(walk, f"{order.host_seconds:g} s are up", "host_seconds")
+                    if _is_ours(exc):
+                        raise
+                    # Not all others are to be lost for this one.
+                    return "failed", f"please report it: {type(exc).__name__}: {exc}"
+                seconds -= time.monotonic() - asked
                 await self._aside.do(self._take, walk, batch)
-                if loop.time() >= deadline:
-                    return await self._give_up(walk, f"{order.host_seconds:g} s are up", "host_seconds")
-                if self._tally.urls >= order.host_urls:
+                if self._tally.urls > order.host_urls:
                     return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
 
     async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
-        told = f"{why}: read no further; raise {option} (--{option.replace('_', '-')}) to go on"
+        told = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
         await self._aside.do(walk.enter, [report("S16", told, sitemap=self._target)])
         return "given_up", told
 
@@ -127,6 +131,11 @@ class _Site:
     def _write(self, lines: Iterator[Lines]) -> None:
         for some in lines:
             self._parts.urls(some.data, some.urls)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it is this machine that has no more to give."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) in (EMFILE, ENFILE, ENOMEM, ENOSPC)
 
 
 def _verdict(walk: Walk) -> tuple[Verdict, str | None]:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # What became of a host. `nothing`: it has no sitemap, or these list nothing; `unreadable`: errors are why there is no
 # URL; `given_up`: its time or its URLs were up; `failed`: we failed.
 Verdict = Literal["complete", "partial", "nothing", "unreadable", "given_up", "failed"]
+# Of these something may be missing.
+NOT_WHOLE: tuple[Verdict, ...] = ("partial", "unreadable", "given_up", "failed")
+# These are named one by one.
+NAMED: tuple[Verdict, ...] = ("given_up", "failed")
 
 
 @attrs.define

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
 import time
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..errors import StateError, UsageError
-from .cluster import at_once
-from .parts import CalledOff
+from .cluster import shards_at_once
+from .folder import CalledOff
 from .progress import Counting
 from .shard import harvest_shard
 
@@ -47,16 +45,16 @@ class Tasks:
     ) -> None:
         self.failed: dict[int, str] = {}
         self._client = client
-        self._folder = folder
+        self._topic = f"sitemap-reader-{os.urandom(6).hex()}"
+        self._folder = attrs.evolve(folder, run=self._topic)
         self._order = order.dated(plan.dates)
         self._hears = hears
-        self._left = folder.settle(plan.shards)
+        self._left = self._folder.settle(plan.shards)
         done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
         self.counting = Counting(plan.hosts, plan.shards, done, client.dashboard_link)
-        self._topic = f"sitemap-reader-{os.urandom(6).hex()}"
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._futures: dict[Any, int] = {}
-        self._at_once = 0
+        self._shards_at_once = 0
         self._count_at = 0.0
 
     def carry_out(self) -> None:
@@ -75,9 +73,8 @@ class Tasks:
 
     def _submit(self) -> None:
         for shard in self._left:
-            future = self._client.submit(
-                _task, str(self._folder.path), shard, self._order, self._topic, key=f"{self._topic}-{shard}", pure=False
-            )
+            key = f"{self._topic}-{shard}"
+            future = self._client.submit(_task, self._folder, shard, self._order, self._topic, key=key, pure=False)
             self._futures[future] = shard
             future.add_done_callback(self._ended.put)
 
@@ -96,17 +93,17 @@ class Tasks:
     def _tell(self) -> None:
         if time.monotonic() >= self._count_at:
             with suppress(OSError):  # the scheduler is lost: each future tells
-                self._at_once = at_once(self._client)
+                self._shards_at_once = shards_at_once(self._client)
             self._count_at = time.monotonic() + _COUNT_SECONDS
-        progress = self.counting.now(self._at_once)
+        progress = self.counting.now(self._shards_at_once)
         for hear in self._hears:
             hear(progress)
 
     def _call_off(self) -> None:
-        """Whoever is still at a shard finds that its folder is gone, and ends."""
+        """Nobody works for this harvest any more."""
         if self._futures:
             self._client.cancel([*self._futures])
-        shutil.rmtree(self._folder.unfinished, ignore_errors=True)
+        self._folder.call_off()
 
 
 # What a task comes to: the manifest of its shard, or what stops the harvest. (Not every exception of ours, with all
@@ -119,19 +116,20 @@ _STOPS: dict[str, Callable[..., Exception]] = {
 }
 
 
-def _task(path: str, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
+def _task(folder: Folder, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
     """What runs on a worker."""
     from distributed import get_worker
 
     worker = get_worker()
+    _permit_many_files()
 
     def tell(tally: Tally) -> None:
         worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(tally)})
 
-    if not Path(path).is_dir():
-        return "usage", f"the worker {worker.address} sees no folder {path}: all must see it under the same name"
+    if not folder.path.is_dir():
+        return "usage", f"the worker {worker.address} sees no folder {folder.path}: all must see it under the same name"
     try:
-        return _DONE, harvest_shard(Path(path), shard, order, tell)
+        return _DONE, harvest_shard(folder, shard, order, tell)
     except OSError as exc:
         return "disk", exc.errno, exc.strerror or str(exc), exc.filename
     except StateError as exc:
@@ -140,6 +138,15 @@ def _task(path: str, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
         raise
     except CalledOff as exc:
         return "usage", str(exc)
+
+
+def _permit_many_files() -> None:
+    """A connection is one, and many systems permit a thousand unless they are asked for more."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 _LOST = "the connection to the scheduler was lost"
