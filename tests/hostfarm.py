@@ -87,7 +87,11 @@ class FarmHost:
 
 @attrs.frozen
 class Changed:
-    """What a version changes in the one before it. A text sitemap has no dates: nothing shows what it updates."""
+    """What is to be told of a version after the one before it.
+
+    A text sitemap has no dates: nothing shows what it updates. Feeds list the latest: what is gone of them is not
+    removed.
+    """
 
     new: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
@@ -187,13 +191,13 @@ def locs_of(host: FarmHost) -> list[str] | None:
 
 
 def changed_locs(host: FarmHost) -> Changed:
-    """What its version changes in the one before it; nothing in version 1."""
+    """What is to be told of its version after the one before; nothing of version 1."""
     if host.version == 1 or SITES[host.kind].locs is not _listed:
         return Changed()
     new, updated, removed = (
         tuple(_loc(host, each) for each in some) for some in _changed_numbers(host, host.version)
     )
-    return Changed(new, () if host.kind == "text" else updated, removed)
+    return Changed(new, () if host.kind == "text" else updated, () if host.kind in ("feed", "atom") else removed)
 
 
 # --- the pages of a host ------------------------------------------------------------------------------------
