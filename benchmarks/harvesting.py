@@ -1,8 +1,9 @@
 """Many hosts: `python -m benchmarks.harvesting [--short] [--hosts N] [--workers 1,2] [--only start,late,large]`.
 
 The farm of tests/hostfarm.py is read by `dump`, one host after the other, and by `harvest` with so many workers: first
-a single host, which shows what it costs to begin; then many that are late, each in its measure, and of which some fail;
-then larger ones that answer at once. The farm has its CPU of the same cores; that is told beside. A reader that did not
+a single host, which shows what it costs to begin; then many that are late, each in its measure, and of which some fail,
+as many at once as harvest would, and few at once, so that who waits for most of them wins; then larger ones that answer
+at once. The farm has its CPU of the same cores; that is told beside. A reader that did not
 give each URL once, or asked a host for something twice, ends the program with 1; else the last line begins with "ok".
 --short takes less than a minute, and its figures decide nothing.
 """
@@ -52,6 +53,7 @@ class World:
     median_latency: float
     sigma: float
     kinds: Mapping[str, float]
+    at_once: int = 50  # of a shard
 
     def hosts(self, count: int) -> list[FarmHost]:
         return make_hosts(
@@ -69,11 +71,13 @@ START = World("start", 0.0, 10, 0.0, 0.0, {"robots": 1.0})
 WORLDS = (
     START,
     World("late", 1.0, 300, 0.15, 0.8, KINDS),
+    World("few at once", 1.0, 300, 0.15, 0.8, KINDS, at_once=10),
     World("large", 0.12, 25_000, 0.0, 0.8, _LARGE_KINDS),
 )
 SHORT_WORLDS = (
     START,
     World("late", 1.0, 50, 0.03, 0.8, KINDS),
+    World("few at once", 1.0, 50, 0.03, 0.8, KINDS, at_once=5),
     World("large", 0.12, 3_000, 0.0, 0.8, _LARGE_KINDS),
 )
 HOSTS, SHORT_HOSTS = 400, 40
@@ -97,8 +101,9 @@ def dump(hosts: Path, out: Path) -> list[str | Path]:
     return [*OURS_COMMAND, "dump", "-", "--allow-private", "-j", "1", "-q", "--format", "parquet", "-o", out]
 
 
-def harvest(hosts: Path, out: Path, workers: int) -> list[str | Path]:
-    return [*OURS_COMMAND, "harvest", hosts, "--allow-private", "--workers", str(workers), "-q", "-o", out]
+def harvest(hosts: Path, out: Path, workers: int, at_once: int) -> list[str | Path]:
+    numbers = ["--workers", str(workers), "--hosts-at-once", str(at_once)]
+    return [*OURS_COMMAND, "harvest", hosts, "--allow-private", *numbers, "-q", "-o", out]
 
 
 def rows_of(out: Path) -> int:
@@ -140,7 +145,7 @@ def run_world(world: World, count: int, workers: list[int], folder: Path) -> tup
         plans = {"dump -j 1": (dump(listed, out), out)}
         for each in workers:
             out = folder / f"{world.name}-{each}"
-            plans[f"harvest --workers {each}"] = (harvest(listed, out, each), out)
+            plans[f"harvest --workers {each}"] = (harvest(listed, out, each, world.at_once), out)
         for reader, (command, out) in plans.items():
             started = time.monotonic()
             runs.append(measured(reader, command, farm, hosts, listed, out))
