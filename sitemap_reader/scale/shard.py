@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..crawl.aside import Aside
+from ..errors import StateError
 from .hosts import by_domain
 from .parts import Parts
 from .site import read_site
@@ -78,6 +79,9 @@ class _Shard:
                 "given_up": self._given_up,
             }
             return await self._aside.do(parts.publish, told)
+        except (OSError, StateError):
+            parts.check()  # files of a folder that was taken away cannot be written either
+            raise
         finally:
             try:
                 await self._aside.do(parts.close)  # behind what hosts that were left have begun
