@@ -1,0 +1,97 @@
+"""How the tests of harvests run them, and read what came of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+from pyarrow import parquet as pq
+
+from sitemap_reader.jsonl import stamp
+from sitemap_reader.limits import Limits
+from sitemap_reader.scale.folder import TABLES, Folder, Plan
+from sitemap_reader.scale.harvest import HOST_SECONDS, HOST_URLS, HOSTS_AT_ONCE
+from sitemap_reader.scale.hosts import read_hosts, sharded
+from sitemap_reader.scale.order import make_order
+from sitemap_reader.scale.shard import harvest_shard
+
+HASTY = Limits(tries=1, read_seconds=20.0)
+_OF_A_HARVEST = {
+    "state": False,
+    "accept_removals": False,
+    "hosts_at_once": HOSTS_AT_ONCE,
+    "host_seconds": HOST_SECONDS,
+    "host_urls": HOST_URLS,
+}
+
+
+def order_of(**keywords):
+    """What harvest() makes of these, for hosts on loopback that are asked once."""
+    chosen = {name: keywords.pop(name, value) for name, value in _OF_A_HARVEST.items()}
+    return make_order({"allow_private": True, "limits": HASTY, **keywords}, **chosen)
+
+
+def lay_out(path, hosts, order, *, shards=1):
+    """The folder of a harvest that has begun."""
+    listed, folder = read_hosts([getattr(host, "target", host) for host in hosts]), Folder(path)
+    now = datetime.now(UTC)
+    plan = Plan(
+        len(listed.targets), listed.sha256, shards, order.settings(), order.dates(now), stamp(now) or ""
+    )
+    folder.begin(plan, sharded(listed, shards))
+    return folder
+
+
+def one_shard(path, hosts, tell=lambda tally: None, **keywords):
+    """The hosts as one shard, read in this process; its folder, and what its manifest says."""
+    order = order_of(**keywords)
+    folder = lay_out(path, hosts, order)
+    return folder, harvest_shard(path, 0, order, tell)
+
+
+def table(folder, name):
+    """All rows of a table, in an order of their own, without what differs from run to run."""
+    path = _path(folder) / name
+    found = [row for part in sorted(path.glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
+    return sorted(map(_lasting, found), key=str)
+
+
+def _path(folder):
+    return folder.path if isinstance(folder, Folder) else Path(folder)
+
+
+def _lasting(row):
+    return {name: value for name, value in row.items() if name != "seconds"}
+
+
+def tables(folder):
+    """Each of them."""
+    return {name: table(folder, name) for name in TABLES}
+
+
+def locs(folder, site=None):
+    """The URLs of a host, or of all."""
+    return sorted(row["loc"] for row in table(folder, "urls") if site in (None, row["site"]))
+
+
+def told(folder):
+    """(change, loc) of each, sorted."""
+    return sorted((row["change"], row["loc"]) for row in table(folder, "urls"))
+
+
+def verdicts(folder):
+    """Host -> what became of it."""
+    return {row["site"]: row["verdict"] for row in table(folder, "hosts")}
+
+
+def files(folder):
+    """What there is in it, below the folders."""
+    path = _path(folder)
+    return sorted(str(each.relative_to(path)) for each in path.rglob("*") if each.is_file())
+
+
+def query(sql):
+    """The rows that DuckDB gives."""
+    with duckdb.connect() as connection:
+        return connection.execute(sql).fetchall()
