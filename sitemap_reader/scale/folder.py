@@ -168,12 +168,12 @@ class Folder:
             if not (isinstance(form, dict) and form.keys() >= MANIFEST):
                 return None
             files = {name: self.table(name, shard) for name in TABLES}
-            if "state" in form["bytes"]:
+            if self.state(shard).parent.exists():  # of a harvest that was put aside it is elsewhere
                 files["state"] = self.state(shard)
             sizes = {name: file.stat().st_size for name, file in files.items()}
-        except (FileNotFoundError, orjson.JSONDecodeError, TypeError):
+            return form if sizes == {name: form["bytes"][name] for name in files} else None
+        except (FileNotFoundError, orjson.JSONDecodeError, TypeError, KeyError):
             return None
-        return form if form["bytes"] == sizes else None
 
     def undone(self, shards: int) -> list[int]:
         """The shards that are left to do."""

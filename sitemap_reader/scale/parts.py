@@ -71,9 +71,14 @@ class Parts:
         """What became of a host."""
         self._write("hosts", host_form(row))
 
+    @property
+    def are_gone(self) -> bool:
+        """Whether somebody took their folder away."""
+        return not self._place.exists()
+
     def check(self) -> None:
         """CalledOff where somebody else took the shard, or nobody wants it any more; seen twice, as disks may err."""
-        self._misses = 0 if self._place.exists() else self._misses + 1
+        self._misses = self._misses + 1 if self.are_gone else 0
         if self._misses > 1:
             raise self._folder.called_off()
 

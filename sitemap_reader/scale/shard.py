@@ -80,7 +80,8 @@ class _Shard:
             }
             return await self._aside.do(parts.publish, told)
         except (OSError, StateError):
-            parts.check()  # files of a folder that was taken away cannot be written either
+            if parts.are_gone:  # then they cannot be written either
+                raise self._folder.called_off() from None
             raise
         finally:
             try:
