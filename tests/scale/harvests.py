@@ -47,7 +47,7 @@ def one_shard(path, hosts, tell=lambda tally: None, **keywords):
     """The hosts as one shard, read in this process; its folder, and what its manifest says."""
     order = order_of(**keywords)
     folder = lay_out(path, hosts, order)
-    return folder, harvest_shard(path, 0, order, tell)
+    return folder, harvest_shard(folder, 0, order, tell)
 
 
 def table(folder, name):

@@ -12,13 +12,14 @@ from pyarrow import parquet as pq
 
 import sitemap_reader as sr
 from sitemap_reader.scale.account import account
-from sitemap_reader.scale.folder import TABLES, Folder, Plan
-from sitemap_reader.scale.parts import CalledOff, Parts
+from sitemap_reader.scale.folder import TABLES, CalledOff, Folder, Plan
+from sitemap_reader.scale.parts import Parts
 from sitemap_reader.scale.tables import HostRow
 
 SHARDS = [["a.example", "b.example"], [], ["c.example"]]
 SUMS = {"urls": 1, "sitemaps": 0, "problems": 0, "bytes_wire": 10}
-TOLD = {"hosts": 1, "verdicts": {"complete": 1}, **SUMS, "seconds": 0.1, "named": []}
+PARTS = ("part-00000", "part-00001", "part-00002")
+TOLD = {"hosts": 1, "verdicts": {"complete": 1}, **SUMS, "seconds": 0.1, "given_up": []}
 
 
 def plan(state=True, started="2026-01-01T08:30:00Z"):
@@ -49,11 +50,11 @@ def publish(folder, shard, name, *, has_state=True):
         return parts.publish(TOLD)
 
 
-def remembered(folder, shard):
+def remembered(path):
     """The names in the state of a shard."""
-    if not folder.state(shard).exists():
+    if not path.exists():
         return []
-    with sr.State(folder.state(shard)) as state:
+    with sr.State(path) as state:
         return [name for (name,) in state.db.execute("SELECT name FROM site ORDER BY id")]
 
 
@@ -74,7 +75,7 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert begun.manifest(0) == told
     assert told["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
     assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
-    assert remembered(begun, 0) == ["a"]
+    assert remembered(begun.state(0)) == ["a"]
     assert begun.settle(3) == [1, 2]
     assert not any(begun.unfinished.iterdir())
 
@@ -106,32 +107,32 @@ def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
     if is_done:
         assert [row["loc"] for row in rows(begun, "urls")] == ["now"]
     assert begun.settle(3) == ([1, 2] if is_done else [0, 1, 2])
-    assert remembered(begun, 0) == (["before", "now"] if is_done else ["before"])
+    assert remembered(begun.state(0)) == (["before", "now"] if is_done else [])
+    assert remembered(begun.state_before(0)) == ["before"]
     assert (begun.manifest(0) is not None) == is_done
     assert account(begun.path).shards_done == is_done
     assert len(rows(begun, "urls")) == is_done  # who reads the folder sees no rows that do not count
-    assert files(begun.path / "state") == ["part-00000.sqlite"]
     assert not any(begun.unfinished.iterdir())
     if not is_done:
         publish(begun, 0, "now")
-    assert remembered(begun, 0) == ["before", "now"]
+    assert remembered(begun.state(0)) == ["before", "now"]
     assert [row["loc"] for row in rows(begun, "urls")] == ["now"]
     assert len(wanted) <= 17, "there are more moments than are tried"
 
 
 @pytest.mark.parametrize("moment", range(22))
 def test_a_settling_that_is_killed_is_done_again(begun, moment):
-    """Shard 0 was killed behind its manifest, shard 2 before it."""
+    """Shard 2 was killed before its manifest."""
     for shard in (0, 2):
         publish(begun, shard, f"host{shard}")
-        begun.state(shard).rename(begun.next_state(shard))
     begun.manifest_path(2).unlink()
     with killed_at(moment) as wanted:
         begun.settle(3)
     assert len(wanted) <= 21, "there are more moments than are tried"
     assert begun.settle(3) == [1, 2]
-    assert (remembered(begun, 0), remembered(begun, 2)) == (["host0"], [])
-    assert not begun.next_state(2).exists()
+    assert remembered(begun.state(0)) == ["host0"]
+    assert {path.partition(".")[0].rpartition("/")[2] for path in files(begun.path)} == {"harvest", *PARTS}
+    assert "part-00002" not in " ".join(path for path in files(begun.path) if not path.startswith("plan"))
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -165,6 +166,7 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
     other = Parts(begun, 2, state_shared_by=None)
     first.check()
     with closing(Parts(begun, 0, state_shared_by=None)) as second:
+        first.check()  # once is no proof
         with pytest.raises(CalledOff, match="has taken"):
             first.check()
         second.check()
@@ -176,6 +178,33 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
         second.check()
     other.close()
     assert files(begun.path / "urls") == []
+
+
+def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
+    runs = [attrs.evolve(begun, run=name) for name in ("one", "two")]
+    for run in runs:
+        run.tries.mkdir()
+    first, second = (Parts(run, 0, state_shared_by=None) for run in runs)
+    runs[1].call_off()
+    with pytest.raises(CalledOff):
+        Parts(runs[1], 1, state_shared_by=None)
+    assert (first.are_gone, second.are_gone) == (False, True)
+    second.close()
+    first.publish(TOLD)
+    first.close()
+    runs[0].call_off()
+    assert not begun.unfinished.exists()
+
+
+def test_who_looks_into_a_state_leaves_the_shard_done(begun):
+    manifest = publish(begun, 0, "a")
+    before = begun.state(0).read_bytes()
+    with sr.State(begun.state(0)) as state:
+        state.sites()
+        assert begun.manifest(0) == manifest
+    assert begun.manifest(0) == manifest
+    assert begun.state(0).stat().st_size == len(before)
+    assert files(begun.path / "state") == ["part-00000.sqlite"]
 
 
 # --- a plan ---
@@ -212,7 +241,7 @@ def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
     assert len(wanted) <= 21, "there are more moments than are tried"
 
 
-@pytest.mark.parametrize("moment", range(30))
+@pytest.mark.parametrize("moment", range(33))
 def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(begun, moment):
     """What was told stays readable, and the next harvest begins with its own rows only."""
     for shard in range(3):
@@ -237,15 +266,16 @@ def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(begun
     assert begun.settle(3) == [0, 1, 2]
     assert [begun.targets(shard) for shard in range(3)] == SHARDS
     assert rows(begun, "urls") == []
-    assert [remembered(begun, shard) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
-    assert len(wanted) <= 29, "there are more moments than are tried"
+    assert [remembered(begun.state_before(shard)) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
+    assert [remembered(begun.state(shard)) for shard in range(3)] == [[], [], []]
+    assert len(wanted) <= 32, "there are more moments than are tried"
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "urls.parquet", ".git", "harvest.json.bak"])
 def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(folder, name):
     folder.path.mkdir()
     (folder.path / name).write_text("mine")
-    with pytest.raises(sr.UsageError, match="holds something else than a harvest; name a folder that is empty, or new"):
+    with pytest.raises(sr.UsageError, match="holds something else than a harvest, or one without its harvest"):
         folder.plan()
     assert files(folder.path) == [name]
     assert (folder.path / name).read_text() == "mine"
@@ -266,7 +296,7 @@ def test_a_folder_of_a_newer_version_is_refused(begun):
         account(begun.path)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b'{"version":1}', b'{"version":1,"x":2}', b"\xff"])
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b'{"version":1}', b'{"version":1,"x":2}', b"\xff", b"x" * 3])
 def test_a_plan_that_is_damaged_is_told(begun, data):
     (begun.path / "harvest.json").write_bytes(data)
     with pytest.raises(sr.UsageError, match=r"harvest\.json is damaged: .*; name another folder"):
@@ -287,7 +317,7 @@ def test_the_sum_of_a_harvest_is_that_of_its_shards(begun):
     assert (found.urls, found.bytes_wire, found.verdicts) == (2, 20, {"complete": 2})
     assert found.rows == {"urls": 2, "sitemaps": 0, "problems": 0, "hosts": 2}
     assert not found.complete
-    assert found.missing() == "1 of 3 shards not done"
+    assert found.missing() == "1 host not read, 1 of 3 shards not done"
     assert str(found) == "2 changes; 2 URLs from 2 of 3 hosts read; 2 complete"
     publish(begun, 1, "host1")
     assert account(begun.path).complete

@@ -40,10 +40,10 @@ def test_a_byte_order_mark_belongs_to_nobody(listed):
     assert listed(b"\xef\xbb\xbfa.example\nb.example").targets == ("a.example", "b.example")
 
 
-def test_a_file_is_named_by_a_path_or_by_text(tmp_path):
+def test_a_file_is_named_by_a_path_or_by_text_and_its_bytes_are_read_alike(tmp_path):
     file = tmp_path / "hosts.txt"
-    file.write_text("a.example\n")
-    assert read_hosts(str(file)) == read_hosts(file) == read_hosts(["a.example"])
+    file.write_text("# one\na.example\n")
+    assert read_hosts(str(file)) == read_hosts(file) == read_hosts(file.read_bytes()) == read_hosts(["a.example"])
 
 
 def test_a_host_in_other_spellings_is_one_and_stays_as_it_was_spelled_first(listed):
@@ -66,10 +66,9 @@ def test_lines_that_are_no_hosts_are_named_by_their_number_and_others_are_read(l
     assert found.refused[1][1] == "'not a host' is no host such as example.com; write http://not a host if it is one"
 
 
-def test_a_table_given_for_a_list_is_refused_line_by_line(listed):
-    found = listed("host,rank\na.example,1\nb.example,2\n")
-    assert found.targets == ()
-    assert [number for number, _ in found.refused] == [1, 2, 3]
+def test_a_table_given_for_a_list_has_no_host(listed):
+    with pytest.raises(sr.UsageError, match=r"there is no host in .*hosts\.txt; line 1: 'host,rank' is no host"):
+        listed("host,rank\na.example,1\nb.example,2\n")
 
 
 def test_bytes_that_are_no_text_are_no_hosts(listed):
@@ -195,7 +194,7 @@ def test_a_longer_list_leaves_old_hosts_where_they_are(before, more, shards, dic
 @settings(deadline=None)
 def test_a_plan_gives_back_the_hosts_that_were_laid_out(tmp_path_factory, given_hosts):
     """Whatever was taken for a host: it is one line, and is taken for the same one again."""
-    found = read_hosts(given_hosts)
+    found = read_hosts(["a.example", *given_hosts])
     folder = Folder(tmp_path_factory.mktemp("plan"))
     (folder.path / "plan").mkdir()
     folder.plan_of(0).write_text("".join(f"{target}\n" for target in found.targets), "utf-8")

@@ -1,0 +1,402 @@
+"""Harvests with a state: what has changed since the last one, told once, however it was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from itertools import chain
+
+import attrs
+import pytest
+from harvests import HASTY, files, lay_out, locs, one_shard, order_of, table, told, verdicts
+from hostfarm import FarmHost, changed_locs, locs_of, make_hosts, run_farm
+from kills import Killed, killed_at
+from near import harvest_near
+from servers import free_port
+
+import sitemap_reader as sr
+from sitemap_reader.arrow import Rows
+from sitemap_reader.fields import fields_of
+from sitemap_reader.jsonl import json_form
+from sitemap_reader.records import Change
+from sitemap_reader.scale.folder import Folder
+from sitemap_reader.scale.parts import Parts
+from sitemap_reader.scale.shard import harvest_shard
+
+KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
+MANY = {"robots": 4, "index": 4, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """A farm, and its hosts: one of each kind, and many."""
+    port = free_port()
+    each = {kind: FarmHost(f"127.1.0.{n}:{port}", kind, 90, per_child=30) for n, kind in enumerate(KINDS, 200)}
+    each["hang"] = FarmHost(f"127.1.0.250:{port}", "hang")
+    many = make_hosts(50, seed=5, port=port, kinds=MANY, median_urls=20, median_latency=0.003)
+    with run_farm([*each.values(), *many], tmp_path_factory.mktemp("farm") / "work") as farm:
+        yield farm, each, many
+
+
+@pytest.fixture
+def farm(everything):
+    """As it was at first."""
+    running, each, many = everything
+    for host in chain(each.values(), many):
+        running.replace(host)
+    running.forget()
+    return running
+
+
+@pytest.fixture
+def each(everything):
+    return everything[1]
+
+
+@pytest.fixture
+def many(everything):
+    return everything[2]
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def all_new(hosts):
+    return sorted(("new", loc) for host in hosts for loc in locs_of(host))
+
+
+def changes_of(hosts, version):
+    """(change, loc) of all that a version changes."""
+    changed = [changed_locs(host.at(version)) for host in hosts]
+    kinds = ("new", "updated", "removed")
+    return sorted((kind, loc) for one in changed for kind in kinds for loc in getattr(one, kind))
+
+
+def next_version(farm, hosts, version=2):
+    for host in hosts:
+        farm.set_version(host.target, version)
+
+
+# --- what is told ---
+
+
+def test_at_first_all_is_new_then_nothing_then_what_a_version_changes(farm, each, out):
+    hosts = [each[kind] for kind in KINDS]
+    first = harvest_near(hosts, out, state=True, shards=3)
+    assert told(out) == all_new(hosts)
+    assert (first.has_state, first.complete, first.rows["urls"]) == (True, True, 90 * len(hosts))
+    assert str(first).startswith("540 changes; 540 URLs from 6 hosts read; 6 complete; ")
+    second = harvest_near(hosts, out, state=True)
+    assert told(out) == []
+    assert (second.complete, second.shards, second.rows["urls"]) == (True, 3, 0)
+    assert {*verdicts(out).values()} == {"complete"}
+    next_version(farm, hosts)
+    third = harvest_near(hosts, out, state=True)
+    assert told(out) == changes_of(hosts, 2)
+    assert third.rows["urls"] == len(told(out)) == 6 * 3 + 5 + 4
+    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [0, 540]
+
+
+def test_changes_are_those_that_sync_tells_of_each_host(farm, each, out, tmp_path):
+    hosts = [each[kind] for kind in KINDS]
+    expected = []
+    for version in (1, 2, 4):
+        next_version(farm, hosts, version)
+        harvest_near(hosts, out, state=True, shards=2)
+        expected = []
+        for host in hosts:
+            with sr.changes(host.target, state=tmp_path / "sync.db", allow_private=True) as stream:
+                expected += [json_form(change, site=host.target) for change in stream]
+        rows = Rows(fields_of(Change))
+        alone = rows.batch([rows.row(form) for form in expected])
+        assert table(out, "urls") == sorted(alone.to_pylist(), key=str)
+    assert {form["change"] for form in expected} == {"new", "updated", "removed"}
+
+
+def test_hosts_that_come_later_are_new_and_those_that_left_are_no_change(farm, each, out):
+    first, second, third = (each[kind] for kind in ("robots", "index", "text"))
+    harvest_near([first, second], out, state=True, shards=4)
+    harvest_near([third, second], out, state=True)
+    assert told(out) == all_new([third])
+    next_version(farm, [first])
+    harvest_near([first, second, third], out, state=True)
+    assert told(out) == changes_of([first], 2)
+
+
+def test_a_host_that_fails_removes_nothing(farm, each, out):
+    hosts = [each["robots"], each["index"]]
+    harvest_near(hosts, out, state=True)
+    farm.replace(attrs.evolve(hosts[0], kind="error"))
+    farm.replace(attrs.evolve(hosts[1], kind="none"))
+    harvest_near(hosts, out, state=True, limits=HASTY)
+    assert told(out) == []
+    assert "complete" not in verdicts(out).values()
+    for host in hosts:
+        farm.replace(host.at(2))
+    harvest_near(hosts, out, state=True)
+    assert told(out) == changes_of(hosts, 2)
+
+
+def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
+    harvest_near([each["index"]], out, state=True)
+    next_version(farm, [each["index"]])
+    harvest_near([each["index"]], out, state=True)
+    same = {row["url"].rpartition("/")[2] for row in table(out, "sitemaps") if row["not_modified"]}
+    assert same == {"1.xml.gz", "2.xml.gz"}
+
+
+def test_removals_that_are_most_of_a_host_are_held_back_until_they_are_accepted(farm, each, out):
+    host = attrs.evolve(each["robots"], urls=2_500)
+    farm.replace(host)
+    harvest_near([host], out, state=True)
+    less = each["robots"].at(2)
+    gone = len({*locs_of(host)} - {*locs_of(less)})
+    farm.replace(less)
+    held = harvest_near([host], out, state=True)
+    assert {change for change, _ in told(out)} <= {"new", "updated"}
+    (row,) = table(out, "hosts")
+    assert (row["verdict"], row["why"]) == ("partial", f"{gone:,} removals are held back")
+    assert "X01" in {problem["code"] for problem in table(out, "problems")}
+    assert not held.complete
+    harvest_near([host], out, state=True, accept_removals=True)
+    assert {change for change, _ in told(out)} == {"removed"}
+    assert len(told(out)) == gone > 1_000
+
+
+# --- many at once ---
+
+
+def remembered(path):
+    """What a state knows of sites that have listed something, without its times and salts."""
+    with sr.State(path) as state:
+        documents = state.db.execute(
+            "SELECT site.name, url, format, complete, entries, etag, sha256, parents FROM document"
+            " JOIN site ON site.id = document.site ORDER BY site.name, url"
+        ).fetchall()
+        runs = state.db.execute(
+            "SELECT site.name, new, updated, removed, complete FROM run JOIN site ON site.id = run.site"
+            " WHERE ended IS NOT NULL ORDER BY site.name, run.id"
+        ).fetchall()
+        children = state.db.execute(
+            "SELECT document.url, loc FROM child JOIN document ON document.id = child.document ORDER BY 1, 2"
+        ).fetchall()
+    known = {site for site, _, _, _, entries, *_ in documents if entries}
+    return [each for each in (*documents, *runs) if each[0] in known], children
+
+
+def test_fifty_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many, tmp_path):
+    order = {at_once: order_of(state=True, hosts_at_once=at_once) for at_once in (50, 1)}
+    folders = {at_once: lay_out(tmp_path / str(at_once), many, order[at_once]) for at_once in order}
+    for version in (1, 2):
+        next_version(farm, many, version)
+        farm.forget()
+        found = []
+        for at_once, folder in folders.items():
+            if version > 1:
+                folder.put_aside(folder.plan())
+                folder = lay_out(folder.path, many, order[at_once])
+            harvest_shard(folder, 0, order[at_once])
+            found.append((table(folder, "urls"), table(folder, "hosts"), *remembered(folder.state(0))))
+        for one, other in zip(*found, strict=True):
+            assert one == other
+    fine = [host for host in many if host.kind in ("robots", "index", "text", "feed")]
+    assert {*changes_of(fine, 2)} <= {*told(folders[50])}
+
+
+def test_hosts_that_are_given_up_beside_others_take_nothing_from_these(farm, each, many, tmp_path):
+    fine = [host for host in many if host.kind in ("robots", "index")]
+    folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=3.0)
+    assert told(folder) == all_new(fine)
+    with sr.State(folder.state(0)) as state:
+        complete = {run.site for run in state.runs() if run.complete}
+    assert complete == {f"{host.target}/" for host in fine}
+
+
+INDEX = "https://maps.example/index.xml"
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+@attrs.define
+class TwoShops:
+    """Two hosts whose robots.txt name the same index; it comes in two halves, to both at the same time."""
+
+    at_once: int
+    children: int = 40
+    _both: asyncio.Barrier | None = None
+
+    @asynccontextmanager
+    async def fetch(self, url, headers):
+        status, body = self._answer(url)
+        yield sr.Response(status, {}, self._halves(body) if url == INDEX else _whole(body), url)
+
+    def _answer(self, url):
+        host, _, path = url.removeprefix("https://").partition("/")
+        if path == "robots.txt":
+            return 200, f"Sitemap: {INDEX}\n".encode() if "shop" in host else b""
+        if url == INDEX:
+            children = "".join(f"<sitemap><loc>https://maps.example/{n}.xml</loc></sitemap>" for n in self._numbers())
+            return 200, f"<sitemapindex {NS}>{children}</sitemapindex>".encode()
+        if host != "maps.example":
+            return 404, b""
+        number = path.partition(".")[0]
+        urls = "".join(f"<url><loc>https://{shop}.example/{number}</loc></url>" for shop in ("shop1", "shop2"))
+        return 200, f"<urlset {NS}>{urls}</urlset>".encode()
+
+    def _numbers(self):
+        return range(self.children)
+
+    async def _halves(self, body):
+        half = len(body) // 2
+        yield body[:half]
+        self._both = self._both or asyncio.Barrier(self.at_once)
+        await self._both.wait()
+        await asyncio.sleep(0.1)  # both halves are in the state by then
+        yield body[half:]
+
+
+async def _whole(body):
+    yield body
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
+    shops = ["https://shop1.example", "https://shop2.example"]
+    order = order_of(state=True, hosts_at_once=at_once, scope="host")
+    folder = lay_out(tmp_path / "out", shops, order)
+    playing = attrs.evolve(order, reading={**order.reading, "fetcher": TwoShops(at_once)})
+    manifest = harvest_shard(folder, 0, playing)
+    for shop in shops:
+        assert locs(folder, shop) == sorted(f"{shop}/{number}" for number in range(40))
+    with sr.State(folder.state(0)) as state:
+        counts = state.db.execute("SELECT count(*) FROM child GROUP BY document ORDER BY document").fetchall()
+    assert counts == [(40,), (40,)]
+    assert manifest["hosts"] == 2
+
+
+# --- what is left, and what dies ---
+
+
+def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(farm, many, tmp_path, monkeypatch):
+    fine = [host for host in many if host.kind in ("robots", "index")]
+    order = order_of(state=True, hosts_at_once=4)
+    folder = lay_out(tmp_path / "out", fine, order)
+    harvest_shard(folder, 0, order)
+    next_version(farm, fine)
+    folder.put_aside(folder.plan())
+    folder = lay_out(folder.path, fine, order)
+    before = remembered(folder.state_before(0))
+    right, seen = Parts.host, []
+
+    def dying(self, row):
+        seen.append(row)
+        if len(seen) > len(fine) // 2:
+            raise Killed
+        right(self, row)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "host", dying)
+        with pytest.raises((Killed, BaseExceptionGroup)):
+            harvest_shard(folder, 0, order)
+    assert folder.manifest(0) is None
+    assert not folder.state(0).exists()
+    assert remembered(folder.state_before(0)) == before
+    harvest_shard(folder, 0, order)
+    assert told(folder) == changes_of(fine, 2)
+
+
+def test_a_shard_that_is_done_again_tells_the_same_again(farm, each, out):
+    """Its manifest is lost, or a table: what it had told is not taken for known."""
+    hosts = [each["robots"], each["index"]]
+    harvest_near(hosts, out, state=True, shards=1)
+    next_version(farm, hosts)
+    harvest_near(hosts, out, state=True)
+    before = told(out)
+    for lost in (Folder(out).manifest_path(0), Folder(out).table("urls", 0), Folder(out).state(0)):
+        lost.unlink()
+        harvest_near(hosts, out, state=True, resume=True)
+        assert told(out) == before == changes_of(hosts, 2)
+    harvest_near(hosts, out, state=True)
+    assert told(out) == []
+
+
+@pytest.mark.parametrize("moment", range(3, 79, 4))
+def test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost(farm, each, out, moment):
+    """Killed while it puts the last one aside, or reads, or publishes; then the same command, or that with --resume."""
+    hosts = [each["robots"], each["text"]]
+    harvest_near(hosts, out, state=True, shards=2)
+    next_version(farm, hosts)
+    with killed_at(moment) as wanted:
+        harvest_near(hosts, out, state=True)
+    assert len(wanted) <= 78, "there are more moments than are tried"
+    ends(hosts, out)
+    assert told(out) == changes_of(hosts, 2)
+    next_version(farm, hosts, 3)
+    harvest_near(hosts, out, state=True)
+    assert told(out) == changes_of(hosts, 3)
+    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
+
+
+def ends(hosts, out):
+    """The next harvest, or the rest of the last one."""
+    with suppress(sr.UsageError):
+        return harvest_near(hosts, out, state=True, resume=True)
+    return harvest_near(hosts, out, state=True)
+
+
+def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, out):
+    host = attrs.evolve(each["index"], urls=600, per_child=30)
+    farm.replace(host)
+    one = harvest_near([host], out, state=True, host_urls=100)
+    assert one.verdicts == {"given_up": 1}
+    first = told(out)
+    assert 0 < len(first) < 600
+    two = harvest_near([host], out, state=True)
+    assert two.verdicts == {"complete": 1}
+    assert sorted([*first, *told(out)]) == all_new([host])
+
+
+def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
+    hosts = [each["robots"], each["index"]]
+    harvest_near(hosts, out, state=True, shards=8)
+    done = next(shard for shard in range(8) if Folder(out).targets(shard))
+    Folder(out).manifest_path(done).unlink()
+    with pytest.raises(sr.UsageError, match=r"of which 1 of 8 shards are not done: --resume \(resume=True\) does them"):
+        harvest_near(hosts, out, state=True)
+
+
+# --- what does not go together ---
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "words"),
+    [
+        ({"state": True}, {"state": True, "include": "/a"}, "what .* remembers was read with include none before"),
+        ({"state": True}, {"state": True, "scope": "any"}, "scope any now; go on as it was, or name another folder"),
+        ({"state": True}, {"state": True, "extras": True}, "extras off"),
+        ({"state": True, "shards": 2}, {"state": True, "shards": 3}, "shards 2 before"),
+        ({"state": True}, {}, "holds a harvest that is done; name another folder"),
+        ({}, {"state": True}, "holds a harvest that is done; name another folder"),
+        ({}, {}, "holds a harvest that is done; name another folder"),
+        ({}, {"resume": True, "include": "/a"}, "was read with include none before, and is to be with include /a now"),
+        ({}, {"resume": True, "since": "7d"}, "since none"),
+        ({}, {"resume": True, "shards": 7}, "shards 1 before"),
+        ({}, {"resume": True, "state": True}, "state off"),
+        ({}, {"resume": True, "obey_robots": False}, "obey_robots on"),
+        ({}, {"resume": True, "limits": HASTY}, "limits none"),
+    ],
+)
+def test_another_harvest_in_the_folder_is_refused_and_leaves_it_as_it_is(farm, each, out, before, now, words):
+    harvest_near([each["robots"]], out, **before)
+    left = {name: (out / name).read_bytes() for name in files(out)}
+    with pytest.raises(sr.UsageError, match=words):
+        harvest_near([each["robots"]], out, **now)
+    assert {name: (out / name).read_bytes() for name in files(out)} == left
+
+
+@pytest.mark.parametrize("option", ["since", "until"])
+def test_dates_and_a_state_are_not_asked_for_together(out, option):
+    with pytest.raises(sr.UsageError, match="since and until choose by date, and a state by what has changed"):
+        harvest_near(["a.example"], out, state=True, **{option: "2026-01-01"})
+    assert not out.exists()
