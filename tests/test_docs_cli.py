@@ -86,7 +86,7 @@ def test_bash_completes_after_the_line_of_the_page(desk: Desk, typed: str) -> No
 
 SCRIPTS = [block for block in blocks(PAGE) if block.language == "sh" and "_COMPLETE" not in block.text]
 EXAMPLES = [line for block in SCRIPTS for line in block.text.splitlines()]
-_WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)$")
+_WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")
 
 
 @pytest.fixture(scope="module")

@@ -200,7 +200,7 @@ def sync(**arguments: Any) -> Exit:
     cls=Command,
     epilog="sitemap-reader harvest hosts.txt -o harvest\n"
     "sitemap-reader harvest hosts.txt -o harvest --resume\n"
-    "sitemap-reader harvest hosts.txt -o harvest --state --scheduler tcp://10.0.0.1:8786\n"
+    "sitemap-reader harvest hosts.txt -o daily --state --hosts-at-once 100\n"
     "duckdb -c \"SELECT site, count(*) FROM 'harvest/urls/*.parquet' GROUP BY site\"",
 )
 @click.argument("hosts", metavar="HOSTS|-", type=options.FILE)

@@ -120,7 +120,7 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
         plan.hosts,
         plan.shards,
         len(manifests),
-        dict(verdicts),
+        {name: verdicts[name] for name in _WORDS if name in verdicts},
         dict(rows),
         urls=sums["urls"],
         sitemaps=sums["sitemaps"],
