@@ -207,7 +207,7 @@ def test_fifty_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many
 
 def test_hosts_that_are_given_up_beside_others_take_nothing_from_these(farm, each, many, tmp_path):
     fine = [host for host in many if host.kind in ("robots", "index")]
-    folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=3.0)
+    folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=2.0)
     assert told(folder) == all_new(fine)
     with sr.State(folder.state(0)) as state:
         complete = {run.site for run in state.runs() if run.complete}
@@ -348,7 +348,7 @@ def ends(hosts, out):
 def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, out):
     host = attrs.evolve(each["index"], urls=600, per_child=30)
     farm.replace(host)
-    one = harvest_near([host], out, state=True, host_urls=100)
+    one = harvest_near([host], out, state=True, host_urls=300)
     assert one.verdicts == {"given_up": 1}
     first = told(out)
     assert 0 < len(first) < 600

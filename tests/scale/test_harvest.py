@@ -1,0 +1,383 @@
+"""Harvests on real workers, in processes of their own: killed, interrupted, and on a disk that is full."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from harvests import files, query, table, tables
+from hostfarm import make_hosts, run_farm
+from near import harvest_near
+from servers import free_port
+
+import sitemap_reader as sr
+from sitemap_reader.scale import cluster as workers_of
+from sitemap_reader.scale.account import account
+from sitemap_reader.scale.folder import Folder
+
+KINDS = {"robots": 5, "index": 3, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
+HOSTS = 60
+SHARDS = 12
+HASTY = sr.Limits(tries=1)
+PATIENCE_SECONDS = 60.0
+# Few hosts at once: so that a run lasts for seconds.
+SLOWLY = {"shards": SHARDS, "hosts_at_once": 1, "limits": HASTY}
+PROGRAM = [sys.executable, "-m", "sitemap_reader", "harvest"]
+OPTIONS = ["--allow-private", "--shards", str(SHARDS), "--hosts-at-once", "1", "--retries", "0", "--workers", "1"]
+
+unix = pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    port = free_port()
+    return make_hosts(HOSTS, seed=11, port=port, kinds=KINDS, median_urls=60, median_latency=0.02, most_latency=0.03)
+
+
+@pytest.fixture(scope="module")
+def farm(hosts, tmp_path_factory):
+    with run_farm(hosts, tmp_path_factory.mktemp("farm") / "work") as running:
+        running.warm()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def right(farm, hosts, tmp_path_factory):
+    """The tables of a harvest that nobody disturbed."""
+    out = tmp_path_factory.mktemp("right") / "out"
+    harvest_near(hosts, out, shards=1, limits=HASTY)
+    return tables(out)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def listed(hosts, tmp_path):
+    file = tmp_path / "hosts.txt"
+    file.write_text("".join(f"{host.target}\n" for host in hosts))
+    return file
+
+
+def wait_for(condition, *, of):
+    """Until it holds; what it gave."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := condition()):
+        assert time.monotonic() < deadline, of
+        time.sleep(0.02)
+    return found
+
+
+def done_shards(out):
+    return [shard for shard in range(SHARDS) if Folder(out).manifest(shard) is not None]
+
+
+def workers_below(process):
+    """The worker processes that it has started."""
+    return [child for child in process.children(recursive=True) if "spawn_main" in " ".join(cmdline(child))]
+
+
+def cmdline(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@contextmanager
+def running(*arguments, **options):
+    """The command as a process; in the end neither it nor a process of its own is left."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen([*map(str, arguments)], **pipes, **options) as process:
+        children = []
+        try:
+            yield process, children
+        finally:
+            if process.poll() is None:
+                children += psutil.Process(process.pid).children(recursive=True)
+                process.kill()
+            for child in children:
+                if child.is_running():
+                    child.kill()
+
+
+def begun(process, children, out, shards=2):
+    """Until some shards are done and others are not; then also `children` knows them all."""
+    wait_for(lambda: process.poll() is not None or len(done_shards(out)) >= shards, of=process)
+    assert process.poll() is None, process.communicate()
+    children += psutil.Process(process.pid).children(recursive=True)
+    assert len(done_shards(out)) < SHARDS
+
+
+def end(process):
+    stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    assert stdout == ""
+    return process.returncode, stderr
+
+
+def run(*arguments, **options):
+    with running(*arguments, **options) as (process, _):
+        return end(process)
+
+
+# --- a cluster of our own ---
+
+
+class Disturbing:
+    """Hears the progress; once something is read it looks around, and then kills a worker."""
+
+    def __init__(self):
+        self.listening = None
+        self.dashboard = None
+        self.killed = None
+        self.told = []
+
+    def __call__(self, progress):
+        self.told.append(progress)
+        if self.killed is None and progress.hosts_done > 5:
+            us = psutil.Process()
+            self.listening = self._listening([us, *us.children(recursive=True)])
+            with urllib.request.urlopen(progress.dashboard, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
+                self.dashboard = (answer.status, b"Dask" in answer.read())
+            self.killed = workers_below(us)[0]
+            self.killed.send_signal(signal.SIGKILL)
+
+    def _listening(self, processes):
+        try:
+            found = [each for process in processes for each in process.net_connections("inet")]
+        except (psutil.AccessDenied, PermissionError):
+            return None
+        return {each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN}
+
+
+@pytest.fixture(scope="module")
+def disturbed(farm, hosts, right, tmp_path_factory):
+    """A harvest one of whose two workers was killed in the middle: its folder, what it said, and what was heard."""
+    out = tmp_path_factory.mktemp("disturbed") / "out"
+    hearing = Disturbing()
+    targets = [host.target for host in hosts]
+    found = sr.scale.harvest(targets, out, workers=2, allow_private=True, on_progress=hearing, **SLOWLY)
+    return out, found, hearing
+
+
+def test_a_worker_that_is_killed_costs_no_row(disturbed, right):
+    out, found, hearing = disturbed
+    assert hearing.killed is not None
+    assert tables(out) == right
+    assert sum(found.again.values()) >= 1
+    assert (found.failed, found.shards_done, found.hosts_done) == ({}, SHARDS, HOSTS)
+
+
+def test_all_of_it_listens_on_loopback_alone(disturbed):
+    _, _, hearing = disturbed
+    if hearing.listening is None:
+        pytest.skip("who listens where cannot be seen here")
+    assert hearing.listening
+    assert all(address.startswith("127.") for address in hearing.listening)
+
+
+def test_the_dashboard_answers(disturbed):
+    assert disturbed[2].dashboard == (200, True)
+
+
+def test_progress_comes_to_all_hosts_and_says_how_long_it_may_take(disturbed):
+    _, found, hearing = disturbed
+    first, last = hearing.told[0], hearing.told[-1]
+    assert (first.hosts, first.shards, first.shards_at_once) == (HOSTS, SHARDS, 4)
+    assert (last.hosts_done, last.shards_done, last.urls) == (HOSTS, SHARDS, found.urls)
+    assert last.eta_seconds == 0
+    assert any(progress.eta_seconds for progress in hearing.told)
+    assert last.not_whole == sum(found.verdicts.get(name, 0) for name in ("partial", "unreadable"))
+
+
+def test_no_process_of_it_is_left(disturbed):
+    assert workers_below(psutil.Process()) == []
+    assert not disturbed[0].joinpath("unfinished").exists()
+
+
+def test_the_folder_is_read_in_one_query(disturbed, right):
+    out, found, _ = disturbed
+    sql = f"""SELECT verdict, count(DISTINCT site), count(loc) FROM '{out}/urls/*.parquet'
+              RIGHT JOIN '{out}/hosts/*.parquet' USING (site) GROUP BY verdict ORDER BY verdict"""  # noqa: S608
+    counts = {verdict: (sites, urls) for verdict, sites, urls in query(sql)}
+    assert {verdict: sites for verdict, (sites, _) in counts.items()} == found.verdicts
+    assert sum(urls for _, urls in counts.values()) == found.urls == len(right["urls"])
+
+
+# --- the command ---
+
+
+@unix
+def test_a_harvest_that_is_killed_is_resumed_where_it_was(farm, hosts, listed, out, right):
+    with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
+        begun(process, children, out, shards=3)
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        assert psutil.wait_procs(children, PATIENCE_SECONDS)[1] == []
+    done = done_shards(out)
+    before = {name: (out / name).stat().st_mtime_ns for name in files(out) if name.startswith(("urls", "manifests"))}
+    farm.forget()
+    code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS, "--resume")
+    assert code == 3, stderr
+    assert tables(out) == right
+    read = {target for target, paths in farm.asked().items() if paths}
+    left = {target for shard in range(SHARDS) if shard not in done for target in Folder(out).targets(shard)}
+    assert 0 < len(read) < HOSTS
+    assert read == left
+    after = {name: (out / name).stat().st_mtime_ns for name in before}
+    assert {name for name in before if before[name] != after[name]} <= {
+        name for name in before if not any(f"part-{shard:05}" in name for shard in done)
+    }
+    farm.forget()
+    assert sr.scale.harvest(listed, out, resume=True, allow_private=True, **SLOWLY).shards_done == SHARDS
+    assert not any(farm.asked().values())
+
+
+@unix
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, right, number):
+    """As a terminal sends it: to all processes of the command."""
+    with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
+        begun(process, children, out, shards=1)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        code, stderr = end(process)
+        assert code == 130, stderr
+        assert psutil.wait_procs(children, PATIENCE_SECONDS)[1] == []
+    assert "Traceback" not in stderr
+    assert "Error" not in stderr
+    assert stderr.splitlines()[-2].endswith("; --resume does the rest")
+    assert stderr.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert account(out).shards_done == len(done_shards(out)) >= 1
+    assert not (out / "unfinished").exists()
+    assert len(table(out, "hosts")) == account(out).hosts_done
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of a megabyte; `grow()` gives it room."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(*options):
+        command = ["mount", "-t", "tmpfs", *options, "tmpfs", str(place)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    if sys.platform != "linux" or os.geteuid() != 0 or not mount("-o", "size=200k"):
+        pytest.skip("no disk can be mounted here")
+    yield place, lambda: mount("-o", "remount,size=20m")
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_ends_it_and_with_room_it_is_resumed(farm, hosts, listed, right, small_disk):
+    place, grow = small_disk
+    out = place / "out"
+    code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS)
+    assert code == 6, stderr
+    assert "No space left on device" in stderr
+    assert "Traceback" not in stderr
+    done = done_shards(out)
+    assert len(done) < SHARDS
+    for name in ("urls", "sitemaps", "problems", "hosts"):
+        assert [part.stem for part in sorted((out / name).iterdir())] == [f"part-{shard:05}" for shard in done]
+    assert "; --resume does the rest" in stderr
+    assert grow()
+    harvest_near(hosts, out, shards=SHARDS, limits=HASTY, resume=True)
+    assert tables(out) == right
+
+
+def test_a_script_that_calls_it_at_once_is_told_where_to(listed, out, tmp_path):
+    script = tmp_path / "script.py"
+    call = f"sr.scale.harvest({str(listed)!r}, {str(out)!r}, workers=1, allow_private=True)"
+    script.write_text(f"import sitemap_reader as sr\n\n{call}\n")
+    code, stderr = run(sys.executable, script)
+    assert code != 0
+    assert 'call harvest() below `if __name__ == "__main__":`' in stderr
+    assert not out.exists()
+
+
+# --- a scheduler of somebody else ---
+
+
+@contextmanager
+def dask(*arguments):
+    """A command of Dask's, with what it says."""
+    with running(sys.executable, "-m", "dask", *arguments) as (process, _):
+        yield process
+
+
+def said(process, words):
+    """The line with these words, on stderr."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    lines = []
+    while time.monotonic() < deadline:
+        lines.append(process.stderr.readline())
+        if words in lines[-1] or not lines[-1]:
+            break
+    assert words in lines[-1], lines
+    return lines[-1]
+
+
+@pytest.fixture
+def scheduler():
+    """Its process and its address; one worker of two threads belongs to it."""
+    quiet = ["--host", "127.0.0.1"]
+    with dask("scheduler", *quiet, "--port", "0", "--dashboard-address", "127.0.0.1:0") as process:
+        address = said(process, "Scheduler at:").split()[-1]
+        worker = [address, *quiet, "--nthreads", "2", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
+        with dask("worker", *worker) as helper:
+            said(helper, "Starting established connection")
+            yield process, address
+
+
+def test_workers_of_another_scheduler_are_used_and_stay(farm, hosts, out, right, scheduler, tmp_path):
+    process, address = scheduler
+    targets = [host.target for host in hosts]
+    found = sr.scale.harvest(targets, out, scheduler=address, allow_private=True, shards=SHARDS, limits=HASTY)
+    assert found.shards_done == SHARDS
+    assert tables(out) == right
+    assert process.poll() is None
+    other = tmp_path / "other"
+
+    def kill(progress):
+        if progress.shards_done >= 2:
+            process.kill()
+
+    lost = sr.scale.harvest(targets, other, scheduler=address, allow_private=True, on_progress=kill, **SLOWLY)
+    assert lost.failed
+    assert {*lost.failed.values()} == {"the connection to the scheduler was lost"}
+    assert lost.shards_done + len(lost.failed) == SHARDS
+    harvest_near(hosts, other, shards=SHARDS, limits=HASTY, resume=True)
+    assert tables(other) == right
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "tcp://127.0.0.1:1", "tcp://127.0.0.1:x", "nonsense://x", ""])
+def test_a_wrong_address_is_told(out, monkeypatch, address):
+    monkeypatch.setattr(workers_of, "CONNECT_SECONDS", 0.5)
+    with pytest.raises(sr.UsageError, match=r"no scheduler answers at .*`dask scheduler` starts one"):
+        sr.scale.harvest(["a.example"], out, scheduler=address)
+    assert not out.exists()
+
+
+def test_workers_and_a_scheduler_are_not_both_named(out):
+    with pytest.raises(sr.UsageError, match="leave one of the two out"):
+        sr.scale.harvest(["a.example"], out, scheduler="127.0.0.1:1", workers=2)
+
+
+def test_a_worker_that_does_not_see_the_folder_is_told(farm, hosts, out, monkeypatch):
+    right_one = Path.is_dir
+    monkeypatch.setattr(Path, "is_dir", lambda self: self != out and right_one(self))
+    with pytest.raises(sr.UsageError, match=f"the worker near sees no folder {out}: all must see it under the same"):
+        harvest_near(hosts[:2], out)
