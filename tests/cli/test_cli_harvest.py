@@ -1,0 +1,281 @@
+"""`harvest` at a shell: what it says, and the codes that it ends with. Its tasks run in this process."""
+
+from __future__ import annotations
+
+import errno
+import sys
+
+import attrs
+import pytest
+from cli_runs import run, urlset
+from near import near
+
+from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli.harvest import _Telling
+from sitemap_reader.cli.messages import Console
+from sitemap_reader.scale import HarvestProgress
+from sitemap_reader.scale.parts import Parts
+
+
+@pytest.fixture(autouse=True)
+def client():
+    """In place of a cluster."""
+    with near() as running:
+        yield running
+
+
+@pytest.fixture
+def site(site_server):
+    """`site(*paths, status=200)` -> the URL of a host that lists them."""
+
+    def serve(*paths, status=200):
+        server = site_server({})
+        body = urlset(*(f"{server.url}/{path}" for path in paths)).encode()
+        server.pages["/robots.txt"] = (200, {}, f"Sitemap: {server.url}/map.xml\n".encode())
+        if paths or status != 200:
+            server.pages["/map.xml"] = (status, {}, body)
+        return server.url
+
+    return serve
+
+
+@pytest.fixture
+def harvest(tmp_path):
+    """`harvest(lines, *options)` -> what the command came to; the folder is tmp_path/out."""
+    file = tmp_path / "hosts.txt"
+
+    def command(lines, *options):
+        file.write_text("".join(f"{line}\n" for line in lines))
+        return run("harvest", file, "-o", tmp_path / "out", "--allow-private", "--retries", "0", *options)
+
+    return command
+
+
+def lines(result):
+    """Of stderr, without seconds."""
+    return [line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines()]
+
+
+# --- what it says ---
+
+
+def test_a_harvest_says_what_it_does_and_what_it_came_to(harvest, site):
+    result = harvest([site("a", "b"), site("c")])
+    assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
+    assert lines(result) == [
+        "1 shard to do, 2 at once; http://127.0.0.1:8787/status",
+        "3 URLs from 2 hosts; 2 complete",
+    ]
+
+
+def test_with_a_state_it_says_how_many_changes(harvest, site):
+    host = site("a", "b")
+    assert lines(harvest([host], "--state"))[-1] == "2 changes; 2 URLs from 1 host read; 1 complete"
+    assert lines(harvest([host], "--state"))[-1].startswith("0 changes; ")
+
+
+def test_hosts_that_are_given_up_are_named_five_of_them_and_all_with_v(harvest, site, tmp_path):
+    hosts = [site(*"abcdef") for _ in range(7)]
+    result = harvest(hosts, "--host-urls", "5")
+    assert result.exit_code == Exit.PARTIAL
+    told = lines(result)
+    more = "read no further; a later harvest may have more host_urls (--host-urls)"
+    assert {line.partition(": ")[2] for line in told[1:6]} == {f"it has given 6 URLs: {more}"}
+    assert sum(line.startswith("given up ") for line in told) == 5
+    assert told[6] == "2 more; -v shows them all"
+    assert told[-1] == "partial: 7 hosts given up (exit 3)"
+    again = harvest(hosts, "--host-urls", "5", "-v", "-o", tmp_path / "other")
+    assert sum(line.startswith("given up ") for line in lines(again)) == 7
+
+
+def test_quiet_shows_errors_only(harvest, site):
+    assert harvest([site("a")], "-q").stderr == ""
+    result = harvest(["no host", site("a")], "-q", "-o", "other")
+    assert "is no host such as example.com" in result.stderr
+
+
+def test_quiet_names_no_host_that_was_given_up(harvest, site):
+    result = harvest([site("a", "b")], "-q", "--host-urls", "1")
+    assert (result.exit_code, result.stderr) == (Exit.PARTIAL, "")
+
+
+def test_a_scheduler_without_workers_is_told(harvest, site, client):
+    client.workers = 0
+    told = lines(harvest([site("a")]))
+    assert told[0].startswith("1 shard to do, 0 at once; ")
+    assert told[1] == "note the scheduler has no worker yet; `dask worker ADDRESS` starts one"
+
+
+def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
+    progress = HarvestProgress(3, 1_000, 1_204_331, 88_100_000, 2, 0, 4, 2, "http://127.0.0.1:8787", 10.0, 58.4)
+    telling = _Telling(Console(quiet=False, verbose=False), quiet=False)
+    for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
+        telling(attrs.evolve(progress, seconds=seconds))
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
+    assert told[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
+
+
+# --- which hosts ---
+
+
+def test_lines_that_are_no_hosts_are_told_by_number_and_others_are_read(harvest, site, tmp_path):
+    bad = [f"no host {number}" for number in range(7)]
+    result = harvest(["# hosts", site("a"), "", *bad])
+    assert result.exit_code == Exit.USAGE
+    told = lines(result)
+    assert told[0].startswith(f"error: {tmp_path}/hosts.txt:4: 'no host 0' is no host such as example.com; ")
+    assert [line.split(":")[2] for line in told[:5]] == ["4", "5", "6", "7", "8"]
+    assert told[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are no hosts"
+    assert told[-1].startswith("1 URL from 1 host; 1 complete")
+
+
+def test_hosts_come_from_stdin_too(site, tmp_path):
+    text = f"# hosts\n\n{site('a')}\nno host\n"
+    result = run("harvest", "-", "-o", tmp_path / "out", "--allow-private", stdin=text)
+    assert result.exit_code == Exit.USAGE
+    assert lines(result)[0].startswith("error: -:4: 'no host' is no host")
+    assert (tmp_path / "out" / "plan" / "part-00000.txt").read_text().startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], Exit.USAGE, "Missing argument 'HOSTS|-'"),
+        (["hosts.txt"], Exit.USAGE, "Missing option '-o' / '--output'"),
+        (["none.txt", "-o", "out"], Exit.USAGE, "cannot read none.txt: No such file or directory"),
+        (["empty.txt", "-o", "out"], Exit.USAGE, "there is no host in empty.txt"),
+        (["example.com", "-o", "out"], Exit.USAGE, "cannot read example.com"),
+        (["hosts.txt", "-o", ""], Exit.USAGE, "output is the name of a folder, and empty"),
+        (["hosts.txt", "-o", "hosts.txt"], Exit.USAGE, "hosts.txt is a file; name a folder"),
+        (["hosts.txt", "-o", "full"], Exit.USAGE, "full holds something else than a harvest"),
+        (["hosts.txt", "-o", "out", "--resume"], Exit.USAGE, "no harvest in"),
+        (["hosts.txt", "-o", "out", "--shards", "0"], Exit.USAGE, "--shards"),
+        (["hosts.txt", "-o", "out", "--workers", "0"], Exit.USAGE, "--workers"),
+        (["hosts.txt", "-o", "out", "--hosts-at-once", "0"], Exit.USAGE, "--hosts-at-once"),
+        (["hosts.txt", "-o", "out", "--host-seconds", "0"], Exit.USAGE, "host"),
+        (["hosts.txt", "-o", "out", "--host-urls", "0"], Exit.USAGE, "--host-urls"),
+        (["hosts.txt", "-o", "out", "--state", "--since", "7d"], Exit.USAGE, "give one of them"),
+        (["hosts.txt", "-o", "out", "--accept-removals"], Exit.USAGE, "a state"),
+        (["hosts.txt", "-o", "out", "--concurrency", "2"], Exit.USAGE, "No such option '--concurrency'"),
+        (["hosts.txt", "-o", "out", "--record", "x"], Exit.USAGE, "No such option '--record'"),
+        (["hosts.txt", "-o", "out", "-q", "-v"], Exit.USAGE, "-q and -v cannot both be given"),
+        (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file; name a folder"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_changes_nothing(tmp_path, monkeypatch, arguments, code, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hosts.txt").write_text("a.example\n")
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes").write_text("mine")
+    result = run("harvest", *arguments)
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+    assert [each.name for each in (tmp_path / "full").iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize("missing", ["distributed", "pyarrow"])
+def test_without_dask_the_extra_is_named(harvest, monkeypatch, tmp_path, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    result = harvest(["a.example"])
+    assert result.exit_code == Exit.USAGE
+    assert result.stderr.startswith("error: harvest needs ")
+    assert "pip install 'sitemap-reader[dask]'" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_names_its_options_and_examples():
+    text = run("harvest", "--help").stdout
+    for words in ("--resume", "--state", "--scheduler", "--hosts-at-once", "--host-seconds", "harvest hosts.txt -o"):
+        assert words in text
+
+
+# --- exit codes ---
+
+
+def test_a_host_in_part_is_partial(harvest, site_server, site):
+    server = site_server({"/sitemap.xml": (200, {}, urlset("x").encode()[:-12])})
+    server.pages["/sitemap.xml"] = (200, {}, urlset(f"{server.url}/a", f"{server.url}/b").encode()[:-30])
+    result = harvest([server.url, site("a")])
+    assert result.exit_code == Exit.PARTIAL
+    assert lines(result)[-1] == "partial: 1 host partial (exit 3)"
+
+
+def test_no_sitemap_at_all_is_nothing(harvest, site_server):
+    assert harvest([site_server({}).url]).exit_code == Exit.NOTHING
+
+
+def test_one_host_with_a_sitemap_is_enough(harvest, site, site_server):
+    result = harvest([site_server({}).url, site("a")])
+    assert result.exit_code == Exit.COMPLETE
+    assert lines(result)[-1].startswith("1 URL from 2 hosts; 1 complete; 1 without URLs")
+
+
+def test_nothing_readable_is_unreadable(harvest, site):
+    result = harvest([site(status=500)])
+    assert result.exit_code == Exit.UNREADABLE
+    assert lines(result)[-1] == "partial: 1 host unreadable (exit 5)"
+
+
+def test_a_disk_that_is_full_is_unwritable_and_what_is_done_stays(harvest, site, monkeypatch):
+    """The second shard finds it so."""
+    hosts = [site("a"), f"http://localhost:{site('b').rpartition(':')[2]}"]
+    right, seen = Parts.publish, []
+
+    def full(self, told):
+        seen.append(self)
+        if len(seen) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device", "out/urls/part-00001.parquet")
+        return right(self, told)
+
+    monkeypatch.setattr(Parts, "publish", full)
+    result = harvest(hosts, "--shards", "3")
+    assert result.exit_code == Exit.UNWRITABLE
+    told = lines(result)
+    assert told[-2].endswith("; --resume does the rest")
+    assert told[-1].startswith("error: ")
+    assert "No space left on device" in told[-1]
+    monkeypatch.setattr(Parts, "publish", right)
+    assert harvest(hosts, "--shards", "3", "--resume").exit_code == Exit.COMPLETE
+
+
+def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
+    def interrupted(self, *args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sitemap_reader.cli.harvest._Telling.__call__", interrupted)
+    result = harvest([site("a")])
+    assert result.exit_code == Exit.INTERRUPTED
+    assert lines(result)[-2].endswith("; --resume does the rest")
+    assert lines(result)[-1] == "partial: interrupted (exit 130)"
+
+
+def test_a_shard_that_fails_is_told_and_left(harvest, site, monkeypatch, tmp_path):
+    def broken(self, row):
+        raise ZeroDivisionError("by us")
+
+    host = site("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "host", broken)
+        result = harvest([host])
+    assert result.exit_code == Exit.PARTIAL
+    assert "error: shard 0 is not done: ZeroDivisionError: by us; --resume tries it again" in lines(result)
+    assert lines(result)[-1] == "partial: 1 host not read, 1 of 1 shard not done (exit 3)"
+    assert harvest([host], "--resume").exit_code == Exit.COMPLETE
+
+
+def test_a_harvest_that_is_done_is_resumed_in_no_time(harvest, site):
+    host = site("a")
+    harvest([host])
+    result = harvest([host], "--resume")
+    assert (result.exit_code, lines(result)) == (Exit.COMPLETE, ["1 URL from 1 host; 1 complete"])
+
+
+def test_another_list_is_not_resumed(harvest, site):
+    harvest([site("a")])
+    result = harvest([site("b")], "--resume")
+    assert result.exit_code == Exit.USAGE
+    assert "has another list of hosts; resume it with that" in result.stderr
