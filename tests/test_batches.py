@@ -16,6 +16,7 @@ import pytest
 from corpus_cases import CORPUS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_jsonl import changes as changes_of
 from test_jsonl import urls as records
 
 import sitemap_reader as sr
@@ -24,17 +25,19 @@ from sitemap_reader.arrow import Rows, arrow_schema
 from sitemap_reader.batches import Batches, lines_table
 from sitemap_reader.blocks import Blocks
 from sitemap_reader.dump_lines import numbered_forms
-from sitemap_reader.fields import all_fields, parse_fields
-from sitemap_reader.jsonl import json_lines
+from sitemap_reader.fields import all_fields, fields_of, parse_fields
+from sitemap_reader.jsonl import json_lines, new_lines
 from sitemap_reader.parquet import ParquetSink
 from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute
+from sitemap_reader.records import Attribute, Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 SCHEMA = arrow_schema(all_fields())
+CHANGES = fields_of(Change)
+SCHEMA_OF_CHANGES = arrow_schema(CHANGES)
 unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module resource")
 
 
@@ -235,6 +238,114 @@ SAMPLE = DATED + sr.json_line(
         images=(sr.Image("i"),),
         videos=(sr.Video(rating=1.5, publication_date=datetime(2024, 1, 31, tzinfo=UTC)),),
         line=3,
+    )
+)
+
+
+# --- changes ---
+
+
+def changes_one_by_one(lines: bytes) -> pa.Table:
+    rows = Rows(CHANGES)
+    values = [rows.row(orjson.loads(line)) for line in lines.splitlines()]
+    return pa.Table.from_batches([rows.batch(values)], SCHEMA_OF_CHANGES)
+
+
+@given(st.lists(changes_of, min_size=1, max_size=3), st.sampled_from([None, "example.com", 'a"\\\n}\n{']))
+@settings(max_examples=150, deadline=None)
+def test_whatever_changes_hold_their_lines_are_read_at_once(made: list[Change], site: str | None) -> None:
+    lines = b"".join(sr.json_line(change, site=site) for change in made)
+    table = lines_table(lines, SCHEMA_OF_CHANGES)
+    assert same(table, changes_one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
+    batches = Batches(CHANGES)
+    batches.add_lines(lines)
+    assert same(through(batches), changes_one_by_one(lines))
+
+
+@pytest.mark.parametrize("site", [None, "example.com"])
+def test_changes_of_each_kind_are_read_at_once(site: str | None) -> None:
+    """A removed one has few keys, an updated one all of them."""
+    day, before = datetime(2024, 1, 31, 8, 30, 0, 250_000, UTC), datetime(2023, 1, 31, tzinfo=UTC)
+    video = sr.Video(title="v", publication_date=day, rating=1.5)
+    whole = sr.UrlRecord("a", day, "subsecond", priority=0.5, images=(sr.Image("i"),), videos=(video,), line=3)
+    made = [
+        Change("new", whole),
+        Change("updated", whole, ("lastmod", "priority"), before, "day"),
+        Change("updated", sr.UrlRecord("b"), ("lastmod",), before, "day"),
+        Change("updated", sr.UrlRecord("c", day, "second"), ("lastmod",)),
+        Change("removed", sr.UrlRecord("d", sitemap="s")),
+    ]
+    lines = b"".join(sr.json_line(change, site=site) for change in made)
+    lines += new_lines(json_lines([whole, sr.UrlRecord("e")]), site=site).data
+    table = lines_table(lines, SCHEMA_OF_CHANGES)
+    assert same(table, changes_one_by_one(lines))
+    assert table["change"].to_pylist() == ["new", "updated", "updated", "updated", "removed", "new", "new"]
+    assert table["site"].to_pylist() == [site] * 7
+    assert table["previous_lastmod"].to_pylist() == [None, before, before, None, None, None, None]
+    assert "type" not in table.column_names
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_of_changes_is_read_at_once_wherever_it_stands(text: str) -> None:
+    day = datetime(2024, 1, 31, 8, 30, tzinfo=UTC)
+    record = sr.UrlRecord(text, day, "second", alternates=(sr.Alternate(text, text),), sitemap=text)
+    lines = sr.json_line(Change("updated", record, ("lastmod", text), day, "second"), site=text) * 2
+    table = lines_table(lines, SCHEMA_OF_CHANGES)
+    assert same(table, changes_one_by_one(lines))
+    assert table["loc"].to_pylist() == [text, text]
+
+
+CHANGE = b'{"type":"change","change":"new","loc":"a"}\n'
+NO_CHANGES: dict[str, bytes] = {
+    "a URL": A,
+    "a URL with a date": DATED,
+    "another type": b'{"type":"problem","change":"new","loc":"a"}\n',
+    "a type that is null": b'{"type":null,"change":"new","loc":"a"}\n',
+    "no loc": b'{"type":"change","change":"new"}\n',
+    "an unknown key": b'{"type":"change","change":"new","loc":"a","x":1}\n',
+    "a date before that has no zone": b'{"type":"change","change":"updated","loc":"a","previous_lastmod":'
+    b'"2024-01-31T08:30:00","previous_lastmod_precision":"second"}\n',
+    "a day before": b'{"type":"change","change":"updated","loc":"a","previous_lastmod":"2024-01-31",'
+    b'"previous_lastmod_precision":"day"}\n',
+    "a year before that Python has not": b'{"type":"change","change":"updated","loc":"a","previous_lastmod":'
+    b'"0000-01-31T08:30:00Z","previous_lastmod_precision":"second"}\n',
+    "two objects on a line": CHANGE[:-1] + CHANGE,
+    "what changed as a text": b'{"type":"change","change":"updated","loc":"a","changed":"lastmod"}\n',
+    "a priority that is none": b'{"type":"change","change":"new","loc":"a","priority":NaN}\n',
+}
+
+
+@pytest.mark.parametrize("name", NO_CHANGES)
+def test_what_is_no_line_of_changes_as_we_write_it_is_left(name: str) -> None:
+    assert lines_table(NO_CHANGES[name], SCHEMA_OF_CHANGES) is None
+    assert lines_table(CHANGE + NO_CHANGES[name], SCHEMA_OF_CHANGES) is None
+
+
+def test_nor_are_changes_taken_for_urls() -> None:
+    assert lines_table(CHANGE, SCHEMA) is None
+    assert lines_table(A + CHANGE, SCHEMA) is None
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_lines_of_changes_that_are_taken_are_read_as_one_by_one(data: st.DataObject) -> None:
+    lines = bytearray(SAMPLE_OF_CHANGES)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        end = at + data.draw(st.integers(0, 2))
+        lines[at:end] = data.draw(st.sampled_from([b"", b'"', b",", b"\n", b" ", b"}", b"{", b"Z", b"0", b"NaN", b":"]))
+    table = lines_table(bytes(lines), SCHEMA_OF_CHANGES)
+    if table is not None:
+        assert same(table, changes_one_by_one(bytes(lines)))
+
+
+SAMPLE_OF_CHANGES = CHANGE + sr.json_line(
+    Change(
+        "updated",
+        sr.UrlRecord("c", datetime(2024, 1, 31, tzinfo=UTC), "day", priority=0.5, images=(sr.Image("i"),)),
+        ("lastmod", "priority"),
+        datetime(2023, 1, 31, tzinfo=UTC),
+        "day",
     )
 )
 
