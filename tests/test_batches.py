@@ -83,8 +83,8 @@ def test_whatever_records_hold_their_lines_are_read_at_once(made: list[sr.UrlRec
     assert same(table, one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
 
 
-# Texts that look like keys of dates or like numbers: see below.
-LOOKS_OTHERWISE = re.compile(rb'"(?:publication|expiration|premier)_date"[],}]|NaN|Inf|"0000-')
+# Texts that look like keys of dates, numbers or escapes: see below.
+LOOKS_OTHERWISE = re.compile(rb'"(?:publication|expiration|premier)_date"[],}]|NaN|Inf|"0000-|\\\\u')
 # Letters that JSON escapes, that end a line for some readers of text, or that look like the syntax around them.
 HOSTILE = ['"', "\\", '\\"', "a\nb\r\n", "\u2028\u2029\x85", "\x00\x1f\x7f", "🎬 世界", "\ufeff", "}\n{", '{"loc":', ""]
 HOSTILE += ['Z","lastmod_precision":', '"type":"problem"', "null", "[1,2]", "2024-01-31", " "]
@@ -111,7 +111,7 @@ def test_hostile_text_is_read_at_once_wherever_it_stands(text: str) -> None:
     assert table.column("loc").to_pylist() == [text, text]
 
 
-@pytest.mark.parametrize("text", ["a: NaN", "[Infinity", ",-Inf", "publication_date", "0000-01-01T00:00:00Z"])
+@pytest.mark.parametrize("text", ["a: NaN", "[Infinity", ",-Inf", "publication_date", "0000-01-01T00:00:00Z", "\\u"])
 def test_text_like_a_number_or_a_key_of_dates_costs_time_and_no_more(text: str) -> None:
     """Whether such lines are taken at once is no matter, as long as the rows are those of the records."""
     news = sr.News(title=text, keywords=(text,), publication_date=datetime(2024, 1, 31, tzinfo=UTC))

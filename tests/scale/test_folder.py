@@ -7,7 +7,9 @@ from contextlib import closing
 import attrs
 import orjson
 import pytest
+from harvests import HASTY, lay_out, order_of
 from kills import killed_at
+from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
@@ -322,3 +324,45 @@ def test_the_sum_of_a_harvest_is_that_of_its_shards(begun):
     publish(begun, 1, "host1")
     assert account(begun.path).complete
     assert account(begun.path).missing() == ""
+
+
+# --- two commands at once ---
+
+
+@pytest.fixture
+def host(site_server):
+    """A host with one URL."""
+    server = site_server({})
+    server.pages["/sitemap.txt"] = (200, {}, f"{server.url}/a\n".encode())
+    return server.url
+
+
+@pytest.mark.parametrize("state", [True, False])
+def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder, host, state):
+    order = order_of(state=state)
+    first = attrs.evolve(lay_out(folder.path, [host], order), run="first")
+    first.tries.mkdir()
+    parts = Parts(first, 0, state_shared_by=1 if state else None)
+    with pytest.raises(sr.UsageError, match=r"of which 1 of 1 shard are not done: --resume \(resume=True\) does them"):
+        harvest_near([host], folder.path, state=state)
+    parts.check()
+    parts.check()
+    parts.publish(TOLD)
+    parts.close()
+    assert folder.manifest(0) is not None
+
+
+def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
+    order = order_of()
+    first = attrs.evolve(lay_out(folder.path, [host], order), run="first")
+    first.tries.mkdir()
+    parts = Parts(first, 0, state_shared_by=None)
+    found = harvest_near([host], folder.path, limits=HASTY, resume=True)
+    assert (found.complete, found.urls) == (True, 1)
+    with pytest.raises(CalledOff):
+        parts.publish(TOLD)
+    parts.close()
+    assert [row["loc"] for row in rows(folder, "urls")] == [f"{host}/a"]
+    with pytest.raises(CalledOff):
+        Parts(first, 0, state_shared_by=None)
+    assert not folder.unfinished.exists()
