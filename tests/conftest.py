@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from contextlib import ExitStack
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    """In the background of a script SIGINT is ignored, and so it would be by every program that a test starts."""
+    """Programs that a test starts are as users have them.
+
+    In the background of a script SIGINT is ignored, and so it would be by them; and where PYTHONUNBUFFERED is set, as
+    in many containers, nothing is ever left in a buffer that cannot be written.
+    """
+    os.environ.pop("PYTHONUNBUFFERED", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

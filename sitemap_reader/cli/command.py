@@ -10,12 +10,15 @@ import errno
 import os
 import sys
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from ..errors import StateError, UsageError
 from .exits import Exit
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 
 class GroupedOption(click.Option):
@@ -98,6 +101,7 @@ class CommandGroup(click.Group):
             code = _tell_unwritable(exc)
         except click.Abort:
             code = Exit.INTERRUPTED
+        _let_go_of_stderr()
         sys.exit(int(code or 0))
 
 
@@ -120,10 +124,10 @@ def _tell(exc: click.ClickException) -> int:
 
 def _tell_unwritable(exc: OSError) -> Exit:
     if isinstance(exc, BrokenPipeError):  # `| head` has what it wanted
-        _silence_stdout()
+        _silence(sys.stdout)
         return Exit.COMPLETE
     _error(_unwritable(exc))
-    _silence_stdout()
+    _silence(sys.stdout)
     return Exit.UNWRITABLE
 
 
@@ -143,9 +147,19 @@ def _unwritable(exc: OSError) -> str:
     return f"{told}; {hint}" if hint else told
 
 
-def _silence_stdout() -> None:
+def _silence(stream: TextIO | None) -> None:
     """What is still in its buffer cannot be written; at shutdown Python would try once more, and complain."""
-    with suppress(OSError, ValueError, AttributeError):  # stdout is no file, or is closed already
+    with suppress(OSError, ValueError, AttributeError):  # it is no file, or is closed already
         sink = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(sink, sys.stdout.fileno())
+        os.dup2(sink, stream.fileno())  # type: ignore[union-attr]
         os.close(sink)
+
+
+def _let_go_of_stderr() -> None:
+    """Messages that cannot be written change no exit code: of those in its buffer Python would make a 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _silence(sys.stderr)
+    except (ValueError, AttributeError):
+        return  # it is closed, or there is none
