@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sys
 
 import attrs
@@ -114,6 +115,20 @@ def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
     assert told[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
+
+
+def test_what_dask_logs_is_not_told_beside_it(harvest, site, client, monkeypatch, caplog):
+    right = client.submit
+
+    def submit(*args, **keywords):
+        logging.getLogger("distributed.scheduler").error("a worker is gone")
+        return right(*args, **keywords)
+
+    monkeypatch.setattr(type(client), "submit", lambda self, *args, **keywords: submit(*args, **keywords))
+    assert harvest([site("a")]).exit_code == Exit.COMPLETE
+    assert caplog.records == []
+    logging.getLogger("distributed.scheduler").error("now it is heard")
+    assert [record.message for record in caplog.records] == ["now it is heard"]
 
 
 # --- which hosts ---

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 import attrs
@@ -271,7 +273,9 @@ def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
         assert locs(folder, shop) == sorted(f"{shop}/{number}" for number in range(40))
     with sr.State(folder.state(0)) as state:
         counts = state.db.execute("SELECT count(*) FROM child GROUP BY document ORDER BY document").fetchall()
+        histories = state.db.execute("SELECT history FROM document WHERE format = 'sitemapindex'").fetchall()
     assert counts == [(40,), (40,)]
+    assert [json.loads(history)["entries"] for (history,) in histories] == [40, 40]
     assert manifest["hosts"] == 2
 
 
@@ -364,6 +368,24 @@ def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
     Folder(out).manifest_path(done).unlink()
     with pytest.raises(sr.UsageError, match=r"of which 1 of 8 shards are not done: --resume \(resume=True\) does them"):
         harvest_near(hosts, out, state=True)
+
+
+def test_an_age_is_one_from_the_beginning_on_also_where_it_is_resumed(out, site_server):
+    now = datetime.now(UTC)
+    server = site_server({})
+    urls = "".join(
+        f"<url><loc>{server.url}/{days}</loc><lastmod>{(now - timedelta(days=days)):%Y-%m-%d}</lastmod></url>"
+        for days in (2, 9, 30)
+    )
+    server.pages["/sitemap.xml"] = (200, {}, f"<urlset {NS}>{urls}</urlset>".encode())
+    harvest_near([server.url], out, since="7d")
+    assert locs(out) == [f"{server.url}/2"]
+    plan = json.loads((out / "harvest.json").read_text())
+    plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # it was begun five days ago
+    (out / "harvest.json").write_text(json.dumps(plan))
+    Folder(out).manifest_path(0).unlink()
+    harvest_near([server.url], out, since="7d", resume=True)
+    assert locs(out) == [f"{server.url}/2", f"{server.url}/9"]
 
 
 # --- what does not go together ---

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -271,3 +272,39 @@ def test_what_a_state_tells(state: Path, site: World) -> None:
         assert (latest.new, latest.updated, latest.removed) == (1, 1, 1)
         with pytest.raises(sr.UsageError, match=r"other\.example is not in .*, which has https://shop\.example/"):
             opened.documents("other.example")
+
+
+def test_a_state_that_is_sealed_is_one_file_and_whole(tmp_path: Path, site: World) -> None:
+    with sr.State(tmp_path / "state.db", create=True) as state:
+        site.run(state)
+        state.db.execute("BEGIN")
+        state.db.execute("INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES ('x', '', '', 0, 0)")
+        state.seal()
+    assert [file.name for file in tmp_path.iterdir()] == ["state.db"]
+    assert (tmp_path / "state.db").read_bytes()[18:20] == b"\1\1"  # of no journal beside it
+    (tmp_path / "state.db").rename(tmp_path / "moved.db")
+    with sr.State(tmp_path / "moved.db") as moved:
+        assert [one.urls for one in moved.sites()] == [2]  # and not what was not committed
+
+
+def test_a_state_for_which_there_is_no_room_is_not_sealed(tmp_path: Path) -> None:
+    """All of it was committed, beside the file; close() would leave it there."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if sys.platform != "linux" or os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk can be mounted here")
+    try:
+        with sr.State(disk / "state.db", create=True) as state:
+            insert = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, '', 0, 0)"
+            state.db.execute("BEGIN")
+            state.db.executemany(insert, [(str(number), "x" * 1_000) for number in range(300)])
+            state.db.execute("COMMIT")
+            with suppress(OSError), (disk / "other").open("wb", buffering=0) as other:
+                while other.write(b"x" * 512):
+                    pass
+            with pytest.raises(sr.StateError, match="cannot be written") as caught:
+                state.seal()
+            assert caught.value.is_unwritable
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
