@@ -77,8 +77,8 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert begun.manifest(0) == told
     assert told["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
     assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
-    assert remembered(begun.state(0)) == ["a"]
     assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: whole without a journal beside it
+    assert remembered(begun.state(0)) == ["a"]
     assert begun.settle(3) == [1, 2]
     assert not any(begun.unfinished.iterdir())
 
