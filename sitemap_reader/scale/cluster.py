@@ -5,6 +5,7 @@ In: an address, or how many processes. Out: a client of distributed's, and how l
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -52,13 +53,17 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         return
     if workers is not None:
         raise UsageError("workers are started on this machine, and a scheduler has its own: leave one of the two out")
+    with _client(make_client, scheduler) as client:
+        yield client
+
+
+def _client(make_client: Any, scheduler: str) -> Any:
     try:
-        client = make_client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+        return make_client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as exc:  # a TimeoutError is an OSError
         told = f"no scheduler answers at {scheduler}: {exc}; `dask scheduler` starts one, and prints its address"
-        raise UsageError(told) from exc
-    with client:
-        yield client
+    gc.collect()  # where one that did not start is collected while another starts, they wait for each other
+    raise UsageError(told)
 
 
 @contextmanager

@@ -111,7 +111,8 @@ class Folder:
             self._check_empty()
             return None
         except NotADirectoryError:
-            raise UsageError(f"{self.path} is a file; name a folder, which is made if there is none") from None
+            told = f"{self.path} is a file, or in one"
+            raise UsageError(f"{told}; name a folder, which is made if there is none") from None
         except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError) as exc:
             raise UsageError(f"{path} is damaged: {exc}; name another folder") from exc
 

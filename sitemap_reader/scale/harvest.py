@@ -150,7 +150,7 @@ def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int |
     if undone:
         told = f"{len(undone):,} of {count_of(before.shards, 'shard')}"
         raise UsageError(
-            f"{folder.path} holds a harvest of which {told} are not done: --resume (resume=True) does them; "
+            f"{folder.path} holds a harvest that is not done, {told} left: --resume (resume=True) goes on with it; "
             "or name another folder"
         )
     if not (order.state and before.has_state):

@@ -162,7 +162,7 @@ def test_hosts_come_from_stdin_too(site, tmp_path):
         (["empty.txt", "-o", "out"], Exit.USAGE, "there is no host in empty.txt"),
         (["example.com", "-o", "out"], Exit.USAGE, "cannot read example.com"),
         (["hosts.txt", "-o", ""], Exit.USAGE, "output is the name of a folder, and empty"),
-        (["hosts.txt", "-o", "hosts.txt"], Exit.USAGE, "hosts.txt is a file; name a folder"),
+        (["hosts.txt", "-o", "hosts.txt"], Exit.USAGE, "hosts.txt is a file, or in one; name a folder"),
         (["hosts.txt", "-o", "full"], Exit.USAGE, "full holds something else than a harvest"),
         (["hosts.txt", "-o", "out", "--resume"], Exit.USAGE, "no harvest in"),
         (["hosts.txt", "-o", "out", "--shards", "0"], Exit.USAGE, "--shards"),
@@ -175,7 +175,7 @@ def test_hosts_come_from_stdin_too(site, tmp_path):
         (["hosts.txt", "-o", "out", "--concurrency", "2"], Exit.USAGE, "No such option '--concurrency'"),
         (["hosts.txt", "-o", "out", "--record", "x"], Exit.USAGE, "No such option '--record'"),
         (["hosts.txt", "-o", "out", "-q", "-v"], Exit.USAGE, "-q and -v cannot both be given"),
-        (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file; name a folder"),
+        (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file, or in one; name a folder"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_changes_nothing(tmp_path, monkeypatch, arguments, code, words):

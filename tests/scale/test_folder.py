@@ -286,7 +286,7 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_as_it_is(folder,
 
 def test_a_file_is_no_folder(folder):
     folder.path.write_text("mine")
-    with pytest.raises(sr.UsageError, match="is a file; name a folder"):
+    with pytest.raises(sr.UsageError, match="is a file, or in one; name a folder"):
         folder.plan()
 
 
@@ -344,7 +344,7 @@ def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder,
     first = attrs.evolve(lay_out(folder.path, [host], order), run="first")
     first.tries.mkdir()
     parts = Parts(first, 0, state_shared_by=1 if state else None)
-    with pytest.raises(sr.UsageError, match=r"of which 1 of 1 shard are not done: --resume \(resume=True\) does them"):
+    with pytest.raises(sr.UsageError, match=r"not done, 1 of 1 shard left: --resume \(resume=True\) goes on"):
         harvest_near([host], folder.path, state=state)
     parts.check()
     parts.check()
