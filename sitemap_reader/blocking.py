@@ -89,8 +89,7 @@ def lines(
     `jobs` processes read them, None: as many as there are cores, once the site proves large; 1 is this one alone. No
     more than `most` lines are given.
     """
-    if jobs is not None:
-        at_least_one(jobs=jobs)
+    at_least_one(jobs=jobs)
     reader = _own_reader(options)
     filters = (since, until, undated, include, exclude, follow, no_follow, unique)
     asked = Asked(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, most=most)
@@ -109,8 +108,7 @@ def batches(
     **options: Unpack[ReaderOptions],
 ) -> BatchStream:
     """All that urls() reads and tells, many URLs of a sitemap at a time; `jobs` as in lines()."""
-    if jobs is not None:
-        at_least_one(jobs=jobs)
+    at_least_one(jobs=jobs)
     reader = _own_reader(options)
     asked = Asked(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
     return BatchStream(reader.walk(target, asked, as_entries=True, workers=workers_for(jobs)), reader.close, on_wait)
@@ -166,8 +164,7 @@ def change_lines(
     """changes() as JSON lines, many at a time; `site` and `jobs` are as in lines()."""
     from .syncing import ChangeLineStream
 
-    if jobs is not None:
-        at_least_one(jobs=jobs)
+    at_least_one(jobs=jobs)
     walk, reader = _change_walk(target, state, options, site=site, workers=workers_for(jobs))
     return ChangeLineStream(walk, reader.close, on_wait)
 

@@ -297,8 +297,7 @@ class SitemapReader:
         check_plan(plan)
         found = find_target(target)
         wanted = asked.plan(plan.clock())
-        settings = {"scope": self._plan.scope, "extras": self._extras, **asked.settings()}
-        following = Following(state, site_name(found.seeds), settings, plan)
+        following = Following(state, site_name(found.seeds), self.followed(asked), plan)
         try:
             # What is recorded is to be whole, so nothing is asked for under conditions.
             memory = following.memory(knows_documents=self._record is None)
@@ -316,6 +315,10 @@ class SitemapReader:
             on_document=asked.hears(on_document),
             site=site,
         )
+
+    def followed(self, asked: Asked) -> dict[str, Any]:
+        """What a state is good for, as JSON can hold it: by other settings nothing could be compared with it."""
+        return {"scope": self._plan.scope, "extras": self._extras, **asked.settings()}
 
     def _run(
         self,
@@ -362,8 +365,8 @@ def check_plan(plan: SyncPlan) -> None:
     one_of("on", plan.on, COMPARED)
 
 
-def at_least_one(**numbers: int) -> None:
-    """UsageError for what is none."""
+def at_least_one(**numbers: int | None) -> None:
+    """UsageError for what is none; None is what nobody gave."""
     for name, number in numbers.items():
-        if number < 1:
+        if number is not None and number < 1:
             raise UsageError(f"{name} must be 1 or more, not {number}")

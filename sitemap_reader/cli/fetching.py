@@ -12,7 +12,7 @@ import click
 
 from ..limits import MIB, OPTIONS, Limits
 from . import typed
-from .options import FILE, flag, option, stacked
+from .options import FILE, flag, number, option, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,11 +31,9 @@ _DOCUMENT_LIMITS = (
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
         help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
     ),
-    option(
+    number(
         "Safety",
         "--max-urls",
-        metavar="N",
-        type=click.IntRange(min=1),
         default=_DEFAULTS.max_entries,
         help="Read no more URLs, or sitemaps of an index, of one document.",
     ),
@@ -43,11 +41,9 @@ _DOCUMENT_LIMITS = (
 # keyword -> field of Limits
 _LIMITS = {option.removeprefix("--").replace("-", "_"): field for field, option in OPTIONS.items()}
 
-_CONCURRENCY = option(
+_CONCURRENCY = number(
     "Network",
     "--concurrency",
-    metavar="N",
-    type=click.IntRange(min=1),
     default=16,
     help="Requests in flight in all.",
 )
@@ -61,11 +57,9 @@ _RECORD = option(
 )
 _NETWORK = (
     _CONCURRENCY,
-    option(
+    number(
         "Network",
         "--per-host",
-        metavar="N",
-        type=click.IntRange(min=1),
         default=4,
         help="Requests in flight to one host.",
     ),
@@ -155,12 +149,10 @@ def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     return Limits(**fields, **others)
 
 
-jobs = option(
+jobs = number(
     "Network",
     "-j",
     "--jobs",
-    metavar="N",
-    type=click.IntRange(min=1),
     default_is="cores; 1 for small sites",
     help="Processes that read sitemaps, beside the one that fetches and writes.",
 )

@@ -51,6 +51,11 @@ def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
     return option(heading, *names, is_flag=True, default_is="off", help=help)
 
 
+def number(heading: str, *names: str, **kwargs: Any) -> Callable[[Any], Any]:
+    """Of what there has to be one at least."""
+    return option(heading, *names, metavar="N", type=click.IntRange(min=1), **kwargs)
+
+
 output_file = option(
     "Output",
     "-o",
@@ -174,11 +179,9 @@ harvest = stacked(
         default_is="workers on this machine alone",
         help="Dask's, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
     ),
-    option(
+    number(
         "Workers",
         "--workers",
-        metavar="N",
-        type=click.IntRange(min=1),
         default_is="cores",
         help="Processes on this machine.",
     ),
@@ -190,11 +193,9 @@ harvest = stacked(
         default_is="by the number of hosts",
         help="Into how many parts the hosts are divided.",
     ),
-    option(
+    number(
         "Workers",
         "--hosts-at-once",
-        metavar="N",
-        type=click.IntRange(min=1),
         default=50,
         help="Hosts of a shard that are read at the same time; a process of ours has two shards.",
     ),
@@ -208,11 +209,9 @@ harvest = stacked(
         default_is="1800",
         help="Give a host up that was waited for so long; what it gave is kept.",
     ),
-    option(
+    number(
         "Safety",
         "--host-urls",
-        metavar="N",
-        type=click.IntRange(min=1),
         default=10_000_000,
         help="Give a host up when it has given more URLs; they are kept.",
     ),
@@ -304,9 +303,7 @@ against = stacked(
 )
 exit_code = flag("Output", "--exit-code", help="Exit with 1 where there is a difference.")
 
-limit = option(
-    "Output", "--limit", metavar="N", type=click.IntRange(min=1), default_is="no limit", help="Stop after N URLs."
-)
+limit = number("Output", "--limit", default_is="no limit", help="Stop after N URLs.")
 
 extras = flag(
     "Output", "--extras", help="Keep elements of other namespaces too: each line that has some gets its extras."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..errors import UsageError
 from ..ledger import count_of
 from .folder import Folder
-from .tables import NOT_WHOLE
+from .tables import NOT_WHOLE, SUMS
 
 if TYPE_CHECKING:
     import os
@@ -112,8 +112,9 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
     for manifest in manifests:
         verdicts.update(manifest["verdicts"])
         rows.update(manifest["rows"])
-        sums.update({name: manifest[name] for name in ("urls", "sitemaps", "problems", "bytes_wire")})
+        sums.update({name: manifest[name] for name in SUMS})
     given_up = tuple(GivenUp(**each) for manifest in manifests for each in manifest["given_up"])
+    summed: dict[str, Any] = {name: sums[name] for name in SUMS}
     return Harvest(
         place.path,
         plan.has_state,
@@ -122,9 +123,6 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
         len(manifests),
         {name: verdicts[name] for name in _WORDS if name in verdicts},
         dict(rows),
-        urls=sums["urls"],
-        sitemaps=sums["sitemaps"],
-        problems=sums["problems"],
-        bytes_wire=sums["bytes_wire"],
+        **summed,
         given_up=given_up,
     )

@@ -44,38 +44,35 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
 
     UsageError where there is nobody at the address.
     """
-    from distributed import Client
-
-    make_client: Any = Client  # which is not typed
     if scheduler is None:
-        with _local(workers) as cluster, make_client(cluster, set_as_default=False) as client:
+        with _started(workers or os.cpu_count() or 1) as cluster, _client(cluster) as client:
             yield client
         return
     if workers is not None:
         raise UsageError("workers are started on this machine, and a scheduler has its own: leave one of the two out")
-    with _client(make_client, scheduler) as client:
+    with _client_at(scheduler) as client:
         yield client
 
 
-def _client(make_client: Any, scheduler: str) -> Any:
+def _client(of: Any, **options: Any) -> Any:
+    from distributed import Client
+
+    return Client(of, set_as_default=False, **options)  # type: ignore[no-untyped-call]
+
+
+def _client_at(scheduler: str) -> Any:
     try:
-        return make_client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
+        return _client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as exc:  # a TimeoutError is an OSError
         told = f"no scheduler answers at {scheduler}: {exc}; `dask scheduler` starts one, and prints its address"
     gc.collect()  # where one that did not start is collected while another starts, they wait for each other
     raise UsageError(told)
 
 
-@contextmanager
-def _local(workers: int | None) -> Iterator[Any]:
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        sys.exit(_NO_MAIN)  # a worker, which nobody asks
-    with _started(workers or os.cpu_count() or 1) as cluster:
-        yield cluster
-
-
 def _started(workers: int) -> Any:
     """A cluster. An interrupt waits until it is there: nobody could end half of one."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        sys.exit(_NO_MAIN)  # a worker, which nobody asks
     with ThreadPoolExecutor(1, "sitemap-reader-cluster") as thread:
         starting = thread.submit(_start, workers)
         try:

@@ -26,18 +26,18 @@ import attrs
 import orjson
 
 from ..errors import SitemapReaderError, UsageError
+from .tables import SUMS, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-TABLES = ("urls", "sitemaps", "problems", "hosts")
 # What a new harvest with a state puts aside; the state stays where it is.
 _PUT_ASIDE = (*TABLES, "manifests", "plan")
 _OURS = {*_PUT_ASIDE, "state", "unfinished", "earlier"}
 _OF_A_BEGINNING = {"plan", "unfinished"}
 # What every manifest has.
-MANIFEST = {"shard", "hosts", "verdicts", "urls", "sitemaps", "problems", "bytes_wire", "given_up", "rows", "bytes"}
+MANIFEST = {"shard", "hosts", "verdicts", *SUMS, "given_up", "rows", "bytes"}
 VERSION = 1
 
 

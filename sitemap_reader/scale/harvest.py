@@ -90,7 +90,7 @@ def harvest(
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
     """
     require_dask()
-    at_least_one(**{name: number for name, number in (("shards", shards), ("workers", workers)) if number is not None})
+    at_least_one(shards=shards, workers=workers)
     if not str(output):
         raise UsageError("output is the name of a folder, and empty")
     now = datetime.now(UTC)

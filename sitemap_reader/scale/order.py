@@ -37,8 +37,7 @@ class Order:
 
     def followed(self) -> dict[str, Any]:
         """What a state is good for, as JSON can hold it."""
-        reading = {"scope": self.reading.get("scope", "protocol"), "extras": self.reading.get("extras", False)}
-        return {"state": self.state, **Asked(**self.filters).settings(), **reading}
+        return {"state": self.state, **SitemapReader(**self.reading).followed(Asked(**self.filters))}
 
     def settings(self) -> dict[str, Any]:
         """All that decides on the rows."""

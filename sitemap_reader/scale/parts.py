@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from io import FileIO
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import orjson
 
 from ..blocks import Blocks
@@ -20,7 +21,7 @@ from ..parquet import ParquetSink
 from ..problems import Problem
 from ..records import Outcome
 from .folder import write_synced
-from .tables import host_form, tables
+from .tables import TABLES, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,7 @@ class Parts:
         self._misses = 0
         self._closing = ExitStack()
         self._blocks: dict[str, Blocks] = {}
-        self.rows = dict.fromkeys(tables(of_changes=False), 0)
+        self.rows = dict.fromkeys(TABLES, 0)
         self.state: State | None = None
         try:
             fields = tables(of_changes=state_shared_by is not None)
@@ -69,7 +70,7 @@ class Parts:
 
     def host(self, row: HostRow) -> None:
         """What became of a host."""
-        self._write("hosts", host_form(row))
+        self._write("hosts", attrs.asdict(row))
 
     @property
     def are_gone(self) -> bool:

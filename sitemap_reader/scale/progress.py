@@ -6,10 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from tqdm.std import tqdm
 
 from ..progressbar import Shown, size_of
 from .shard import Tally
-from .tables import NOT_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,8 +60,7 @@ class Counting:
 
     def done(self, manifest: dict[str, Any]) -> None:
         """A shard is done."""
-        not_whole = sum(manifest["verdicts"].get(name, 0) for name in NOT_WHOLE)
-        self._done[manifest["shard"]] = Tally(manifest["hosts"], manifest["urls"], manifest["bytes_wire"], not_whole)
+        self._done[manifest["shard"]] = Tally.of(manifest)
 
     def failed(self, shard: int) -> None:
         """Nothing of it counts."""
@@ -101,12 +100,5 @@ def shown(progress: HarvestProgress) -> Shown:
     if progress.not_whole:
         told += f", {progress.not_whole:,} not whole"
     if progress.eta_seconds is not None:
-        told += f", {_clock(progress.eta_seconds)} left"
+        told += f", {tqdm.format_interval(round(progress.eta_seconds))} left"
     return Shown(progress.hosts_done, progress.hosts, told)
-
-
-def _clock(seconds: float) -> str:
-    """`00:58`, `2:03:10`."""
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours:,}:{minute:02}:{second:02}" if hours else f"{minute:02}:{second:02}"

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..callbacks import first_failure
 from ..crawl.aside import Aside
 from ..errors import StateError
 from .hosts import by_domain
 from .parts import Parts
 from .site import read_site
-from .tables import NAMED, NOT_WHOLE
+from .tables import NAMED, NOT_WHOLE, SUMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from .folder import Folder
     from .order import Order
@@ -38,6 +39,12 @@ class Tally:
     urls: int = 0
     bytes_wire: int = 0
     not_whole: int = 0
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Tally:
+        """What a manifest tells, or what will be one."""
+        not_whole = sum(told["verdicts"].get(name, 0) for name in NOT_WHOLE)
+        return cls(told["hosts"], told["urls"], told["bytes_wire"], not_whole)
 
 
 def harvest_shard(
@@ -59,10 +66,8 @@ class _Shard:
         # Files are written, and the state is asked, in one thread: one host after the other.
         self._aside = Aside("sitemap-reader-parts")
         self._running: dict[str, Tally] = {}
-        self._done = Tally()
-        self._verdicts: dict[str, int] = {}
-        self._sums = {"urls": 0, "sitemaps": 0, "problems": 0, "bytes_wire": 0}
-        self._given_up: list[dict[str, str | None]] = []
+        # What the manifest will tell of the hosts that are done.
+        self._told: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}
 
     async def read(self) -> dict[str, Any]:
         """All its hosts, and then its files into their places."""
@@ -71,14 +76,8 @@ class _Shard:
         parts = Parts(self._folder, self._number, state_shared_by=shared_by)
         try:
             await self._read_all(parts)
-            told = {
-                "hosts": self._done.hosts,
-                "verdicts": self._verdicts,
-                **self._sums,
-                "seconds": round(time.monotonic() - started, 3),
-                "given_up": self._given_up,
-            }
-            return await self._aside.do(parts.publish, told)
+            seconds = round(time.monotonic() - started, 3)
+            return await self._aside.do(parts.publish, {**self._told, "seconds": seconds})
         except (OSError, StateError):
             if parts.are_gone:  # then they cannot be written either
                 raise self._folder.called_off() from None
@@ -100,7 +99,7 @@ class _Shard:
                         tasks.create_task(self._read_some(parts, waiting))
                 ticks.cancel()
         except* Exception as group:
-            raise _first(group) from None
+            raise first_failure(group) from None  # the others were cancelled for it
         self._tell(self._tally())
 
     async def _read_some(self, parts: Parts, waiting: Iterable[tuple[str, list[str]]]) -> None:
@@ -114,18 +113,16 @@ class _Shard:
                 self._enter(row)
 
     def _enter(self, row: HostRow) -> None:
-        self._verdicts[row.verdict] = self._verdicts.get(row.verdict, 0) + 1
-        for name in self._sums:
-            self._sums[name] += getattr(row, name)
-        self._done.hosts += 1
-        self._done.urls += row.urls
-        self._done.bytes_wire += row.bytes_wire
-        self._done.not_whole += row.verdict in NOT_WHOLE
+        told, verdicts = self._told, self._told["verdicts"]
+        told["hosts"] += 1
+        verdicts[row.verdict] = verdicts.get(row.verdict, 0) + 1
+        for name in SUMS:
+            told[name] += getattr(row, name)
         if row.verdict in NAMED:
-            self._given_up.append({"site": row.site, "verdict": row.verdict, "why": row.why})
+            told["given_up"].append({"site": row.site, "verdict": row.verdict, "why": row.why})
 
     def _tally(self) -> Tally:
-        tally = attrs.evolve(self._done)
+        tally = Tally.of(self._told)
         for running in self._running.values():
             tally.urls += running.urls
             tally.bytes_wire += running.bytes_wire
@@ -137,11 +134,3 @@ class _Shard:
             self._tell(self._tally())
             await asyncio.sleep(TELL_SECONDS)
             parts.check()
-
-
-def _first(group: BaseExceptionGroup[Any]) -> BaseException:
-    """What ended it: the others were cancelled for it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

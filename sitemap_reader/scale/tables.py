@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -22,6 +22,10 @@ Verdict = Literal["complete", "partial", "nothing", "unreadable", "given_up", "f
 NOT_WHOLE: tuple[Verdict, ...] = ("partial", "unreadable", "given_up", "failed")
 # These are named one by one.
 NAMED: tuple[Verdict, ...] = ("given_up", "failed")
+
+# The tables, each a folder of the harvest; and what of each host is summed up by shard.
+TABLES = ("urls", "sitemaps", "problems", "hosts")
+SUMS = ("urls", "sitemaps", "problems", "bytes_wire")
 
 
 @attrs.define
@@ -50,9 +54,4 @@ _HOSTS = Fields(
 def tables(*, of_changes: bool) -> dict[str, Fields]:
     """Table -> its columns, in order; the URLs are changes where there is a state."""
     urls = fields_of(Change) if of_changes else all_fields()
-    return {"urls": urls, "sitemaps": fields_of(Outcome), "problems": fields_of(Problem), "hosts": _HOSTS}
-
-
-def host_form(row: HostRow) -> dict[str, Any]:
-    """As the table takes it."""
-    return attrs.asdict(row)
+    return dict(zip(TABLES, (urls, fields_of(Outcome), fields_of(Problem), _HOSTS), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import logging
 import sys
 
@@ -11,6 +12,8 @@ import pytest
 from cli_runs import run, urlset
 from near import near
 
+import sitemap_reader as sr
+from sitemap_reader.cli import main
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.harvest import _Telling
 from sitemap_reader.cli.messages import Console
@@ -294,3 +297,10 @@ def test_another_list_is_not_resumed(harvest, site):
     result = harvest([site("b")], "--resume")
     assert result.exit_code == Exit.USAGE
     assert "has another list of hosts; resume it with that" in result.stderr
+
+
+def test_its_defaults_are_those_of_the_function():
+    said = {param.name: param.default for param in main.commands["harvest"].params}
+    parameters = inspect.signature(sr.scale.harvest).parameters
+    for name in ("hosts_at_once", "host_seconds", "host_urls"):
+        assert said[name] == parameters[name].default
