@@ -103,17 +103,25 @@ class Charset:
 def detect(head: bytes, http_charset: str | None = None) -> Charset:
     """The charset by BOM, by the look of the first characters, by XML declaration, by HTTP, or UTF-8.
 
+    A BOM that cannot be true, as FF FE before UTF-8, is stepped over, and the others decide.
+
     `head` is the first 1,024 bytes, or all where there are fewer.
     """
     declaration = _DECLARATION.search(head)
     declared = declaration[2].decode("latin-1") if declaration else None
-    for bom, codec in _BOMS:
-        if head.startswith(bom):
-            return _evident(codec, len(bom), declared)
-    for shape, codec in _SHAPES:
-        if shape.match(head):
-            return _evident(codec, 0, None)
-    return _stated([label for label in (declared, http_charset) if label])
+    labels = [label for label in (declared, http_charset) if label]
+    bom, codec = next(((bom, codec) for bom, codec in _BOMS if head.startswith(bom)), (b"", ""))
+    text = head[len(bom) :]
+    look = next((codec for shape, codec in _SHAPES if shape.match(text)), None)
+    found = _evident(look, 0, None) if look else _stated(labels)
+    if not bom:
+        return found
+    # The markup of a sitemap is ASCII: in UTF-16 and UTF-32 each character of that has a NUL beside it.
+    is_narrow = codec in WIDE and text != b"" and b"\0" not in text
+    if not is_narrow and look in (None, codec):
+        return _evident(codec, len(bom), declared)
+    note = f"begins with the byte-order mark of {codec}, which it is not; read as {found.label or found.codec}"
+    return Charset(found.codec, len(bom), note, found.label)
 
 
 def _evident(codec: str, skip: int, declared: str | None) -> Charset:

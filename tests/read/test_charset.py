@@ -40,6 +40,10 @@ def begins(codec: str) -> list[str]:
     return [f"begins as {codec}, the protocol asks for UTF-8"]
 
 
+def false_mark(codec: str, label: str) -> list[str]:
+    return [f"begins with the byte-order mark of {codec}, which it is not; read as {label}"]
+
+
 def declared(label: str) -> list[str]:
     return [f"declared {label}, the protocol asks for UTF-8"]
 
@@ -82,6 +86,30 @@ PRECEDENCE = {
     ),
     "utf-32-be bom": (
         codecs.BOM_UTF32_BE + xml(None).encode("utf-32-be"), "utf-16", xml(None), begins("utf-32-be"),
+    ),
+    # but not where it cannot be true
+    "utf-16-le bom before utf-8": (
+        codecs.BOM_UTF16_LE + xml("utf-8").encode(), None, xml("utf-8"), false_mark("utf-16-le", "utf-8"),
+    ),
+    "utf-16-be bom before utf-8": (
+        codecs.BOM_UTF16_BE + xml(None).encode(), "windows-1251", f"{xml(None)[:-7]}\u0413\xa9</loc>",
+        false_mark("utf-16-be", "windows-1251"),
+    ),
+    "utf-16-le bom before a list of URLs": (
+        codecs.BOM_UTF16_LE + CAFE.encode(), "utf-16", CAFE, false_mark("utf-16-le", "UTF-8"),
+    ),
+    "utf-32-le bom before a declared charset": (
+        codecs.BOM_UTF32_LE + xml("windows-1251", RUSSIAN).encode("cp1251"), None, xml("windows-1251", RUSSIAN),
+        false_mark("utf-32-le", "windows-1251"),
+    ),
+    "utf-16-le bom before utf-16-be": (
+        codecs.BOM_UTF16_LE + xml(None).encode("utf-16-be"), None, xml(None), false_mark("utf-16-le", "utf-16-be"),
+    ),
+    "utf-8 bom before utf-16-le": (
+        UTF_8_BOM + xml("utf-16").encode("utf-16-le"), None, xml("utf-16"), false_mark("utf-8", "utf-16-le"),
+    ),
+    "utf-16-le bom before Japanese": (
+        codecs.BOM_UTF16_LE + f"{JAPANESE} a".encode("utf-16-le"), None, f"{JAPANESE} a", begins("utf-16-le"),
     ),
     # 2. the look of the first characters: XML 1.0, appendix F
     "utf-16-le without bom": (xml("utf-16").encode("utf-16-le"), None, xml("utf-16"), begins("utf-16-le")),
