@@ -34,6 +34,7 @@ class Limits:
     """Safety limits; each name ends in its unit or says what it counts."""
 
     # one document
+    max_wire_bytes: int = 200 * MIB  # as they are sent, packed or not
     max_decoded_bytes: int = 200 * MIB
     max_entries: int = 1_000_000
     max_entry_bytes: int = 4 * MIB
@@ -86,6 +87,7 @@ class Limits:
 
 # field -> the option of the command line that sets it
 OPTIONS = {
+    "max_wire_bytes": "--max-wire-bytes",
     "max_decoded_bytes": "--max-decoded-bytes",
     "max_entries": "--max-urls",
     "max_index_depth": "--max-depth",

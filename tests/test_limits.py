@@ -100,6 +100,10 @@ PACKED = gzip.compress(urlset(second(b"")), mtime=0)
 ROWS = [
     Row("max_decoded_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
     Row("max_decoded_bytes", len(urlset(second(b""))), PACKED, entries_over=3),
+    # The byte that is too many is read; and where it is too many in two ways, what was decoded is named.
+    Row("max_wire_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
+    Row("max_wire_bytes", len(PACKED), PACKED, entries_over=3),
+    Row("max_wire_bytes", len(TEXT), TEXT, entries=2, entries_over=2, url=LINE),
     Row("max_entries", 3, urlset(second(b"")), entries_over=2),
     Row("max_entries", 2, TEXT, entries=2, url=LINE),
     # From the end of the entry before to the beginning of its own end tag, and that.

@@ -31,6 +31,14 @@ _DOCUMENT_LIMITS = (
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
         help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
     ),
+    option(
+        "Safety",
+        "--max-wire-bytes",
+        metavar="SIZE",
+        callback=typed.size,
+        default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes where that is more",
+        help="Read no more of one document, as it is sent.",
+    ),
     number(
         "Safety",
         "--max-urls",
@@ -146,6 +154,8 @@ document_limits = stacked(*_DOCUMENT_LIMITS)
 def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     """Takes the limits out of `kwargs`; `others` are fields of Limits that come from elsewhere."""
     fields = {field: kwargs.pop(name) for name, field in _LIMITS.items() if name in kwargs}
+    if fields.get("max_wire_bytes", 0) is None:
+        fields["max_wire_bytes"] = max(_DEFAULTS.max_wire_bytes, fields["max_decoded_bytes"])
     return Limits(**fields, **others)
 
 

@@ -53,8 +53,10 @@ def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ..
     return [(match[1], match[2]) for match in matches if match]
 
 
-def size(context: click.Context, param: click.Parameter, text: str) -> int:
-    """`500M`, `2 GiB` or `1000000`: how many bytes."""
+def size(context: click.Context, param: click.Parameter, text: str | None) -> int | None:
+    """`500M`, `2 GiB` or `1000000`: how many bytes; None where nothing was typed."""
+    if text is None:
+        return None
     match = _BYTES.fullmatch(text.strip())
     if match is None or not int(match[1]):
         raise click.BadParameter(f"{text!r} is no size; write it as 500M, 2G or a number of bytes", context, param)

@@ -234,6 +234,7 @@ class Run:
             peek=self._peek and not visit.is_robots,
             as_lines=self._as_lines,
             as_entries=self._as_entries,
+            content_encoding=response.headers.get("content-encoding"),
         )
 
     async def _hand(self, visit: Visit, response: Response) -> Hand:

@@ -75,6 +75,7 @@ class Task:
     peek: bool = False
     as_lines: AsLines | None = None
     as_entries: bool = False
+    content_encoding: str | None = None
 
 
 @attrs.frozen
@@ -108,6 +109,7 @@ class Sieve:
             url=task.url,
             final_url=task.final_url,
             content_type=task.content_type,
+            content_encoding=task.content_encoding,
             scope=task.scope,
             authorities=task.authorities,
             child_scope="any",  # the frontier knows more proofs than the document

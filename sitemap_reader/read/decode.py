@@ -1,4 +1,4 @@
-"""The bytes of a document in, bounded UTF-8 chunks out: gzip layers, byte caps, charset.
+"""The bytes of a document in, bounded UTF-8 chunks out: layers of gzip and deflate, byte caps, charset.
 
 Output, faults and counters are the same however the input was cut into chunks.
 Nothing here raises for what the data is: what is wrong with it stands in `faults`.
@@ -13,9 +13,10 @@ import attrs
 
 from ..errors import DocumentChanged
 from ..limits import PROTOCOL_MAX_BYTES
-from ..problems import counted
+from ..problems import counted, over_limit
 from .charset import HEAD_BYTES, WIDE, Charset, detect
 from .gunzip import STEP_BYTES, Fault, Gunzip
+from .inflate import Inflate
 from .transcode import Transcoder, transcoder
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Decoder:
     """Decodes one document, chunk by chunk.
 
     What `feed` and `close` give is to be iterated to its end. `bytes_wire` counts what was fed, `bytes_decoded` what
-    was left of it after gzip (before the charset), `gzip_layers` the layers that were opened.
+    was left of it after gzip (before the charset), `gzip_layers` the layers that were opened, deflate among them.
 
     >>> from sitemap_reader.limits import Limits
     >>> decoder = Decoder(Limits(), "iso-8859-1")
@@ -48,13 +49,27 @@ class Decoder:
     (['S07'], True)
     """
 
-    def __init__(self, limits: Limits, charset: str | None = None, prefix: Prefix | None = None) -> None:
-        """`charset` is the one that the HTTP Content-Type names, if any; `prefix` what the bytes must begin with."""
+    def __init__(
+        self,
+        limits: Limits,
+        charset: str | None = None,
+        prefix: Prefix | None = None,
+        *,
+        is_deflated: bool = False,
+    ) -> None:
+        """`charset` is the one that the HTTP Content-Type names, if any; `prefix` what the bytes must begin with.
+
+        `is_deflated`: the HTTP Content-Encoding is deflate, which cannot be told from the bytes.
+        """
         self.bytes_wire = 0
         self.bytes_decoded = 0
         self.faults: list[Fault] = []
         last = limits.max_gzip_layers
         self._layers = [Gunzip(limits, self.faults, refuse=depth == last) for depth in range(last + 1)]
+        if is_deflated:
+            self._layers.insert(0, Inflate(limits, self.faults))
+        self._max_wire_bytes = limits.max_wire_bytes
+        self._is_capped = False  # at max_wire_bytes
         self._text = _Text(self.faults, charset)
         self._hash = hashlib.sha256()
         self._prefix = prefix
@@ -68,7 +83,7 @@ class Decoder:
     @property
     def stopped(self) -> bool:
         """True where nothing more will come of further input."""
-        return self._abandoned or any(layer.stopped for layer in self._layers)
+        return self._abandoned or self._is_capped or any(layer.stopped for layer in self._layers)
 
     @property
     def gzip_layers(self) -> int:
@@ -81,9 +96,16 @@ class Decoder:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """UTF-8 chunks made of at most 64 KiB of decoded bytes each."""
+        room = self._max_wire_bytes - self.bytes_wire
         self.bytes_wire += len(data)
-        if not self.stopped:
-            yield from self._decode((data,), self._layers)
+        if self.stopped:
+            return
+        # With the byte that is too many: where it is too many for a limit of decoded bytes too, that one is named.
+        yield from self._decode((data[: room + 1],), self._layers)
+        if len(data) > room and not self.stopped:
+            problem = over_limit("max_wire_bytes", self._max_wire_bytes, "bytes as they were sent")
+            self.faults.append(Fault(problem.code, problem.message, lossy=True))
+            self._is_capped = True
 
     def abandon(self) -> None:
         """Nobody wants what is still to come: whether it would have come, and whole, is not asked any more."""
@@ -102,7 +124,7 @@ class Decoder:
         # A layer that stopped makes it of no interest how those around it would have ended.
         stopped = [depth for depth, layer in enumerate(self._layers) if layer.stopped]
         first = stopped[-1] if stopped else 0
-        cut = False
+        cut = self._is_capped
         for depth, layer in enumerate(self._layers[first:], first + 1):
             yield from self._decode(layer.close(cut=cut), self._layers[depth:])
             cut = cut or layer.cut

@@ -42,13 +42,16 @@ _REFUSALS: dict[str, Callable[[], Problem]] = {
     "empty": lambda: report("F11", "the body is empty"),
     "unknown": lambda: report("S15", "neither XML nor a list of URLs: not a sitemap"),
 }
+# Those of which there is nothing to say where a document cannot be read.
+_READ_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 
 class SitemapParser:
     """One document as a stream: feed() bytes, close(), then look at `outcome`.
 
     `url` is what was asked for, `final_url` where redirects led (relative URLs and the directory rule go by it).
-    `content_type` is the HTTP header. `scope` (protocol, host, domain, any) drops what the document may not speak
+    `content_type` and `content_encoding` are the HTTP headers; gzip is known by its bytes, and only deflate by the
+    header. `scope` (protocol, host, domain, any) drops what the document may not speak
     for; `authorities` are URL prefixes that it may, besides its own directory. `child_scope` is the one for the
     sitemaps that an index lists, where it is another: "any" leaves them to a caller who knows more proofs. A url
     that ends in /robots.txt has its Sitemap lines read, wherever they lead. `extras`: elements that no field is for
@@ -68,6 +71,7 @@ class SitemapParser:
         url: str | None = None,
         final_url: str | None = None,
         content_type: str | None = None,
+        content_encoding: str | None = None,
         scope: Mode = "any",
         authorities: Sequence[str] = (),
         child_scope: Mode | None = None,
@@ -90,7 +94,8 @@ class SitemapParser:
         self._media_type, charset = _content_type(content_type)
         self._limits = limits
         self._fallback = FallbackFeed(feed_fallback, limits, self._base) if feed_fallback else None
-        self._decoder = Decoder(limits, charset, prefix)
+        self._encoding = (content_encoding or "").strip().lower()
+        self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
         self._head: bytes | None = b""  # what sniffing has not judged yet
         self._reader: Reader | None = None
         self._markup: MarkupReader | None = None  # the same, if it reads XML
@@ -250,7 +255,7 @@ class SitemapParser:
             is_told = verdict.kind != "empty" or (self._complete and self._decoder.complete)
             self._over, self._complete = True, False
             if is_told:
-                items.append(self._noted(_REFUSALS[verdict.kind]()))
+                items.append(self._noted(self._refusal(verdict.kind)))
             return items
         reader: Reader
         if verdict.kind == "text":
@@ -262,6 +267,12 @@ class SitemapParser:
             self._markup = reader = MarkupReader(self._limits, line, plain=self._may_be_plain)
         self._reader = reader
         return items + self._clean(reader.feed(head))
+
+    def _refusal(self, kind: str) -> Problem:
+        problem = _REFUSALS[kind]()
+        if problem.code != "S15" or self._encoding in _READ_ENCODINGS:
+            return problem
+        return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
     def _clean(self, raws: Iterable[RawEntry | Block | Listing | Problem]) -> list[Item]:
         limit = self._limits.max_entries

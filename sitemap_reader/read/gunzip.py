@@ -28,6 +28,7 @@ SLICE_BYTES = 16 * 1024  # the most that one step reads
 RESERVED_FLAGS = 0xE0
 HEADER_BYTES = 10
 TRAILER_BYTES = 8
+IDLE_SLICES = 64  # of input in a row that may give nothing: 1 MiB
 
 
 @attrs.frozen
@@ -45,14 +46,14 @@ class Fault:
 
 
 class Inflater:
-    """Raw deflate in bounded steps that loses no output to an error.
+    """Deflate in bounded steps that loses no output to an error: raw, unless the window bits say otherwise.
 
     zlib throws away what a failing call had unpacked. So a copy of the decompressor is kept from time to time,
     with what was fed since; after an error that stretch is gone over again in the smallest steps there are.
     """
 
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    def __init__(self, window_bits: int = -zlib.MAX_WBITS) -> None:
+        self._stream = zlib.decompressobj(window_bits)
         self._mark = self._stream.copy()
         self._fed = bytearray()  # since the mark
         self._given = 0
@@ -106,8 +107,12 @@ class Gunzip:
     """Reads one layer of gzip. Faults go to the list it is given, in the order of the data.
 
     `opened` is True once gzip was recognised, `stopped` where no more input is wanted; `refuse` makes gzip itself
-    the fault (one layer too many).
+    the fault (one layer too many). 1 MiB of packed input that gives no output ends the layer: a name or padding
+    without end, or deflate blocks that hold nothing.
     """
+
+    _NAME = "gzip"
+    _HAS_MEMBERS = True  # each with a header and a trailer
 
     def __init__(self, limits: Limits, faults: list[Fault], *, refuse: bool = False) -> None:
         self.opened = False
@@ -124,6 +129,10 @@ class Gunzip:
         # Not bound: an object that holds its own methods waits for a garbage collection, and its windows with it.
         self._fields: list[Part] = []  # optional header fields still to come
         self._read: Part | None = Gunzip._header  # None: in the deflate data
+        # Input is judged in slices that begin at the same bytes however it was cut.
+        self._slice_left = SLICE_BYTES
+        self._bytes_before = 0  # what had come out before this slice
+        self._idle_slices = 0
         self._inflater: Inflater  # of the member
         self._crc = 0
         self._size = 0
@@ -145,9 +154,9 @@ class Gunzip:
             return
         if not self.opened:
             yield from self._emit(self._held)
-        elif self._read != Gunzip._between or self._held.strip(b"\0"):
+        elif not self._is_between or self._held:
             if not cut:
-                self._fault("gzip data is cut off, its end is missing")
+                self._fault(f"{self._NAME} data is cut off, its end is missing")
             self.cut = True
 
     # --- the layer as a whole ---
@@ -184,13 +193,30 @@ class Gunzip:
             self._stop_at("max_decoded_bytes", self._limits.max_decoded_bytes, "bytes decoded")
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
-        for start in range(0, len(data), SLICE_BYTES):
-            rest = data[start : start + SLICE_BYTES]
+        start = 0
+        while start < len(data) and not self.stopped:
+            rest = data[start : start + self._slice_left]
+            start += len(rest)
+            self._slice_left -= len(rest)
             while rest and not self.stopped:
                 if self._read is None:
                     rest = yield from self._inflate(rest)
                 else:
                     rest = self._read(self, rest)
+            if not (self._slice_left or self.stopped):
+                self._end_slice()
+
+    def _end_slice(self) -> None:
+        self._slice_left = SLICE_BYTES
+        self._idle_slices = 0 if self._bytes_out > self._bytes_before else self._idle_slices + 1
+        self._bytes_before = self._bytes_out
+        if self._idle_slices < IDLE_SLICES:
+            return
+        if self._is_between:
+            self._stop_behind()
+        else:
+            size = IDLE_SLICES * SLICE_BYTES
+            self._stop("F07", f"{self._part}: {size:,} bytes gave no content, the rest is not read")
 
     def _fault(self, message: str) -> None:
         self._faults.append(Fault("F07", message, lossy=True))
@@ -199,9 +225,24 @@ class Gunzip:
         self._faults.append(Fault(code, message, lossy=True))
         self.stopped = self.cut = True
 
+    def _stop_behind(self) -> None:
+        """At what follows data that has come to its end."""
+        state = "is damaged" if self._bad_trailer else "was complete"
+        self._faults.append(Fault("F07", f"junk behind the {self._NAME} data, which {state}", severity="warning"))
+        self.stopped = True
+
     def _stop_at(self, name: str, limit: int, what: str) -> None:
         problem = over_limit(name, limit, what)
         self._stop(problem.code, problem.message)
+
+    @property
+    def _part(self) -> str:
+        return f"gzip member {self._members:,}"
+
+    @property
+    def _is_between(self) -> bool:
+        """Whether all that was begun has come to its end."""
+        return self._read == Gunzip._between
 
     # --- one member: header, deflate data, trailer. Each reader returns what it leaves of the input ---
 
@@ -221,7 +262,7 @@ class Gunzip:
         if self._members > self._limits.max_gzip_members:
             self._stop_at("max_gzip_members", self._limits.max_gzip_members, "members of gzip")
         elif flags & RESERVED_FLAGS:  # RFC 1952 2.3.1.2: an error, the layout is unknown then
-            self._stop("F07", f"gzip member {self._members:,} has an unreadable header")
+            self._stop("F07", f"{self._part} has an unreadable header")
         # RFC 1952 2.3: FEXTRA, FNAME, FCOMMENT, FHCRC in this order. The header's own CRC guards no data.
         optional = ((4, Gunzip._extra), (8, Gunzip._text), (16, Gunzip._text), (2, Gunzip._header_crc))
         self._fields = [reader for bit, reader in optional if flags & bit]
@@ -271,11 +312,11 @@ class Gunzip:
             except zlib.error:
                 yield from self._unpacked(self._inflater.salvage(data))
                 if not self.stopped:
-                    self._stop("F07", f"gzip member {self._members:,} is corrupt, the rest cannot be read")
+                    self._stop("F07", f"{self._part} is corrupt, the rest cannot be read")
                 return b""
             yield from self._unpacked(piece)
             if self._inflater.done:
-                self._read = Gunzip._trailer
+                self._read = Gunzip._trailer if self._HAS_MEMBERS else Gunzip._between
                 return self._inflater.unused
             if self.stopped or (not data and len(piece) < STEP_BYTES):
                 return b""
@@ -294,18 +335,17 @@ class Gunzip:
         wrong = "CRC" if crc != self._crc else "size" if size != self._size & 0xFFFFFFFF else None
         if wrong and not self._bad_trailer:  # the first says it all
             self._bad_trailer = True
-            self._fault(f"gzip member {self._members:,} is damaged: wrong {wrong}")
+            self._fault(f"{self._part} is damaged: wrong {wrong}")
         return rest
 
     def _between(self, data: bytes) -> bytes:
         # NULs pad the end (tapes, blocks), and a member may still follow them.
         data = (self._held + data).lstrip(b"\0")
-        self._held = data if MAGIC.startswith(data[: len(MAGIC)]) and len(data) < len(MAGIC) else b""
+        may_follow = self._HAS_MEMBERS and MAGIC.startswith(data[: len(MAGIC)])
+        self._held = data if may_follow and len(data) < len(MAGIC) else b""
         if self._held or not data:
             return b""
-        if not data.startswith(MAGIC):
-            state = "is damaged" if self._bad_trailer else "was complete"
-            self._faults.append(Fault("F07", f"junk behind the gzip data, which {state}", severity="warning"))
-            self.stopped = True
+        if not (self._HAS_MEMBERS and data.startswith(MAGIC)):
+            self._stop_behind()
         self._read = Gunzip._header
         return data

@@ -124,6 +124,19 @@ def long_name() -> Iterator[bytes]:
     yield b"\0" + body[10:]
 
 
+def behind(unit: bytes) -> Iterator[bytes]:
+    """A whole document, and 20 MB of something behind it."""
+    yield gzip.compress(HEAD + FIRST + LAST + TAIL, mtime=0)
+    yield from filled(20 * MIB, unit)
+
+
+def empty_blocks(block: bytes) -> Iterator[bytes]:
+    """A member that goes on for 20 MB without another byte of content."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    yield b"\x1f\x8b\x08" + bytes(7) + packer.compress(HEAD + FIRST) + packer.flush(zlib.Z_FULL_FLUSH)
+    yield from filled(20 * MIB, block)
+
+
 def empty_members() -> Iterator[bytes]:
     yield gzip.compress(HEAD + FIRST, mtime=0)
     yield from filled(160_000 * 20, gzip.compress(b"", mtime=0))
@@ -137,6 +150,8 @@ def codes(*names: str) -> frozenset[str]:
 # What the limits allow of one entry, and the slack of the chunk that goes over them.
 ENTRY = 4 * MIB + 4 * CHUNK
 AT_ONCE = 4 * CHUNK
+IDLE = MIB + AT_ONCE  # of packed input that gives nothing
+CUT = codes("F07", "S01")
 LIMIT = codes("S16")
 FILL = b"x" * 9000
 LOCATION = b"<url><loc>https://example.com/"
@@ -146,7 +161,11 @@ BOMBS: dict[str, Bomb] = {
     "gzip: 1 GB of NUL": Bomb(lambda: gigabyte(b"\0"), LIMIT, 1, taken=AT_ONCE),
     "gzip: 1 GB of comments": Bomb(lambda: gigabyte(b"<!-- %s -->" % (b"x" * KIB)), LIMIT, 1, taken=AT_ONCE),
     "gzip: 160,000 empty members": Bomb(empty_members, codes("S16", "S01"), 1, taken=10_000 * 20 + AT_ONCE),
-    "gzip: 20 MB file name": Bomb(long_name, codes(), 2, complete=True),
+    "gzip: 20 MB file name": Bomb(long_name, codes("F07"), 0, taken=IDLE, first=False),
+    "gzip: 20 MB of NUL behind it": Bomb(lambda: behind(b"\0"), codes("F07"), 2, complete=True, taken=IDLE),
+    "gzip: 20 MB of junk behind it": Bomb(lambda: behind(b"junk"), codes("F07"), 2, complete=True, taken=AT_ONCE),
+    "gzip: 20 MB of empty stored blocks": Bomb(lambda: empty_blocks(b"\0\0\0\xff\xff"), CUT, 1, taken=IDLE),
+    "gzip: 20 MB of empty fixed blocks": Bomb(lambda: empty_blocks(b"\2\10\x20\x80\0"), CUT, 1, taken=IDLE),
     "gzip: triple, 1 GB": Bomb(
         lambda: packed(packed(gigabyte(b" "))), LIMIT, 0, taken=AT_ONCE, first=False
     ),

@@ -1,0 +1,124 @@
+"""Content-Encoding: deflate, with zlib's header or without, and what was declared so by mistake."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+
+from sitemap_reader import SitemapParser
+from sitemap_reader.limits import Limits
+from sitemap_reader.read.decode import Decoder
+from sitemap_reader.read.gunzip import IDLE_SLICES, SLICE_BYTES
+
+BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/%d</loc></url>" * 3000 + b"</urlset>"
+SHORT = b"https://e.com/"
+
+
+def raw(text: bytes, level: int = 9) -> bytes:
+    packer = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return packer.compress(text) + packer.flush()
+
+
+def begun(text: bytes) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+def inflate(data: bytes, size: int = 1 << 30, limits: Limits | None = None) -> tuple[bytes, list[str], Decoder]:
+    decoder = Decoder(limits or Limits(), is_deflated=True)
+    out = b"".join(b"".join(decoder.feed(data[at : at + size])) for at in range(0, len(data), size))
+    out += b"".join(decoder.close())
+    return out, [fault.message for fault in decoder.faults], decoder
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 1 << 30])
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (zlib.compress(BODY), BODY), (zlib.compress(BODY, 0), BODY), (zlib.compress(SHORT), SHORT),
+        (raw(BODY), BODY), (raw(BODY, 0), BODY), (raw(BODY, 1), BODY), (raw(SHORT), SHORT), (raw(b""), b""),
+        (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # one that stands inside is not declared
+        (zlib.compress(gzip.compress(BODY)), BODY),
+    ],
+)  # fmt: skip
+def test_both_forms_are_read(data: bytes, text: bytes, size: int) -> None:
+    out, faults, decoder = inflate(data, size)
+    assert (decoder.bytes_decoded, decoder.complete) == (len(text), True)
+    if text.isascii():
+        assert (out, faults) == (text, [])
+
+
+@pytest.mark.parametrize("size", [1, 64, 1 << 30])
+@pytest.mark.parametrize(
+    "data", [BODY, SHORT, b"", b"\n" + BODY, b"\xef\xbb\xbf" + BODY, b"User-agent: *\n", gzip.compress(BODY)]
+)
+def test_what_is_not_deflate_is_read_as_it_is(data: bytes, size: int) -> None:
+    plain = Decoder(Limits())
+    out = b"".join([*plain.feed(data), *plain.close()])
+    assert inflate(data, size)[:2] == (out, [])
+
+
+@pytest.mark.parametrize("pack", [zlib.compress, raw])
+@pytest.mark.parametrize("size", [1, 1 << 30])
+def test_what_is_cut_off_or_damaged_gives_what_comes_before(pack: object, size: int) -> None:
+    data = pack(BODY)  # type: ignore[operator]
+    out, faults, decoder = inflate(data[:-8], size)
+    assert BODY.startswith(out)
+    assert (faults, decoder.complete) == (["deflate data is cut off, its end is missing"], False)
+    damaged = data[:2] if pack is zlib.compress else b""
+    damaged += begun(BODY) + b"\7 reserved block type"
+    out, faults, decoder = inflate(damaged, size)
+    assert BODY.startswith(out)
+    assert len(out) >= len(BODY) - 1
+    assert (faults, decoder.complete) == (["deflate data is corrupt, the rest cannot be read"], False)
+
+
+@pytest.mark.parametrize("size", [1, 1 << 30])
+def test_junk_behind_it_ends_the_reading(size: int) -> None:
+    assert inflate(zlib.compress(BODY) + bytes(100), size)[:2] == (BODY, [])
+    out, faults, decoder = inflate(zlib.compress(BODY) + b"junk" * 100, size)
+    assert (out, faults) == (BODY, ["junk behind the deflate data, which was complete"])
+    assert (decoder.complete, decoder.stopped) == (True, True)
+
+
+def test_blocks_without_content_end_the_data() -> None:
+    out, faults, decoder = inflate(begun(BODY) + b"\0\0\0\xff\xff" * (IDLE_SLICES * SLICE_BYTES // 4))
+    assert (out, decoder.complete, decoder.stopped) == (BODY, False, True)
+    assert faults == ["deflate data: 1,048,576 bytes gave no content, the rest is not read"]
+
+
+def test_a_bomb_is_capped() -> None:
+    out, faults, decoder = inflate(raw(bytes(2_000_000)), limits=Limits(max_decoded_bytes=1_000_000))
+    assert (len(out), decoder.stopped, len(faults)) == (1_000_000, True, 1)
+
+
+def read(body: bytes, encoding: str) -> SitemapParser:
+    parser = SitemapParser(url="https://example.com/sitemap.xml", content_encoding=encoding)
+    parser.feed(body)
+    parser.close()
+    return parser
+
+
+@pytest.mark.parametrize("encoding", ["deflate", "Deflate "])
+def test_a_parser_is_given_the_header(encoding: str) -> None:
+    outcome = read(zlib.compress(BODY), encoding).outcome
+    assert (outcome.format, outcome.kept, outcome.complete) == ("urlset", 3000, True)
+    assert outcome.bytes_wire < outcome.bytes_decoded
+
+
+@pytest.mark.parametrize(
+    ("encoding", "ends"),
+    [
+        ("br", "not a sitemap; Content-Encoding br is not read"),
+        ("ZSTD", "not a sitemap; Content-Encoding zstd is not read"),
+        ("gzip", "not a sitemap"),
+        ("", "not a sitemap"),
+    ],
+)
+def test_another_encoding_is_named_where_it_cannot_be_read(encoding: str, ends: str) -> None:
+    problems = read(b"\x8b\x02\x80\x03" * 100, encoding).outcome.samples
+    told = [problem.message for problem in problems if problem.code == "S15"]
+    assert told == [f"neither XML nor a list of URLs: {ends}"]
+    assert read(BODY, encoding).outcome.kept == 3000
