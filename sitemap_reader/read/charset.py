@@ -120,7 +120,7 @@ def detect(head: bytes, http_charset: str | None = None) -> Charset:
     is_narrow = codec in WIDE and text != b"" and b"\0" not in text
     if not is_narrow and look in (None, codec):
         return _evident(codec, len(bom), declared)
-    note = f"begins with the byte-order mark of {codec}, which it is not; read as {found.label or found.codec}"
+    note = f"begins with the byte-order mark of {codec}, which it is not; read as {found.codec}"
     return Charset(found.codec, len(bom), note, found.label)
 
 

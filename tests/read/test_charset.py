@@ -93,14 +93,14 @@ PRECEDENCE = {
     ),
     "utf-16-be bom before utf-8": (
         codecs.BOM_UTF16_BE + xml(None).encode(), "windows-1251", f"{xml(None)[:-7]}\u0413\xa9</loc>",
-        false_mark("utf-16-be", "windows-1251"),
+        false_mark("utf-16-be", "cp1251"),
     ),
     "utf-16-le bom before a list of URLs": (
-        codecs.BOM_UTF16_LE + CAFE.encode(), "utf-16", CAFE, false_mark("utf-16-le", "UTF-8"),
+        codecs.BOM_UTF16_LE + CAFE.encode(), "utf-16", CAFE, false_mark("utf-16-le", "utf-8"),
     ),
     "utf-32-le bom before a declared charset": (
         codecs.BOM_UTF32_LE + xml("windows-1251", RUSSIAN).encode("cp1251"), None, xml("windows-1251", RUSSIAN),
-        false_mark("utf-32-le", "windows-1251"),
+        false_mark("utf-32-le", "cp1251"),
     ),
     "utf-16-le bom before utf-16-be": (
         codecs.BOM_UTF16_LE + xml(None).encode("utf-16-be"), None, xml(None), false_mark("utf-16-le", "utf-16-be"),
