@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ..crawl.scratch import on_disk, temporary_database
+from ..read.urls import is_web_url
 from .check import Check
 from .codes import hreflang_fault
 
@@ -67,8 +68,8 @@ class Alternates(Check):
 
 
 def translations(record: UrlRecord) -> list[Alternate]:
-    """Its alternates that have a code: others, with `media`, are the same page for other devices."""
-    return [each for each in record.alternates if each.hreflang]
+    """Its alternates that have a code, but no links into apps: others, with `media`, are for other devices."""
+    return [each for each in record.alternates if each.hreflang and is_web_url(each.href)]
 
 
 def _several(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:

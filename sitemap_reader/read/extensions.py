@@ -13,7 +13,7 @@ import attrs
 
 from ..records import Alternate, Attribute, Extra, Image, News, TvShow, Video
 from .namespaces import clark
-from .tree import is_core, own_text, stripped, text_of, text_without
+from .tree import is_core, own_text, stripped, text_of
 from .values import Reading, boolean, date, decimal, href, names, text, url, whole
 
 if TYPE_CHECKING:
@@ -98,6 +98,13 @@ PUBLICATION = {"name", "language"}
 PARTS = frozenset({"video:tvshow", "news:publication", *FIELDS})
 TAGS = PARTS | {"image:image", "video:video", "news:news", "xhtml:link", "mobile:mobile"}
 _FIELD_TAGS = TAGS | {"loc", "lastmod", "changefreq", "priority"}
+# The markup of HTML that is written into titles and descriptions without escapes.
+# fmt: off
+_PROSE = frozenset({
+    "a", "abbr", "b", "br", "em", "font", "i", "li", "ol", "p", "q", "s", "small", "span", "strong", "sub", "sup",
+    "u", "ul",
+})
+# fmt: on
 # Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
 _CLOSED = ("image:", "video:", "news:", "mobile:")
 
@@ -161,13 +168,20 @@ def alternate(element: Element, reading: Reading) -> Alternate | None:
 
 def _is_alternate(element: Element, language: str | None, reading: Reading) -> bool:
     relations = (element.get("rel") or "").lower().split()
-    if "alternate" in relations or not language:
-        return "alternate" in relations
-    if not relations:
+    if "alternate" in relations:
+        return True
+    target = element.get("href") or ""
+    if not relations and language:
         reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
         return True
+    if not (relations and target.strip()):
+        missing = "href" if relations else "rel"
+        reading.note("S10", f"an xhtml:link without {missing}: no alternate", "xhtml:link", target)
+        return False
+    if not language:
+        return False
     what = f'rel="{" ".join(relations)[:80]}" with hreflang: no alternate'
-    reading.note("S10", what, "xhtml:link", element.get("href") or "")
+    reading.note("S10", what, "xhtml:link", target)
     return False
 
 
@@ -214,7 +228,7 @@ def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, readi
         if tag is None:
             _fill_otherwise(fields, table, child, element, reading)
             continue
-        written = _written(child, reading) if len(child) else (child.text or "").strip()
+        written = _written(child, tag, reading) if len(child) else (child.text or "").strip()
         if not written and not any(map(child.get, tag.attributes)):
             continue
         if FIELDS[name] in fields and not tag.many:
@@ -256,16 +270,20 @@ def _fill_otherwise(
         _fill(fields, table, child, reading)
 
 
-def _written(element: Element, reading: Reading) -> str:
-    """The text of a tag that holds others, which are accounted for."""
-    text, _ = text_without(element, _FIELD_TAGS)
+def _written(element: Element, tag: Tag, reading: Reading) -> str:
+    """The text of a tag that holds others: its own, and what has the markup of prose where it is prose."""
+    strays = [child for child in element if not (tag.kind is text and child.tag in _PROSE)]
+    if not strays:
+        return stripped(element)
     whole = stripped(element)
-    for child in element:
-        if child.tag in _FIELD_TAGS:
-            reading.note("S10", f"<{child.tag}> stands inside of <{element.tag}>", child.tag, whole)
-        elif not is_core(child.tag):
+    for child in strays:
+        is_ours = child.tag in _FIELD_TAGS or is_core(child.tag)
+        if is_ours or (text_of(child).strip() and not child.tag.startswith(_CLOSED)):
+            name = child.tag.rpartition("}")[2][:80]
+            reading.note("S10", f"<{name}> stands inside of <{element.tag}>", name, whole)
+        if not is_ours:
             _left_over(child, reading, element)
-    return text
+    return (own_text(element) or "").strip()
 
 
 def _value(tag: Tag, name: str, written: str, get: Callable[[str], str | None], reading: Reading) -> Any:

@@ -1,13 +1,14 @@
 """RSS 0.9x, 1.0, 2.0 and Atom 0.3, 1.0 as sitemaps: items of the tree -> raw entries.
 
-The channel's own link, image, date and media belong to no item, and never come here. Nor does an item's own text
-(title, description, author): what goes on as an extension is of another namespace. Sources: the specifications of
+The channel's own link, image, date and media belong to no item, and never come here. Of an item's own text the title
+goes on, as an element that no field is for; else what goes on is of another namespace. Sources: the specifications of
 RSS 0.90 to 2.0, RFC 4287 (Atom).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from ..problems import report
 from .mediarss import media_extensions
@@ -17,8 +18,6 @@ from .tree import XML_BASE, Entry, Vocabulary, is_core, stripped
 from .urls import is_web_url
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
     from ..limits import Limits
     from ..problems import Problem
 
@@ -101,8 +100,14 @@ def _extensions(item: Entry, date: Element | None, problems: list[Problem], limi
     """The item's elements of other namespaces, those of Media RSS in the words of the sitemap extensions."""
     foreign = [child for child in item.element if not is_core(child.tag) and child is not date]
     if any(child.tag.startswith("media:") for child in foreign):
-        return media_extensions(item, foreign, problems, limits.max_shared_characters)
-    return foreign
+        foreign = media_extensions(item, foreign, problems, limits.max_shared_characters)
+    written = next((child for child in item.element if child.tag == "title" and _text(child)), None)
+    if written is None:
+        return foreign
+    # By a name with a namespace, if an empty one: read_extensions() knows no title of the protocol's own.
+    title = Element("}title", written.attrib)
+    title.text = _text(written)  # RFC 4287 3.1.1.3: that of `xhtml` has elements inside
+    return [title, *foreign]
 
 
 def _text(element: Element) -> str:

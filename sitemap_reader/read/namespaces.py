@@ -100,8 +100,8 @@ _LOOKS_LIKE_OURS = re.compile(r"schemas/sitemap-|/xhtml", re.IGNORECASE)
 
 def clark(tag: str) -> tuple[str, str]:
     """A vocabulary's tag as (namespace, local name): of `image:loc` the proper namespace, of `{uri}x` as written."""
-    namespace, _, local = tag.rpartition("}")
-    if namespace:
+    namespace, brace, local = tag.rpartition("}")
+    if brace:
         return namespace, local
     prefix, _, local = tag.rpartition(":")
     return _PROPER.get(prefix, ""), local

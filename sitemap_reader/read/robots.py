@@ -43,7 +43,7 @@ _HEAD_CHARACTERS = 1024
 
 @attrs.frozen
 class SitemapLine:
-    """One value of a Sitemap line. `loc` is what to resolve, never empty; `raw` what was written.
+    """One value of a Sitemap line. `loc` is what to resolve, empty where there is nothing; `raw` what was written.
 
     `line` counts from 1. `fault` says what is malformed (F12), None if nothing is; a relative `loc` is no fault here.
     """
@@ -84,7 +84,10 @@ def _read(line: str, number: int) -> Iterator[SitemapLine]:
     key = _KEY.match(line)
     fault = _key_fault(key[1], key[2]) if key else "a URL without a Sitemap key"
     raw = key[3].strip(_PADDING) if key else line
-    if not raw or raw.startswith("#") or not (key or _names_sitemap(_unwrap(raw))):
+    if key and not _unwrap(raw.partition("#")[0] if raw.startswith("#") else raw):
+        yield SitemapLine("", raw, number, "it names nothing")
+        return
+    if not (key or _names_sitemap(_unwrap(raw))):
         return
     values = _values(raw)
     for value in values:
@@ -165,13 +168,18 @@ class RobotsReader:
             entries.append(over_limit("max_robots_bytes", self._limit, "bytes of robots.txt"))
         return entries
 
-    def _entry(self, found: SitemapLine) -> RawEntry:
+    def _entry(self, found: SitemapLine) -> RawEntry | Problem:
         """A relative line is a fault of the file (F12), and resolved all the same."""
+        if not found.loc:
+            return _malformed(found, found.fault)
         entry = RawEntry("sitemap", found.loc, found.line)
         fault = found.fault
         if clean_url(found.loc).url is None and (resolved := clean_url(found.loc, self._url).url):
             entry.loc, fault = resolved, fault or "a relative URL"
         if fault:
-            message = f"malformed Sitemap line: {fault}"
-            entry.problems.append(report("F12", message, line=found.line, field="Sitemap", raw=found.raw))
+            entry.problems.append(_malformed(found, fault))
         return entry
+
+
+def _malformed(found: SitemapLine, fault: str | None) -> Problem:
+    return report("F12", f"malformed Sitemap line: {fault}", line=found.line, field="Sitemap", raw=found.raw)

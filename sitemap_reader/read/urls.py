@@ -58,6 +58,11 @@ def is_web_url(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
+def is_app_link(text: str) -> bool:
+    """Whether a text is the address of a page in an app, as an alternate may be: android-app:// or ios-app://."""
+    return _APP_LINK.fullmatch(text) is not None
+
+
 def clean_url(raw: str, base: str | None = None) -> Loc:
     """The canonical form of a URL, resolved against `base`, the URL of the document it stands in.
 
@@ -124,6 +129,7 @@ _HTTP = re.compile(
 )
 # `http:/x`, `http:x` and `https//x` would otherwise be another scheme, or a path on the document's own site.
 _MANGLED = re.compile(r"https?(?:\s*:|\s*[;.,]?//)", re.ASCII | re.IGNORECASE)
+_APP_LINK = re.compile(r"""(?:android|ios)-app://[^\s<>"]+""", re.IGNORECASE)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
 
 
@@ -148,13 +154,13 @@ def _resolve(text: str, base: str | None) -> str:
     """RFC 3986 5.2.2, for a text that is no http(s) URL itself; dot segments are left in."""
     if not text:
         raise _Refused("U15", "empty URL")
-    if "<" in text or ">" in text:  # no path that anybody has written by itself
-        raise _Refused("U15", "markup in a relative URL")
     if _MANGLED.match(text):
         raise _Refused("U15", 'the scheme is not followed by "://"')
     scheme = _SCHEME.match(text)
     if scheme is not None:
         raise _Refused("U02", f'scheme "{scheme[1][:20]}" is neither http nor https')
+    if "<" in text or ">" in text:  # no path that anybody has written by itself
+        raise _Refused("U15", "markup in a relative URL")
     url = clean_url(base).url if base else None
     if url is None:
         raise _Refused("U01", "relative URL, and nothing to resolve it against")

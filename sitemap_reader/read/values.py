@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from .dates import parse_date
-from .urls import clean_url, is_clean
+from .urls import clean_url, is_app_link, is_clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,8 @@ def url(reading: Reading, text: str, field: str) -> str | None:
 
 
 def href(reading: Reading, text: str, field: str) -> str | None:
-    """The same; the engines' rule that an alternate's is not relative has a code of its own."""
-    return text if is_clean(text) else _url(reading, text, field, "L06")
+    """The same, or a link into an app, as written; a relative one has a code of its own, as the engines forbid it."""
+    return text if is_clean(text) or is_app_link(text) else _url(reading, text, field, "L06")
 
 
 def _url(reading: Reading, text: str, field: str, relative: str) -> str | None:

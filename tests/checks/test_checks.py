@@ -555,6 +555,13 @@ def test_alternates_without_a_code_are_no_translations() -> None:
     assert not found([listings, Alternates(), ReturnLinks(listings)], [mobile])
 
 
+def test_links_into_apps_are_no_translations() -> None:
+    links = (Alternate("en", "android-app://com.example/x"), Alternate("en", "ios-app://1/x"))
+    listings = Listings()
+    checks = [listings, Alternates(), ReturnLinks(listings)]
+    assert not found(checks, [UrlRecord(f"{A}/x", alternates=links, sitemap=MAP, line=1)])
+
+
 def test_two_pages_for_one_code_on_different_media_are_fine() -> None:
     one, two = Alternate("en", f"{A}/x"), Alternate("EN", f"{A}/m/x", "handheld")
     record = UrlRecord(f"{A}/x", alternates=(one, two, Alternate("x-default", f"{A}/x")), sitemap=MAP, line=1)

@@ -285,12 +285,14 @@ def test_alternate_links_are_asked_for_where_the_spider_says_so(
 ) -> None:
     server = site_server({})
     body = f"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:x="http://www.w3.org/1999/xhtml">
-        <url><loc>{server.url}/en</loc><x:link rel="alternate" hreflang="de" href="{server.url}/de"/></url></urlset>"""
+        <url><loc>{server.url}/en</loc><x:link rel="alternate" hreflang="de" href="{server.url}/de"/>
+        <x:link rel="alternate" href="android-app://com.example/en"/></url></urlset>"""
     server.pages = {"/s.xml": (200, XML, body.encode())}
     spider = PLAIN + '    sitemap_urls = ["BASE/s.xml"]\n'.replace("BASE", server.url)
     assert urls(crawl(tmp_path, spider).items) == [f"{server.url}/en"]
     both = crawl(tmp_path, spider + "    sitemap_alternate_links = True\n")
     assert urls(both.items) == [f"{server.url}/de", f"{server.url}/en"]
+    assert "android-app" not in both.log
     assert {each["type"] for each in both.items} == {"UrlRecord"}
 
 

@@ -26,6 +26,7 @@ ODD_NAMESPACES = (
 URLS = (
     *("https://example.com/i/%d.jpg", "https://cdn.example.com/%d?a=1&amp;b=2", "http://example.com/%%20%d") * 4,
     "/i/%d.jpg", "i.jpg", "//example.com/i", "https://EXAMPLE.com/%d", "https://example.com/a b", "mailto:a@b", "",
+    "android-app://com.example/a", "javascript:alert('&lt;b&gt;')",
     " https://example.com/%d\n", "https://example.com/a/../%d", "https://example.com/?a&b", "<![CDATA[https://e.com/]]>",
     "https://example.com/\u00e9%d", "https://example.com/" + "x" * 2030, "https://example.com/<b>x</b>",
     "https://example.com/i.jpg&quot;", "https://example.com/a]]>b", "ftp://example.com/",
@@ -38,6 +39,7 @@ TEXTS = (
     "a > b", "]]>", "\x85\xa0", "\ufdd0", "\ufffe", "\x07", "\x7f", "a\r\nb", "\U0001f600", "<b>bold</b> text",
     "text <i/> more",
     "<![CDATA[a <b>]]>", "<!-- c -->", "<?p i?>", "https://example.com/a", "https://example.com/a?b&amp;c", "caf\udce9",
+    "deny<platform>mobile</platform>", "deny<x:platform>mobile</x:platform>", "deny<video:kind/>", "a <u>b</u> <x:u/>",
     "<image:title>in</image:title>", "<loc>in</loc>", "<x:y>z</x:y>", "\u2028 a \u3000", "DE FR",
 )  # fmt: skip
 URL_TAGS = frozenset(
@@ -74,6 +76,9 @@ LINKS = (
     '<xhtml:link rel="alternate" hreflang="de" href="https://example.com/"><image:image/></xhtml:link>',
     '<xhtml:link rel="alternate" hreflang="de" hreflang="fr" href="https://example.com/"/>',
     '<xhtml:link rel="alternate" hreflang="de" href="https://example.com/">', "<xhtml:link/>",
+    '<xhtml:link rel="alternate" href="android-app://com.example/a?b&amp;c"/>', '<xhtml:link rel="canonical"/>',
+    '<xhtml:link rel="alternate" hreflang="de" href="ios-app://1/a%d"/>', '<xhtml:link href="https://example.com/"/>',
+    '<xhtml:link rel="alternate" href="android-app://"/>', '<xhtml:link rel="alternate" href="web+app://a"/>',
     '<link rel="alternate" hreflang="de" href="https://example.com/"/>',
     '<image:image rel="alternate" hreflang="de" href="https://example.com/"/>',
     "<xhtml:link rel='alternate' hreflang='de' href='https://example.com/'/>",

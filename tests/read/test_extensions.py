@@ -410,7 +410,33 @@ RULES = {
         {"alternates": [{"hreflang": "de", "href": HTTPS}]},
         [("S10", "xhtml:link", "de")],
     ),
-    "neither rel nor hreflang": (link(f'href="{HTTPS}"'), {}, []),
+    "neither rel nor hreflang": (link(f'href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)]),
+    "nothing at all": (link(""), {}, [("S10", "xhtml:link", "")]),
+    "rel of another kind, and no href": (link('rel="canonical"'), {}, [("S10", "xhtml:link", "")]),
+    "a page in an app": (
+        link('rel="alternate" href="android-app://com.example/https/example.com/a?b=1&amp;c=2"')
+        + link('rel="alternate" href=" iOS-app://123/example/a "'),
+        {
+            "alternates": [
+                {"href": "android-app://com.example/https/example.com/a?b=1&c=2"}, {"href": "iOS-app://123/example/a"},
+            ]
+        },
+        [],
+    ),
+    "what only begins like one": (
+        link('rel="alternate" href="android-app://"') + link('rel="alternate" href="ios-app:/a"')
+        + link('rel="alternate" href="android-app://a b"') + link('rel="alternate" href="my-android-app://a"'),
+        {},
+        [
+            ("U02", "xhtml:link href", "android-app://"), ("U02", "xhtml:link href", "ios-app:/a"),
+            ("U02", "xhtml:link href", "android-app://a b"), ("U02", "xhtml:link href", "my-android-app://a"),
+        ],
+    ),
+    "an image is no page in an app": (
+        "<image:image><image:loc>android-app://com.example/a</image:loc></image:image>",
+        {},
+        [("U02", "image:loc", "android-app://com.example/a")],
+    ),
     "rel of another kind": (
         link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)],
     ),
@@ -665,6 +691,25 @@ def test_a_tag_inside_of_another_is_no_part_of_its_value(inside: str, wrong: dic
     record, faults = entry(inside)
     assert fields(record) != wrong
     assert "S10" in {code for code, _, _ in faults}
+
+
+@pytest.mark.parametrize(
+    ("inside", "value", "raws"),
+    [
+        ("deny<platform>mobile</platform>", "deny", ["denymobile"]),
+        ("deny<f:platform>mobile</f:platform>", "deny", ["denymobile"]),
+        ("deny<video:kind>mobile</video:kind>", "deny", ["mobile"]),
+        ("deny<video:title>mobile</video:title> more", None, ["denymobile more"]),
+        ("deny<platform/><kind/>", "deny", ["deny", "deny"]),
+        ("<platform>mobile</platform>", None, ["mobile"]),
+        ("A <b>bold</b> <a><i>claim</i></a>", "A bold claim", []),
+        ("deny<f:platform/>", "deny", []),
+    ],
+)
+def test_an_element_inside_of_a_value_is_no_part_of_it(inside: str, value: str | None, raws: list[str]) -> None:
+    record, faults = entry(f"<video:video><video:category>{inside}</video:category></video:video>")
+    assert record["videos"][0]["category"] == value
+    assert [(code, raw) for code, _, raw in faults] == [("S10", raw) for raw in raws]
 
 
 @pytest.mark.parametrize(

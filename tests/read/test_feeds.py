@@ -616,7 +616,10 @@ def test_what_the_media_of_an_item_share_is_limited(over: int) -> None:
 
 DC_SPACE, ATOM_SPACE, MEDIA_SPACE = "http://purl.org/dc/elements/1.1/", ATOM, "http://search.yahoo.com/mrss/"
 EXTRAS = [
-    ("<title>x</title><description>y</description><author>z</author><enclosure url='e'/><unknown/>", []),
+    ("<description>y</description><author>z</author><enclosure url='e'/><unknown/>", []),
+    ("<title> x &amp; y </title><dc:creator>Ada</dc:creator>", [("", "title", "x & y"), (DC_SPACE, "creator", "Ada")]),
+    ("<title/><title>a</title><title>b</title>", [("", "title", "a")]),
+    (CONTENT.format("") + "<title>x</title>", [("", "title", "x")]),
     ("<dc:creator>Ada</dc:creator>", [(DC_SPACE, "creator", "Ada")]),
     ("<f:a>x</f:a>", [("urn:example:f", "a", "x")]),
     ('<atom:link rel="self" href="x"/>', [(ATOM_SPACE, "link", None)]),
@@ -644,11 +647,13 @@ def test_extras_are_the_elements_of_other_namespaces_that_said_nothing_else(
     assert said(document) == (attrs.evolve(record, extras=()), [])
 
 
-def test_extras_of_an_atom_entry_are_none_of_atoms_own_elements() -> None:
-    entry = f'<link href="{A}"/><id>x</id><author><name>y</name></author><dc:rights>z</dc:rights>'
-    record, _ = said(atom(entry), extras=True)
+def test_extras_of_an_atom_entry_are_none_of_atoms_own_elements_but_its_title() -> None:
+    entry = f'<title type="xhtml"><div><p>a</p> b</div></title><link href="{A}"/><id>x</id>'
+    record, _ = said(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
     assert record is not None
-    assert [extra.name for extra in record.extras] == ["rights"]
+    assert [(extra.name, extra.text, extra.get("type")) for extra in record.extras] == [
+        ("title", "a b", "xhtml"), ("rights", "z", None),
+    ]  # fmt: skip
 
 
 MEDIA_OF_THE_DAMAGED = f"<media:title>Q&A</media:title>{CONTENT.format('')}"

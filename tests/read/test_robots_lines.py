@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sitemap_reader as sr
 from sitemap_reader.read.robots import is_html, sitemap_lines
 
 URL = "https://example.com/sitemap.xml"
@@ -78,10 +79,6 @@ def test_a_bare_url_that_names_a_sitemap_counts(url: str) -> None:
     "line",
     [
         "",
-        "Sitemap:",
-        "Sitemap: # none yet",
-        "Sitemap:#none",
-        'Sitemap: ""',
         f"# Sitemap: {URL}",
         f"#{URL}",
         "https://example.com/",
@@ -98,6 +95,20 @@ def test_a_bare_url_that_names_a_sitemap_counts(url: str) -> None:
 )
 def test_lines_that_name_no_sitemap(line: str) -> None:
     assert sitemap_lines(line) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["Sitemap:", "sitemap : \t", "Sitemap: # none yet", "Sitemap:#none", 'Sitemap: ""', "Sitemaps:"]
+)
+def test_a_line_that_is_empty_is_malformed(line: str) -> None:
+    (found,) = sitemap_lines(f"User-agent: *\n{line}")
+    assert (found.loc, found.line, found.fault) == ("", 2, "it names nothing")
+    document = sr.parse(f"{line}\nSitemap: {URL}", url="https://example.com/robots.txt")
+    assert [ref.loc for ref in document.children] == [URL]
+    assert [(p.code, p.line, p.message) for p in document.problems] == [
+        ("F12", 1, "malformed Sitemap line: it names nothing")
+    ]
+    assert (document.outcome.entries, document.outcome.complete) == (1, True)
 
 
 @pytest.mark.parametrize("value", ["/sitemap.xml", "sitemap.xml", "//example.com/s.xml", "../s.xml#part", "a\0b.xml"])

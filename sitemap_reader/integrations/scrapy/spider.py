@@ -22,6 +22,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from ...asked import Asked
 from ...errors import UsageError
 from ...limits import Limits
+from ...read.urls import is_web_url
 from ...reader import SitemapReader
 from ...records import SitemapRef, UrlRecord
 from ...streams import batches_of
@@ -175,7 +176,7 @@ class SitemapReaderSpider(SitemapSpider):
             return
         for entry in self.sitemap_filter(map(entry_of, records)):
             alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
-            for loc in (entry["loc"], *alternates):
+            for loc in (entry["loc"], *filter(is_web_url, alternates)):  # not those into apps
                 yield loc, entry.get(RECORD)
 
     def _callback(self, callback: Any) -> Callable[..., Any]:
