@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
-NAMES = ("shop", "broken", "cross-submission", "nesting", "trouble")
+NAMES = ("shop", "broken", "cross-submission", "nesting", "once", "trouble")
 
 
 @attrs.frozen

@@ -58,11 +58,15 @@ class ChildRules:
             return Verdict(False, pruned="no-follow")
         if self.follow is not None and not self.follow(ref):
             return Verdict(False, pruned="follow")
+        return self.judge_depth(index, ref) or self.judge_place(index, ref)
+
+    def judge_depth(self, index: Visit, ref: SitemapRef) -> Verdict | None:
+        """The verdict on a child that lies too deep."""
         limit = self.limits.max_index_depth
-        if index.depth >= limit:
-            message = f"{ref.loc} lies below {limit} indexes: not read; {advice('max_index_depth')}"
-            return Verdict(False, "S14", message, missing=True)
-        return self.judge_place(index, ref)
+        if index.depth < limit:
+            return None
+        message = f"{ref.loc} lies below {limit} indexes: not read; {advice('max_index_depth')}"
+        return Verdict(False, "S14", message, missing=True)
 
     def judge_place(self, index: Visit, ref: SitemapRef) -> Verdict:
         """The verdict on where a child lies, by what is proven so far."""

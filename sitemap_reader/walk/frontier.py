@@ -252,6 +252,8 @@ class Frontier:
         step = judge(visit, head, self._limits, today)
         if isinstance(step, Read):
             visit.etag, visit.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
+            if visit.is_robots and visit.redirects:
+                self._permission.share(visit)
             if visit.reached is None:  # a reading that goes on keeps what it began with: its items are counted
                 visit.holds = self._proofs.of(visit)
             return True
@@ -309,6 +311,8 @@ class Frontier:
         visit.redirects.append(visit.url)
         visit.url, visit.tries = target, 0
         known = self._register.get(target)
+        if known is None and not visit.is_robots:
+            known = self._listings.robots_at(target, visit)
         if visit.is_robots or known is None or known is visit:
             if not visit.is_robots:
                 self._register.add_name(target, visit)
@@ -319,6 +323,9 @@ class Frontier:
                 visit.url = visit.redirects.pop()  # it leads nowhere, and is an alias of nothing
                 self._fail(visit, "F04", f"redirect loop: {visit.asked} and {known.asked} redirect to each other")
                 return
+            if self._register.is_above(known, visit):
+                message = f"{visit.asked} lists itself: it redirects to {target}, which lists it or leads to it"
+                self._telling.note(visit, "S05", f"{message}: not followed")
             visit.alias_of = known
             if known.outcome:
                 self._finish(visit, _of_alias(known.outcome))
@@ -369,7 +376,7 @@ class Frontier:
     def _go_on(self, visit: Visit, site: Site, outcome: Outcome) -> None:
         """Discovery hears of the end of a candidate, and may have a guess."""
         site.awaits_robots = False
-        if not visit.is_robots:
+        if visit is not self._hosts.of(site.origin).robots_visit:
             site.settled(outcome)
         elif not outcome.complete:
             self._permission.tell_of_first(site, outcome)

@@ -54,11 +54,14 @@ class Listings:
         self._telling = telling
         self._queue = queue
         self._remembered = 0
+        self._robots = 0  # that documents list or redirect to
         self._rules = ChildRules(proofs, plan.selection.window, plan.follow, plan.no_follow, plan.limits)
 
     def enter(self, visit: Visit, ref: SitemapRef) -> None:
         """A document lists another, right now."""
-        if visit.is_robots:
+        if visit.is_robots and without_userinfo(ref.loc) in (visit.asked, visit.url):
+            self._telling.note(visit, "S05", f"{ref.loc} lists itself: not followed", ref)
+        elif visit.is_robots:
             visit.named.append(ref)
             self._named_by_robots(visit, ref)
         else:
@@ -68,6 +71,22 @@ class Listings:
         """A robots.txt that was read before counts for one site more."""
         for ref in robots.named:
             self._named_by_robots(robots, ref)
+
+    def robots_at(self, url: str, parent: Visit) -> Visit | None:
+        """The robots.txt that a document lists or redirects to: what it names is read; None where it is none."""
+        robots = self._permission.robots_at(url)
+        if robots is None:
+            return None
+        if not robots.parents:
+            self._robots += 1
+            robots.depth = parent.depth + 1
+            robots.add_parent(parent.asked)
+            self.enter_anew(robots)
+        self._name(robots, parent)
+        if robots.outcome and robots.status and 400 <= robots.status <= 499:  # which permits all, and is no news else
+            self._telling.note(parent, "F01", f"{robots.asked} answered {robots.status}, and is listed as a sitemap")
+            parent.missing = True
+        return robots
 
     def enter_alias(self, alias: Visit, known: Visit) -> None:
         """A document redirects to one that is known: whoever vouches for it vouches for that, too."""
@@ -101,19 +120,31 @@ class Listings:
         """A Sitemap line: proof for the whole host, and a candidate where the site is ours."""
         self._proofs.name(visit, ref.loc)
         known = self._register.get(ref.loc)
-        if known is None and visit.sites and self._plan.no_follow.find_in(ref.loc):
+        counts = visit.sites or visit.parents  # else it is read for what it permits and proves
+        if known is None and counts and self._plan.no_follow.find_in(ref.loc):
             self._prune(ref, "no-follow")
             for site in visit.sites:
                 site.found = True  # there is a sitemap all the same, and no reason to guess
-        elif known is None and visit.sites and self._has_room(visit, ref):
-            known = Visit(ref.loc, ref.loc, "robots", listed_at=place(ref))
-            self._add(known)
+        elif known is None and counts and self._is_near(visit, ref) and self._has_room(visit, ref):
+            known = self.robots_at(ref.loc, visit)
+            if known is None:
+                known = Visit(ref.loc, ref.loc, "robots", depth=visit.depth, listed_at=place(ref))
+                self._add(known)
         if known is not None:
             self._name(known, visit)
             for site in visit.sites:
                 site.expect(known)
         for listing in self._proofs.proven(ref.loc):
             self._adopt(*listing)
+
+    def _is_near(self, robots: Visit, ref: SitemapRef) -> bool:
+        """One robots.txt may name another, and so on."""
+        verdict = self._rules.judge_depth(robots, ref) if robots.depth else None
+        if verdict is None:
+            return True
+        self._telling.note(robots, verdict.code or "", verdict.message, ref)
+        robots.missing = True
+        return False
 
     # --- indexes ---
 
@@ -170,7 +201,7 @@ class Listings:
         known = self._register.get(ref.loc)
         if known is not None:
             self._listed_again(index, ref, known)
-        elif self._has_room(index, ref):
+        elif self._has_room(index, ref) and not self._lists_robots(index, ref):
             child = Visit(ref.loc, ref.loc, "index", depth=index.depth + 1)
             child.authorities = self._proofs.inheritance(index)
             child.listed_at = place(ref)
@@ -178,6 +209,13 @@ class Listings:
                 child.stated = ref.lastmod, ref.lastmod_precision
             child.add_parent(index.asked)
             self._add(child)
+
+    def _lists_robots(self, index: Visit, ref: SitemapRef) -> bool:
+        """In place of a sitemap."""
+        robots = self.robots_at(ref.loc, index)
+        if robots is not None and self._register.is_above(robots, index):
+            self._telling.note(index, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
+        return robots is not None
 
     def _prune(self, ref: SitemapRef, reason: str) -> None:
         """A sitemap that is not asked for, counted once whoever lists it."""
@@ -201,7 +239,7 @@ class Listings:
     def _has_room(self, visit: Visit, ref: SitemapRef) -> bool:
         """Whether one document more may be read; the first that may not is named, for all behind it."""
         limit = self._plan.limits.max_documents
-        if self._register.documents < limit:
+        if self._register.documents + self._robots < limit:
             return True
         message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
         self._cap(visit, ref, f"{message}; {advice('max_documents')}")

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..limits import advice
 from ..problems import report
+from ..read.scope import proof_authorities
 from ..read.sniff import Format
+from ..read.urls import origin, without_userinfo
 from ..records import Outcome
 from .robots import ALLOW_ALL, Rules, disallow_all
 from .visit import Visit
@@ -66,6 +68,22 @@ class Permission:
             self._hosts.add(host.robots_visit)
         return host.robots_visit
 
+    def robots_at(self, url: str) -> Visit | None:
+        """The robots.txt that a document lists or redirects to, asked for once; None where it is another document."""
+        place = without_userinfo(url)
+        if place != f"{origin(place)}/robots.txt":
+            return None
+        host = self._hosts.of(place)
+        return None if host.given_up and host.robots_visit is None else self._robots(host)
+
+    def share(self, robots: Visit) -> None:
+        """It was redirected, and is read at the place of another host's: within one domain it is that one, too."""
+        host = self._hosts.of(robots.url)
+        if host.robots_visit is not None or robots.url != f"{host.origin}/robots.txt":
+            return
+        if robots.url.startswith(proof_authorities(robots.asked, robots.url)):
+            host.robots_visit = robots
+
     def learn_rules(self, host: Host) -> None:
         """Who does not obey robots.txt still reads that of a site, for what it names and proves."""
         if self._plan.obey_robots or host.origin in self._origins:
@@ -112,19 +130,21 @@ class Permission:
     def is_lost(self, site: Site, visit: Visit) -> bool:
         """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
         host = self._hosts.of(site.origin)
-        unanswered = visit.is_robots and visit.status is None
+        unanswered = visit is host.robots_visit and visit.status is None
         return unanswered or bool(host.given_up or (host.rules and host.rules.why))
 
     def set_rules(self, robots: Visit, rules: Rules) -> None:
         """Permission and pace of the host whose robots.txt was asked for."""
-        host = self._hosts.of(robots.asked)
-        host.rules = rules if self._plan.obey_robots else ALLOW_ALL
-        delay, limit = host.rules.delay_seconds, self._plan.limits.max_crawl_delay_seconds
+        rules = rules if self._plan.obey_robots else ALLOW_ALL
+        delay, limit = rules.delay_seconds, self._plan.limits.max_crawl_delay_seconds
         if delay is not None and delay > limit:
             self._telling.note(robots, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
-        if delay:
-            host.pace.delay_seconds = min(delay, limit)
-        self._hosts.rouse(host)
+        asked, final = self._hosts.of(robots.asked), self._hosts.of(robots.url)
+        for host in (asked, final) if final.robots_visit is robots and final is not asked else (asked,):
+            host.rules = rules
+            if delay:
+                host.pace.delay_seconds = min(delay, limit)
+            self._hosts.rouse(host)
 
     def lose_rules(self, robots: Visit, code: str, why: str) -> None:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed. `code` and `why` are those of the failure."""

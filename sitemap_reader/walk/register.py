@@ -48,24 +48,25 @@ class Register:
         self._visits[without_userinfo(url)] = visit
 
     def is_above(self, known: Visit, visit: Visit) -> bool:
-        """Is `known` the visit itself, or among those that list it, at any distance?
+        """Is `known`, a document or a robots.txt, the visit itself, or among those that list it, at any distance?
 
         In a thicket of indexes that all list each other only the nearest parents are looked at: nothing hangs on
         the answer but a word to the user, since a document that is known is never asked for again.
         """
-        return known is visit or any(each is known for each in islice(self._above(visit), _NEAREST))
+        above = islice(self._above(visit), _NEAREST)
+        return known is visit or any(url == known.asked or self.get(url) is known for url in above)
 
-    def _above(self, visit: Visit) -> Iterator[Visit | None]:
-        """What lists it, then what lists that, each once; None for what is no document: a robots.txt."""
+    def _above(self, visit: Visit) -> Iterator[str]:
+        """What lists it, then what lists that, each once."""
         seen: set[str] = set()
         nearest = deque([visit])
         while nearest:
             for url in nearest.popleft().parents:
                 if url not in seen:
                     seen.add(url)
+                    yield url
                     parent = self.get(url)
-                    yield parent
-                    if parent is not None:
+                    if parent is not None:  # it is no robots.txt
                         nearest.append(parent)
 
     def is_in_index(self, visit: Visit) -> bool:

@@ -690,6 +690,130 @@ def test_a_redirect_to_a_document_that_is_known_reads_it_once() -> None:
     assert seen.outcomes[a].parents == [INDEX, b]
 
 
+WWW = "https://www.shop.example"
+A, B, ROUND = f"{SITE}/a.xml", f"{SITE}/b.xml", f"{SITE}/round.xml"
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {INDEX: index(ROUND), ROUND: (301, {"location": INDEX})},
+        {INDEX: index(ROUND), ROUND: (301, {"location": B}), B: (302, {"location": INDEX})},
+        {INDEX: index(A), A: index(ROUND), ROUND: (301, {"location": INDEX})},
+        {INDEX: index(A, ROUND), A: index(ROUND), ROUND: (301, {"location": A})},
+        {
+            f"{WWW}/robots.txt": names(ROUND),
+            INDEX: (302, {"location": f"{WWW}/i.xml"}),
+            f"{WWW}/i.xml": index(ROUND),
+            ROUND: (301, {"location": f"{WWW}/i.xml"}),
+        },
+    ],
+    ids=["at once", "in two steps", "from below", "to the other parent", "on another host"],
+)
+def test_an_index_that_leads_to_itself_by_a_redirect_is_noted(pages: Pages) -> None:
+    seen = walk(INDEX, pages, scope="domain")
+    problem = seen.problem("S05")
+    assert (problem.sitemap, "lists itself" in problem.message) == (ROUND, True)
+    assert len(seen.asked) == len(set(seen.asked))
+    assert all(outcome.complete for outcome in seen.outcomes.values())
+
+
+def test_a_redirect_to_what_lists_it_not_is_no_ring() -> None:
+    pages: Pages = {ROBOTS: names(INDEX, A, ROUND), INDEX: index(A, ROUND), ROUND: (301, {"location": A}), A: urlset()}
+    assert "S05" not in walk(SITE, pages).codes
+    assert "S05" not in walk(INDEX, pages).codes
+
+
+# --- robots.txt, once -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [SITE, INDEX, [ROBOTS, SITE, INDEX]], ids=["site", "document", "all"])
+@pytest.mark.parametrize("obey_robots", [True, False])
+def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is_read(
+    target: str | list[str], obey_robots: bool
+) -> None:
+    pages: Pages = {
+        ROBOTS: names(INDEX, A), INDEX: index(ROBOTS, B), A: urlset(f"{SITE}/1"), B: urlset(f"{SITE}/2"),
+    }  # fmt: skip
+    seen = walk(target, pages, obey_robots=obey_robots)
+    assert sorted(seen.asked) == sorted([ROBOTS, INDEX, A, B])
+    assert sorted(seen.locs) == [f"{SITE}/1", f"{SITE}/2"]
+    assert seen.outcomes[ROBOTS].parents == [INDEX]
+    assert seen.outcomes[A].parents == [ROBOTS]
+    assert seen.frontier.documents_done == seen.frontier.documents_known
+    assert seen.codes == ["S05"]
+
+
+def test_a_robots_txt_that_names_itself_is_asked_for_once() -> None:
+    seen = walk(SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: urlset(f"{SITE}/1")})
+    assert seen.asked == [ROBOTS, A, "http://shop.example/robots.txt"]
+    assert seen.problem("S05").raw == ROBOTS
+    alone = walk(SITE, {ROBOTS: names(ROBOTS)}, probe="never")
+    assert (alone.asked, alone.codes) == ([ROBOTS], ["S05", "F09"])
+
+
+@pytest.mark.parametrize("target", [SITE, INDEX])
+def test_a_document_that_redirects_to_robots_txt_is_an_alias_of_it(target: str) -> None:
+    pages: Pages = {ROBOTS: names(INDEX, A), INDEX: index(ROUND), ROUND: (301, {"location": ROBOTS})}
+    seen = walk(target, {**pages, A: urlset(f"{SITE}/1")})
+    assert sorted(seen.asked) == sorted([ROBOTS, INDEX, ROUND, A])
+    assert (seen.locs, seen.outcomes[ROUND].format) == ([f"{SITE}/1"], "robots")
+
+
+def test_a_robots_txt_that_redirects_within_its_domain_is_that_of_both_hosts() -> None:
+    pages: Pages = {
+        ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
+        f"{WWW}/robots.txt": names(f"{WWW}/a.xml", f"{WWW}/no.xml", rules="Disallow: /no.xml\nCrawl-delay: 7"),
+        f"{WWW}/a.xml": index(f"{WWW}/b.xml", f"{WWW}/robots.txt"),
+        f"{WWW}/b.xml": urlset(f"{WWW}/1", f"{SITE}/2"),
+    }
+    seen = walk(SITE, pages)
+    assert seen.asked == [ROBOTS, f"{WWW}/robots.txt", f"{WWW}/a.xml", f"{WWW}/b.xml"]
+    assert seen.locs == [f"{WWW}/1", f"{SITE}/2"]
+    assert seen.problem("F02").sitemap == f"{WWW}/no.xml"
+    assert seen.at[3] - seen.at[2] == 7
+    failed = walk(SITE, {**pages, f"{WWW}/robots.txt": 503})
+    assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
+
+
+def test_a_robots_txt_that_redirects_to_a_stranger_is_not_the_strangers() -> None:
+    other = "https://other.example"
+    pages: Pages = {
+        ROBOTS: (301, {"location": f"{other}/robots.txt"}),
+        f"{other}/robots.txt": names(f"{other}/a.xml"),
+        f"{other}/a.xml": urlset(f"{other}/1"),
+    }
+    assert walk(SITE, pages).asked == [ROBOTS, f"{other}/robots.txt", f"{other}/robots.txt", f"{other}/a.xml"]
+
+
+def test_a_robots_txt_that_names_another_one_has_that_read_for_its_sitemaps() -> None:
+    other = f"{WWW}/robots.txt"
+    pages: Pages = {ROBOTS: names(other), other: names(f"{WWW}/a.xml"), f"{WWW}/a.xml": urlset(f"{WWW}/1")}
+    seen = walk(SITE, pages)
+    assert (seen.asked, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
+    assert [found.url for found in seen.frontier.sites[0].candidates] == [f"{WWW}/a.xml"]
+    missing = walk(SITE, {ROBOTS: names(other), MAP: urlset(f"{SITE}/1")})
+    assert missing.locs == [f"{SITE}/1"], "guessed"
+
+
+def test_robots_txt_that_name_each_other_are_bounded() -> None:
+    hosts = [f"https://{number}.shop.example" for number in range(9)]
+    pages: Pages = {f"{one}/robots.txt": names(f"{two}/robots.txt") for one, two in pairwise(hosts)}
+    seen = walk(hosts[0], pages, probe="never")
+    assert seen.asked == [f"{host}/robots.txt" for host in hosts[:6]]
+    assert seen.problem("S14").sitemap == f"{hosts[5]}/robots.txt"
+    few = walk(hosts[0], pages, probe="never", limits=Limits(max_documents=2))
+    assert (few.asked, few.problem("S16").sitemap) == ([f"{host}/robots.txt" for host in hosts[:3]], few.asked[2])
+
+
+@pytest.mark.parametrize("way", [index(ROBOTS), (301, {"location": ROBOTS})], ids=["index", "redirect"])
+def test_a_robots_txt_that_is_not_there_and_listed_is_an_error(way: Reply) -> None:
+    seen = walk(INDEX, {ROBOTS: 404, INDEX: way})
+    assert seen.asked == [ROBOTS, INDEX]
+    assert "404" in seen.problem("F01").message
+    assert not seen.outcomes[INDEX].complete
+
+
 # --- retries and pace -----------------------------------------------------------------------------------------
 
 
