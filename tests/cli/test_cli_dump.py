@@ -268,6 +268,10 @@ def test_max_wait_gives_up_a_host_that_asks_for_more(site_server: Any) -> None:
     assert "Retry-After 9 s" in result.stderr
 
 
+def wire_and_decoded(wire: int, decoded: int) -> Limits:
+    return Limits(max_wire_bytes=wire, max_decoded_bytes=decoded)
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -282,9 +286,11 @@ def test_max_wait_gives_up_a_host_that_asks_for_more(site_server: Any) -> None:
         (["--retries", "0"], {"limits": Limits(tries=1)}),
         (["--max-wait", "0"], {"limits": Limits(max_wait_seconds=0)}),
         (["--max-depth", "0"], {"limits": Limits(max_index_depth=0)}),
-        (["--max-decoded-bytes", "300M"], {"limits": Limits(max_decoded_bytes=300 * 1024**2)}),
-        (["--max-decoded-bytes", "2 GiB"], {"limits": Limits(max_decoded_bytes=2 * 1024**3)}),
+        (["--max-decoded-bytes", "300M"], {"limits": wire_and_decoded(300 * 1024**2, 300 * 1024**2)}),
+        (["--max-decoded-bytes", "2 GiB"], {"limits": wire_and_decoded(2 * 1024**3, 2 * 1024**3)}),
         (["--max-decoded-bytes", "77"], {"limits": Limits(max_decoded_bytes=77)}),
+        (["--max-wire-bytes", "1K"], {"limits": Limits(max_wire_bytes=1024)}),
+        (["--max-wire-bytes", "1K", "--max-decoded-bytes", "300M"], {"limits": wire_and_decoded(1024, 300 * 1024**2)}),
         (["--max-urls", "5000000"], {"limits": Limits(max_entries=5_000_000)}),
         (["-H", "A:1", "-H", "B: x:y "], {"headers": [("A", "1"), ("B", "x:y")]}),
         (["-A", "bot"], {"user_agent": "bot"}),

@@ -34,6 +34,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", SHOP, "--max-urls", "0"], 2, "--max-urls"),
         (["dump", SHOP, "--max-decoded-bytes", "0"], 2, "write it as 500M"),
         (["parse", "-", "--max-decoded-bytes", "2x"], 2, "'2x' is no size"),
+        (["parse", "-", "--max-wire-bytes", "0"], 2, "write it as 500M"),
         (["dump", SHOP, "--scope", "planet"], 2, "'protocol'"),
         (["dump", SHOP, "--probe", "maybe"], 2, "'auto'"),
         (["dump", SHOP, "--undated", "guess"], 2, "'keep'"),

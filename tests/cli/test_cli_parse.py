@@ -145,6 +145,8 @@ def test_a_corpus_case_prints_its_expectation(case: Case) -> None:
         ("--max-urls", "2", 3, 2),
         ("--max-decoded-bytes", "60", 0, 3),
         ("--max-decoded-bytes", "59", 3, 2),
+        ("--max-wire-bytes", "60", 0, 3),
+        ("--max-wire-bytes", "40", 3, 2),
     ],
 )
 def test_limits_of_a_document(option: str, value: str, code: int, read: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -44,7 +45,7 @@ from sitemap_reader.walk.selection import Selection
 from sitemap_reader.walk.window import Window
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from sitemap_reader.crawl.fetch import Response
 
@@ -85,6 +86,45 @@ def test_children_go_out_and_are_followed_before_their_index_ends() -> None:
         return seen[:2]
 
     assert asyncio.run(main()) == ["child", "record, index open"]
+
+
+def cut_member(body: bytes) -> bytes:
+    """Up to the end of a block."""
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+@pytest.mark.parametrize(
+    ("head", "unit", "code", "complete", "taken"),
+    [
+        (gzip.compress(many(20)), b"\0", "F07", True, 20),
+        (gzip.compress(many(20)), b"junk", "F07", True, 2),
+        (cut_member(many(20)[:-9]), b"\0\0\0\xff\xff", "F07", False, 20),
+        (many(20), b" ", "S16", False, 50),
+    ],
+    ids=["NUL behind gzip", "junk behind gzip", "empty blocks", "blanks"],
+)
+def test_a_body_without_end_is_left(head: bytes, unit: bytes, code: str, complete: bool, taken: int) -> None:
+    chunk = unit * (65536 // len(unit))
+    endless = page(head, *[chunk] * 1000)
+    items, fetcher = read(MAP, {MAP: endless}, limits=Limits(max_wire_bytes=48 * 65536))
+    assert len(of(UrlRecord, items)) == 20
+    outcome = outcome_of(MAP, items)
+    assert (code in outcome.problems, outcome.complete) == (True, complete)
+    assert outcome.bytes_wire <= len(head) + taken * len(chunk)
+    assert not fetcher.open
+
+
+@pytest.mark.parametrize("pack", [zlib.compress, lambda body: zlib.compress(body)[2:-4]], ids=["zlib", "raw"])
+def test_the_content_encoding_of_an_answer_counts(pack: Callable[[bytes], bytes]) -> None:
+    sent = {"content-encoding": "deflate"}
+    lines = f"Sitemap: {MAP}\nUser-agent: *\nDisallow: /no.xml\n".encode()
+    pages = {ROBOTS: page(pack(lines), headers=sent), MAP: page(pack(many(20)), headers=sent)}
+    items, _ = read(SITE, pages)
+    assert len(of(UrlRecord, items)) == 20
+    assert outcome_of(ROBOTS, items).bytes_decoded == len(lines)
+    items, _ = read(MAP, {MAP: page(b"\x8b\x02" * 100, headers={"content-encoding": "br"})})
+    assert any(problem.code == "S15" and "br" in problem.message for problem in of(Problem, items))
 
 
 def test_bytes_on_the_wire_are_counted() -> None:
