@@ -282,6 +282,9 @@ class Frontier:
     def _failed(self, visit: Visit, failed: Failed, now: float) -> None:
         if visit.is_robots and visit.status is None and any(site.other_origins for site in visit.sites):
             self._permission.ask_elsewhere(visit, failed)
+            for alias in visit.aliases:
+                alias.alias_of = None
+                self._queue(alias)
             for site in visit.sites:
                 self._catch_up(site)
         elif self.tries_again(visit, failed):
@@ -310,38 +313,45 @@ class Frontier:
         self._telling.note(visit, "F03", f"redirected to {target}")
         visit.redirects.append(visit.url)
         visit.url, visit.tries = target, 0
-        known = self._register.get(target)
-        if known is None and not visit.is_robots:
-            known = self._listings.robots_at(target, visit)
-        if visit.is_robots or known is None or known is visit:
+        if visit.is_robots:
+            known = self._permission.asked_at(target)
+        else:
+            known = self._register.get(target) or self._listings.robots_at(target, visit)
+        if known is None or known is visit or (visit.is_robots and known.waits_for(visit)):
             if not visit.is_robots:
                 self._register.add_name(target, visit)
             self._queue(visit)
+        elif visit.is_robots:
+            self._stand_for(visit, known)
         else:
             self._listings.enter_alias(visit, known)
             if known.waits_for(visit):
                 visit.url = visit.redirects.pop()  # it leads nowhere, and is an alias of nothing
                 self._fail(visit, "F04", f"redirect loop: {visit.asked} and {known.asked} redirect to each other")
                 return
-            if self._register.is_above(known, visit):
-                message = f"{visit.asked} lists itself: it redirects to {target}, which lists it or leads to it"
-                self._telling.note(visit, "S05", f"{message}: not followed")
-            visit.alias_of = known
-            if known.outcome:
-                self._finish(visit, _of_alias(known.outcome))
-            else:
-                known.aliases.append(visit)
+            self._stand_for(visit, known)
+
+    def _stand_for(self, alias: Visit, known: Visit) -> None:
+        """The end of the known one is that of its alias, too."""
+        alias.alias_of = known
+        if known.outcome:
+            self._end_alias(alias, known.outcome)
+        else:
+            known.aliases.append(alias)
 
     # --- ends ---
 
     def _finished(self, visit: Visit, finished: Finished) -> None:
         if visit.is_robots:
-            self._permission.set_rules(visit, finished.rules or ALLOW_ALL)
-            if visit.sites and not visit.named:
-                self._telling.note(visit, "F09", "robots.txt names no sitemap")
+            self._set_rules(visit, finished.rules)
         elif visit.is_index and not visit.again and self._register.is_in_index(visit):
             self._telling.note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
+
+    def _set_rules(self, robots: Visit, rules: Rules | None) -> None:
+        self._permission.set_rules(robots, rules or ALLOW_ALL)
+        if robots.sites and not robots.named:
+            self._telling.note(robots, "F09", "robots.txt names no sitemap")
 
     def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
         listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
@@ -360,9 +370,18 @@ class Frontier:
             self._held.end_again(visit, outcome)
             return
         self._end(visit, outcome)
-        due = [*visit.aliases]
+        for alias in visit.aliases:
+            self._end_alias(alias, outcome)
+
+    def _end_alias(self, first: Visit, outcome: Outcome) -> None:
+        due = [first]
         while due:  # a list, as aliases may have aliases to any depth
             alias = due.pop()
+            known = alias.alias_of
+            if alias.is_robots and known is not None:
+                for ref in known.named:
+                    self._listings.enter(alias, ref)
+                self._set_rules(alias, self._hosts.of(known.asked).rules)
             self._end(alias, _of_alias(outcome))
             due += alias.aliases
 

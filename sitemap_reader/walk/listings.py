@@ -90,6 +90,9 @@ class Listings:
 
     def enter_alias(self, alias: Visit, known: Visit) -> None:
         """A document redirects to one that is known: whoever vouches for it vouches for that, too."""
+        if self._register.is_above(known, alias) and not known.waits_for(alias):
+            message = f"{alias.asked} lists itself: it redirects to {known.asked}, which lists it or leads to it"
+            self._telling.note(alias, "S05", f"{message}: not followed")
         known.add_parent(alias.asked)
         if not alias.is_guess:  # two guesses may both lead to the home page
             self._telling.speak_up(known)

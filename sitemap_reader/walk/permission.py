@@ -76,6 +76,11 @@ class Permission:
         host = self._hosts.of(place)
         return None if host.given_up and host.robots_visit is None else self._robots(host)
 
+    def asked_at(self, url: str) -> Visit | None:
+        """The visit that asks for the robots.txt at a URL on its host's own account, if there is one."""
+        robots = self._hosts.of(url).robots_visit if url in self._hosts else None
+        return robots if robots is not None and robots.asked == url else None
+
     def share(self, robots: Visit) -> None:
         """It was redirected, and is read at the place of another host's: within one domain it is that one, too."""
         host = self._hosts.of(robots.url)

@@ -776,6 +776,50 @@ def test_a_robots_txt_that_redirects_within_its_domain_is_that_of_both_hosts() -
     assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
 
 
+@pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE], [SITE, f"{WWW}/robots.txt"]])
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_a_robots_txt_that_redirects_to_one_that_is_asked_for_ends_with_that(
+    targets: list[str], concurrency: int
+) -> None:
+    pages: Pages = {
+        ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
+        f"{WWW}/robots.txt": names(A, f"{SITE}/no.xml", rules="Disallow: /no.xml"),
+        A: urlset(f"{SITE}/1", f"{WWW}/2"),
+    }
+    seen = walk(targets, pages, concurrency=concurrency)
+    assert sorted(seen.asked) == sorted([ROBOTS, f"{WWW}/robots.txt", A])
+    assert seen.locs == [f"{SITE}/1", f"{WWW}/2"]
+    assert seen.problem("F02").sitemap == f"{SITE}/no.xml"
+    assert [len(site.candidates) for site in seen.frontier.sites] == [2, 2]
+    failed = walk(targets, {**pages, f"{WWW}/robots.txt": 503}, concurrency=concurrency)
+    assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
+    assert not any(outcome.complete for outcome in failed.outcomes.values())
+
+
+@pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE]])
+def test_robots_txt_that_redirect_to_each_other_permit_all(targets: list[str]) -> None:
+    pages: Pages = {
+        ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
+        f"{WWW}/robots.txt": (301, {"location": ROBOTS}),
+        MAP: urlset(f"{SITE}/1"),
+    }
+    assert walk(targets, pages).locs == [f"{SITE}/1"]
+
+
+def test_a_robots_txt_whose_place_falls_silent_is_asked_for_there_itself() -> None:
+    plain = "http://www.shop.example"
+    pages: Pages = {
+        ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
+        f"{WWW}/robots.txt": REFUSED,
+        f"{plain}/robots.txt": names(f"{plain}/a.xml"),
+        f"{plain}/a.xml": urlset(f"{plain}/1"),
+    }
+    for targets in (["www.shop.example", SITE], [SITE, "www.shop.example"]):
+        seen = walk(targets, pages)
+        assert seen.locs == [f"{plain}/1"]
+        assert not seen.outcomes[ROBOTS].complete
+
+
 def test_a_robots_txt_that_redirects_to_a_stranger_is_not_the_strangers() -> None:
     other = "https://other.example"
     pages: Pages = {
