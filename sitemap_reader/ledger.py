@@ -69,7 +69,7 @@ class Problems:
 
 @attrs.frozen
 class Summary:
-    """A run in numbers. `str()` is the line that the command line ends with."""
+    """A run in numbers. `str()` is one line; the command line ends with it, with options in place of keywords."""
 
     urls: int
     sitemaps_read: int
@@ -136,9 +136,9 @@ class Summary:
 
 
 def dropped_text(dropped: Mapping[str, int]) -> str:
-    """`3 dropped (host 2, path 1; --scope any keeps it)`."""
+    """`3 dropped (host 2, path 1; scope="any" keeps it)`."""
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
-    return f"{sum(dropped.values()):,} dropped ({reasons}; --scope any keeps it)"
+    return f'{sum(dropped.values()):,} dropped ({reasons}; scope="any" keeps it)'
 
 
 def count_of(number: int, noun: str) -> str:

@@ -161,7 +161,7 @@ def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
     report = sr.audit(dump)
     assert [finding.code for finding in report.findings] == ["U09"]
     of_urls, of_dumps = report.notes
-    assert of_urls.startswith(f"{dump} has no lines of sitemaps, as `dump --report -` writes them: ")
+    assert of_urls.startswith(f"{dump} has no lines of sitemaps, which a dump with its report has: ")
     assert of_dumps.startswith(f"{dump} is a dump, which cannot tell of U12 (robots.txt), D04 (the time of the ")
     assert (report.complete, json.loads(report.to_json())["complete"]) == (None, None)
 

@@ -33,7 +33,7 @@ class Against:
         if self.baseline is not None and self.state is not None:
             raise UsageError("a baseline and a state both say what was there before: give one of them")
         if self.baseline_crawl is not None and (self._earlier is None or self.crawl is None):
-            raise UsageError("--baseline-crawl (baseline_crawl) is held against a crawl and a baseline: give both")
+            raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
         needs = {code: what for codes, what in self._missing() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
@@ -64,7 +64,7 @@ class Against:
 
 # In the order of _missing().
 _NEEDS = (
-    (Crawl.codes, "what a crawler found (--crawl FILE)"),
-    (Earlier.codes, "an earlier dump or a state (--baseline DUMP, --state FILE)"),
-    (Unchanged.codes, "an earlier crawl and dump (--baseline-crawl FILE, --baseline DUMP, --crawl FILE)"),
+    (Crawl.codes, "what a crawler found (crawl=FILE)"),
+    (Earlier.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
+    (Unchanged.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )
