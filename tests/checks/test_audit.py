@@ -275,9 +275,9 @@ def test_documents_are_told_as_they_end() -> None:
     ("options", "message"),
     [
         ({"baseline": "a.jsonl", "state": "b.db"}, "a baseline and a state both say what was there before"),
-        ({"baseline_crawl": "a.csv"}, "is held against a crawl and a baseline"),
-        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is held against a crawl and a baseline"),
-        ({"select": "C"}, r"^C needs what a crawler found \(--crawl FILE\)"),
+        ({"baseline_crawl": "a.csv"}, "is compared with a crawl and a baseline"),
+        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is compared with a crawl and a baseline"),
+        ({"select": "C"}, r"^C needs what a crawler found \(crawl=FILE\)"),
         ({"select": "D,X02"}, "^X02 needs an earlier dump or a state"),
         ({"select": "X03", "crawl": "a.csv"}, "^X03 needs an earlier crawl and dump"),
         ({"crawl": "nowhere.csv"}, "there is no file nowhere.csv"),
