@@ -19,6 +19,7 @@ from ..targets import find_target
 from ..walk.window import make_moment
 from .choosing import choice_of
 from .gathering import Gathering
+from .omissions import omissions
 from .saving import Circumstances, circumstances_of, read
 from .snapshot import Snapshot, same
 
@@ -125,6 +126,7 @@ class _Reading:
     _gathering: Gathering = attrs.field(factory=Gathering)
     _names: list[str] = attrs.field(factory=list)
     _notes: list[str] = attrs.field(factory=list)
+    _omissions: list[tuple[str, list[str]]] = attrs.field(factory=list)  # of each site
     _failures: list[ReadError] = attrs.field(factory=list)
     _complete: bool = True
     _moments: list[datetime] = attrs.field(factory=list)
@@ -144,11 +146,14 @@ class _Reading:
                         gathering.lines(some.data)
                 finally:
                     self._complete = self._complete and stream.complete
+                    told = [*omissions(stream.summary, stream.outcomes, stream.problems)]
+                    self._omissions.append((site, told))
         except KeyboardInterrupt:
             self.is_stopped = True
             self._notes.append(_STOPPED)
         except (NothingFound, NothingReadable) as exc:
             self._failures.append(exc)
+            self._omissions.pop()  # the failure says why
         self._moments.append(target.recorded or datetime.now(UTC))
 
     def snapshot(self) -> Snapshot:
@@ -157,6 +162,8 @@ class _Reading:
         if self._failures and not len(gathered.urls) and not self.is_stopped:
             raise self._failures[0]
         self._notes += map(str, self._failures)
+        for site, told in self._omissions:
+            self._notes += [f"{site}: {each}" if len(self._names) > 1 else each for each in told]
         complete = self._complete and not self.is_stopped and not self._failures
         choice = choice_of({name: self.options.get(name) for name in _CHOOSING}) or None
         circumstances = Circumstances(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _FIRST = 10_000
+# So many notes, and so much of each, does the repr show.
+_NOTES, _NOTE_CHARS = 3, 80
 
 
 class Snapshot(Dump):
@@ -94,7 +97,7 @@ class Snapshot(Dump):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to know of the reading: that it was stopped, what could not be read, what was left out."""
+        """What the tables lack, as sentences: URLs out of scope or filtered, sitemaps that were not or partly read."""
         chosen = (f"only some of the URLs: {self.choice}",) if self.choice else ()
         return (*chosen, *self._circumstances.notes)
 
@@ -208,7 +211,10 @@ class Snapshot(Dump):
         write(tables, attrs.evolve(self._circumstances, complete=self.complete), Path(path))
 
     def __repr__(self) -> str:
-        return f"<Snapshot of {self.name}>"
+        more = len(self.notes) - _NOTES
+        told = [shorten(note, _NOTE_CHARS, placeholder="…") for note in self.notes[:_NOTES]]
+        told += [f"{more:,} more notes"] if more > 0 else []
+        return f"<Snapshot of {'; '.join([self.name, *told])}>"
 
     def _repr_html_(self) -> str:
         from .card import card
