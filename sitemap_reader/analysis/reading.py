@@ -17,7 +17,7 @@ from ..errors import NothingFound, NothingReadable, UsageError
 from ..reader import ReaderOptions
 from ..targets import find_target
 from ..walk.window import make_moment
-from .choosing import choice_of
+from .choosing import choice_of, repeatable
 from .gathering import Gathering
 from .omissions import omissions
 from .saving import Circumstances, circumstances_of, read
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # Keywords that leave URLs out.
 _CHOOSING = ("since", "until", "include", "exclude", "follow", "no_follow")
+_SEVERAL = ("include", "exclude", "follow", "no_follow")  # each of the sites needs all of their values
 _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 _STOPPED = "stopped before the end: there is what was read by then"
 
@@ -74,7 +75,8 @@ def snapshot(
         raise TypeError(f"snapshot() got an unexpected keyword argument {min(unknown)!r}")
     # All of them at once: what cannot be is told before anything is read.
     targets = {name: find_target(name) for name in _names(target)}
-    reading = _Reading({"show_progress": show_progress, **options})
+    given = {name: repeatable(value) if name in _SEVERAL else value for name, value in options.items()}
+    reading = _Reading({"show_progress": show_progress, **given})
     for found in targets.values():
         if not reading.is_stopped:
             reading.site(found)

@@ -182,12 +182,13 @@ class Snapshot(Dump):
 
         The sitemaps and problems of a site stay, whatever of its URLs does.
         """
-        from .choosing import choice_of, chosen
+        from .choosing import choice_of, chosen, repeatable
 
+        include, exclude = repeatable(include), repeatable(exclude)
         sites = None if site is None else [site] if isinstance(site, str) else [*site]
         tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
         some = chosen(tables, sites, include, exclude)
-        told = [self.choice, choice_of({"site": site, "include": include, "exclude": exclude})]
+        told = [self.choice, choice_of({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(filter(None, told)) or None
         name = ", ".join(sites) if sites else self.name
         return Snapshot(name, partial(same, some), attrs.evolve(self._circumstances, choice=choice))
