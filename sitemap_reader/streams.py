@@ -12,6 +12,7 @@ import time
 import weakref
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from functools import partial
+from inspect import GEN_CLOSED, getgeneratorstate
 from typing import TYPE_CHECKING, Generic, Self
 
 import attrs
@@ -227,7 +228,7 @@ class AsyncStream(Stream, Generic[Given]):
         await self.close()
 
     def __aiter__(self) -> AsyncIterator[Given]:
-        if self._given.ag_frame is None:
+        if self._given.ag_frame is None:  # type: ignore[attr-defined] # inspect tells of these from Python 3.12 on
             raise UsageError(_ENDED)
         return self._given
 
@@ -304,7 +305,7 @@ class ThreadStream(Stream, Generic[Given]):
         self.close()
 
     def __iter__(self) -> Iterator[Given]:
-        if self._given.gi_frame is None:
+        if getgeneratorstate(self._given) == GEN_CLOSED:
             raise UsageError(_ENDED)
         return self._given
 

@@ -116,6 +116,11 @@ class Snapshot(Dump):
 
     # --- its lines ---
 
+    @property
+    def is_of_one_site(self) -> bool:
+        """Whether its lines are those of one site; of a file nobody knows before it is read."""
+        return self._file is None and len(self.sites) == 1
+
     def numbered(self) -> Iterator[tuple[int, Form]]:
         """Its lines, as dicts, with their numbers."""
         if self._file is not None:
