@@ -52,6 +52,11 @@ class Dump:
         """When the sites were read; None where nobody knows."""
         return None
 
+    @property
+    def is_of_one_site(self) -> bool:
+        """Whether all lines are known to be of one site, whatever it is called there."""
+        return False
+
     def __iter__(self) -> Iterator[UrlRecord]:
         for number, form in self.numbered():
             if "type" not in form:
@@ -108,6 +113,8 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
     if kind:
         hint = f"`sitemap-reader dump {name} > urls.jsonl` makes one"
+        if os.path.isfile(os.path.join(name, "urls.parquet")):  # a Snapshot's
+            hint = f"sr.load({name!r}) opens it"
         raise UsageError(f"{name} is {kind}, and a dump is a file: {hint}")
     try:
         return open(name, "rb")

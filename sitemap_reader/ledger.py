@@ -18,7 +18,7 @@ from .records import Outcome, UrlRecord
 from .walk.selection import UNWANTED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .jsonl import Lines
     from .records import Item
@@ -69,7 +69,7 @@ class Problems:
 
 @attrs.frozen
 class Summary:
-    """A run in numbers. `str()` is the line that the command line ends with."""
+    """A run in numbers. `str()` is one line; the command line ends with it, with options in place of keywords."""
 
     urls: int
     sitemaps_read: int
@@ -136,9 +136,9 @@ class Summary:
 
 
 def dropped_text(dropped: Mapping[str, int]) -> str:
-    """`3 dropped (host 2, path 1; --scope any keeps it)`."""
+    """`3 dropped (host 2, path 1; scope="any" keeps it)`."""
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
-    return f"{sum(dropped.values()):,} dropped ({reasons}; --scope any keeps it)"
+    return f'{sum(dropped.values()):,} dropped ({reasons}; scope="any" keeps it)'
 
 
 def count_of(number: int, noun: str) -> str:
@@ -229,7 +229,7 @@ class Ledger:
 
     def summary(self) -> Summary:
         """The numbers as they stand."""
-        sitemaps = [outcome for outcome in _without_aliases(self.outcomes) if outcome.format != Format.ROBOTS]
+        sitemaps = sitemaps_of(self.outcomes)
         broken = [outcome for outcome in sitemaps if not outcome.complete]
         dropped: Counter[str] = Counter()
         for outcome in sitemaps:
@@ -260,7 +260,8 @@ class Ledger:
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete]
         if failed:
-            return NothingReadable(f"no URL could be read of {target}: {_reason(failed)}", self.outcomes)
+            reason = first_reason(failed) or "no reason is known"
+            return NothingReadable(f"no URL could be read of {target}: {reason}", self.outcomes)
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
@@ -268,6 +269,11 @@ class Ledger:
                 self.outcomes,
             )
         return None
+
+
+def sitemaps_of(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that a Summary counts: no robots.txt, and no document twice."""
+    return [outcome for outcome in _without_aliases(outcomes) if outcome.format != Format.ROBOTS]
 
 
 def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -281,8 +287,8 @@ def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return own
 
 
-def _reason(failed: list[Outcome]) -> str:
-    """The first error of the documents that failed, else the first that they have to say."""
+def first_reason(failed: Iterable[Outcome]) -> str | None:
+    """The first error of the documents that failed, else their first problem, as a line; None without any."""
     samples = [sample for outcome in failed for sample in outcome.samples]
     errors = [sample for sample in samples if sample.severity == "error"]
-    return str([*errors, *samples, "no reason is known"][0])
+    return next((str(sample) for sample in [*errors, *samples]), None)

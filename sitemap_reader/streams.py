@@ -12,6 +12,7 @@ import time
 import weakref
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from functools import partial
+from inspect import GEN_CLOSED, getgeneratorstate
 from typing import TYPE_CHECKING, Generic, Self
 
 import attrs
@@ -19,7 +20,7 @@ import attrs
 from .bridge import Bridge
 from .callbacks import Carried, first_failure
 from .crawl.sieve import Many
-from .errors import PartialRead
+from .errors import PartialRead, UsageError
 from .jsonl import Lines
 from .ledger import Given
 from .records import UrlRecord
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from .records import Outcome
     from .walk.robots import Rules
 
+
+# To a second pass, and to one over a stream whose block was left.
+_ENDED = "this stream was read to its end or closed: keep list(stream) for a second pass, or ask for another stream"
 
 # How often the bar of an async stream is looked after.
 _TICK_SECONDS = 0.2
@@ -206,7 +210,10 @@ def batches_of(run: Run) -> _Batches:
 
 
 class AsyncStream(Stream, Generic[Given]):
-    """What is given by `async for`; leaving its block cancels what is still on its way."""
+    """What is given by `async for`, once; leaving its block cancels what is still on its way.
+
+    UsageError for a pass over a stream that has come to its end, or is closed.
+    """
 
     def __init__(self, walk: Walk, given: AsyncGenerator[Given, None]) -> None:
         self._walk = walk
@@ -221,6 +228,8 @@ class AsyncStream(Stream, Generic[Given]):
         await self.close()
 
     def __aiter__(self) -> AsyncIterator[Given]:
+        if self._given.ag_frame is None:  # type: ignore[attr-defined] # inspect tells of these from Python 3.12 on
+            raise UsageError(_ENDED)
         return self._given
 
     async def close(self) -> None:
@@ -268,7 +277,8 @@ def ticking(walk: Walk) -> Iterator[None]:
 class ThreadStream(Stream, Generic[Given]):
     """What is given by `for`, once; a context manager whose end cancels what is on its way and joins its thread.
 
-    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    At the end it raises NothingFound or NothingReadable where there was not one URL; UsageError for a pass over a
+    stream that has come to its end, or is closed.
     """
 
     def __init__(
@@ -295,6 +305,8 @@ class ThreadStream(Stream, Generic[Given]):
         self.close()
 
     def __iter__(self) -> Iterator[Given]:
+        if getgeneratorstate(self._given) == GEN_CLOSED:
+            raise UsageError(_ENDED)
         return self._given
 
     def close(self) -> None:

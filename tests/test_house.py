@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import sitemap_reader
+from sitemap_reader.limits import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
@@ -132,3 +138,30 @@ def test_what_is_not_needed_is_not_imported(statement, absent):
     program = f"import sys; {statement}; print(*sorted({absent!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == ""
+
+
+# Modules that only the command line uses.
+OF_THE_COMMAND_LINE = {"fields", "sinks"}
+# What a library's message says of an option is followed by the keyword: `--allow-private (allow_private=True)`.
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*+(?! \(\w+=)")
+
+
+def messages_of(path: Path) -> Iterator[str]:
+    """Texts that may be shown; f-strings with their fields as {}. Docstrings are none."""
+    tree = ast.parse(path.read_text())
+    quiet = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            quiet |= {id(part) for part in node.values}
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in quiet:
+            yield node.value
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if parts_of(p)[0] not in OF_THE_COMMAND_LINE | {"cli", "testing"}],
+    ids=lambda path: "/".join(parts_of(path)),
+)  # fmt: skip
+def test_messages_of_the_library_name_keywords(path):
+    alone = [text for text in messages_of(path) if OPTION.search(text)]
+    assert set(alone) <= {*OPTIONS.values()}

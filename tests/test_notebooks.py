@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,16 @@ def source(cell: dict[str, Any]) -> str:
 
 def test_there_are_three() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["01_one_site", "02_competitors", "03_over_time"]
+
+
+def test_the_extra_has_what_notebooks_and_their_page_import() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    installed = {re.split(r"[\[>]", name)[0] for name in [*extras["notebook"], *extras["analysis"]]}
+    texts = [source(cell) for path in NOTEBOOKS for cell in cells(path)]
+    texts.append((ROOT / "docs/analysis.md").read_text("utf-8"))
+    imported = {name for text in texts for name in re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)}
+    assert {"polars", "duckdb"} <= imported
+    assert imported - {*sys.stdlib_module_names, "sitemap_reader"} <= installed
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

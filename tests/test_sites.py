@@ -142,7 +142,7 @@ def test_the_summary_of_the_broken_site_counts_what_is_missing() -> None:
     assert (summary.urls, summary.sitemaps_read, summary.sitemaps) == (146, 5, 8)
     assert (summary.failed, summary.incomplete, summary.dropped) == (3, 1, {"host": 10})
     assert not summary.complete
-    assert "; 10 dropped (host 10; --scope any keeps it); " in str(summary)
+    assert '; 10 dropped (host 10; scope="any" keeps it); ' in str(summary)
     assert summary.partial_line() == "partial: 3 sitemaps could not be read, 1 sitemap could be read in part only"
     with pytest.raises(sr.PartialRead, match="3 sitemaps could not be read") as caught:
         stream.raise_for_partial()

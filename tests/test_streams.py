@@ -32,6 +32,7 @@ SHOP, BROKEN = SITES / "shop", SITES / "broken"
 XML = {"Content-Type": "application/xml"}
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 WAIT_SECONDS = 10.0
+READ = "this stream was read to its end or closed: keep list"
 
 
 def read_sync(target: str | Path, *, most: int | None = None, **options: Any) -> tuple[list[str], Stream]:
@@ -234,19 +235,60 @@ def test_iterating_again_goes_on() -> None:
     with sr.urls(SHOP) as stream:
         first = next(iter(stream)).loc
         rest = [url.loc for url in stream]
+        with pytest.raises(sr.UsageError, match=READ):
+            list(stream)
     assert len({first, *rest}) == 640
-    assert list(stream) == []
+    with pytest.raises(sr.UsageError, match=READ):
+        list(stream)
 
 
 def test_iterating_an_async_stream_again_goes_on() -> None:
-    async def main() -> tuple[str, list[str], list[str]]:
+    async def main() -> set[str]:
         async with sr.SitemapReader() as reader, reader.urls(SHOP) as stream:
             first = (await anext(aiter(stream))).loc
-            return first, [url.loc async for url in stream], [url.loc async for url in stream]
+            rest = [url.loc async for url in stream]
+            with pytest.raises(sr.UsageError, match=READ):
+                [url async for url in stream]
+            return {first, *rest}
 
-    first, rest, after = asyncio.run(main())
-    assert len({first, *rest}) == 640
-    assert after == []
+    assert len(asyncio.run(main())) == 640
+
+
+@pytest.mark.parametrize("begin", [False, True], ids=["unread", "begun"])
+def test_a_stream_that_was_left_gives_no_more_and_says_so(begin: bool, tmp_path: Path) -> None:
+    for stream in (sr.urls(SHOP), lines(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
+        with stream:
+            if begin:
+                next(iter(stream))
+        with pytest.raises(sr.UsageError, match=READ):
+            iter(stream)
+
+    async def main() -> None:
+        async with sr.SitemapReader() as reader:
+            changes = reader.changes(SHOP, state=tmp_path / "state.db")
+            for each in (reader.urls(SHOP), changes):
+                async with each:
+                    if begin:
+                        await anext(aiter(each))
+                with pytest.raises(sr.UsageError, match=READ):
+                    aiter(each)
+
+    asyncio.run(main())
+
+
+def test_changes_are_read_once(tmp_path: Path) -> None:
+    with sr.changes(SHOP, state=tmp_path / "state.db") as changes:
+        assert len(list(changes)) == 640
+        with pytest.raises(sr.UsageError, match=READ):
+            list(changes)
+
+
+def test_a_stream_that_failed_is_read_too(site_server: Serve) -> None:
+    stream = sr.urls(site_server({}).url, allow_private=True)
+    with pytest.raises(sr.NothingFound):
+        list(stream)
+    with pytest.raises(sr.UsageError, match=READ):
+        list(stream)
 
 
 @pytest.fixture

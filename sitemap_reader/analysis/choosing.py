@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
@@ -9,9 +10,11 @@ from ..walk.selection import make_patterns
 from .gathering import Gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..walk.selection import Pattern
+
+
+# So many values of a keyword are named.
+_NAMED = 5
 
 
 def chosen(
@@ -40,9 +43,25 @@ def chosen(
 
 
 def choice_of(asked: dict[str, Any]) -> str:
-    """What is asked for, in words: `include '/blog/'`; nothing where nothing is."""
-    given = {name: value for name, value in asked.items() if value is not None}
-    return ", ".join(f"{name} {getattr(value, 'pattern', value)!r}" for name, value in given.items())
+    """What is asked for, in words: `include '/blog/'`; nothing where nothing is. Several values are a list or tuple.
+
+    >>> choice_of({"site": ["a.example", "b.example"], "include": "/x/", "exclude": None})
+    "site 'a.example' or 'b.example', include '/x/'"
+    """
+    return ", ".join(f"{name} {_in_words(value)}" for name, value in asked.items() if value is not None)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        more = [f"{len(value) - _NAMED:,} more"] if len(value) > _NAMED else []
+        return " or ".join([*map(_in_words, value[:_NAMED]), *more]) or "none"
+    text = getattr(value, "pattern", value)  # of a regular expression
+    return f"'{text}'" if isinstance(text, str) else "a function" if callable(text) else str(text)
+
+
+def repeatable(given: Any) -> Any:
+    """The value of a keyword that takes one or several, so that it can be read more than once."""
+    return [*given] if isinstance(given, Iterable) and not isinstance(given, str) else given
 
 
 def _of_sites(table: Any, sites: list[str] | None) -> Any:

@@ -17,8 +17,9 @@ from ..errors import NothingFound, NothingReadable, UsageError
 from ..reader import ReaderOptions
 from ..targets import find_target
 from ..walk.window import make_moment
-from .choosing import choice_of
+from .choosing import choice_of, repeatable
 from .gathering import Gathering
+from .omissions import omissions
 from .saving import Circumstances, circumstances_of, read
 from .snapshot import Snapshot, same
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 # Keywords that leave URLs out.
 _CHOOSING = ("since", "until", "include", "exclude", "follow", "no_follow")
+_SEVERAL = ("include", "exclude", "follow", "no_follow")  # each of the sites needs all of their values
 _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 _STOPPED = "stopped before the end: there is what was read by then"
 
@@ -73,7 +75,8 @@ def snapshot(
         raise TypeError(f"snapshot() got an unexpected keyword argument {min(unknown)!r}")
     # All of them at once: what cannot be is told before anything is read.
     targets = {name: find_target(name) for name in _names(target)}
-    reading = _Reading({"show_progress": show_progress, **options})
+    given = {name: repeatable(value) if name in _SEVERAL else value for name, value in options.items()}
+    reading = _Reading({"show_progress": show_progress, **given})
     for found in targets.values():
         if not reading.is_stopped:
             reading.site(found)
@@ -125,6 +128,7 @@ class _Reading:
     _gathering: Gathering = attrs.field(factory=Gathering)
     _names: list[str] = attrs.field(factory=list)
     _notes: list[str] = attrs.field(factory=list)
+    _omissions: list[tuple[str, list[str]]] = attrs.field(factory=list)  # of each site
     _failures: list[ReadError] = attrs.field(factory=list)
     _complete: bool = True
     _moments: list[datetime] = attrs.field(factory=list)
@@ -144,11 +148,14 @@ class _Reading:
                         gathering.lines(some.data)
                 finally:
                     self._complete = self._complete and stream.complete
+                    told = [*omissions(stream.summary, stream.outcomes, stream.problems)]
+                    self._omissions.append((site, told))
         except KeyboardInterrupt:
             self.is_stopped = True
             self._notes.append(_STOPPED)
         except (NothingFound, NothingReadable) as exc:
             self._failures.append(exc)
+            self._omissions.pop()  # the failure says why
         self._moments.append(target.recorded or datetime.now(UTC))
 
     def snapshot(self) -> Snapshot:
@@ -157,6 +164,8 @@ class _Reading:
         if self._failures and not len(gathered.urls) and not self.is_stopped:
             raise self._failures[0]
         self._notes += map(str, self._failures)
+        for site, told in self._omissions:
+            self._notes += [f"{site}: {each}" if len(self._names) > 1 else each for each in told]
         complete = self._complete and not self.is_stopped and not self._failures
         choice = choice_of({name: self.options.get(name) for name in _CHOOSING}) or None
         circumstances = Circumstances(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 _FIRST = 10_000
+# So many notes, and so much of each, does the repr show.
+_NOTES, _NOTE_CHARS = 3, 80
 
 
 class Snapshot(Dump):
@@ -94,7 +97,7 @@ class Snapshot(Dump):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to know of the reading: that it was stopped, what could not be read, what was left out."""
+        """What the tables lack, as sentences: URLs out of scope or filtered, sitemaps that were not or partly read."""
         chosen = (f"only some of the URLs: {self.choice}",) if self.choice else ()
         return (*chosen, *self._circumstances.notes)
 
@@ -112,6 +115,11 @@ class Snapshot(Dump):
         return tuple(self.urls.stored["site"].unique().to_pylist())
 
     # --- its lines ---
+
+    @property
+    def is_of_one_site(self) -> bool:
+        """Whether its lines are those of one site; of a file nobody knows before it is read."""
+        return self._file is None and len(self.sites) == 1
 
     def numbered(self) -> Iterator[tuple[int, Form]]:
         """Its lines, as dicts, with their numbers."""
@@ -179,12 +187,13 @@ class Snapshot(Dump):
 
         The sitemaps and problems of a site stay, whatever of its URLs does.
         """
-        from .choosing import choice_of, chosen
+        from .choosing import choice_of, chosen, repeatable
 
+        include, exclude = repeatable(include), repeatable(exclude)
         sites = None if site is None else [site] if isinstance(site, str) else [*site]
         tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
         some = chosen(tables, sites, include, exclude)
-        told = [self.choice, choice_of({"site": site, "include": include, "exclude": exclude})]
+        told = [self.choice, choice_of({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(filter(None, told)) or None
         name = ", ".join(sites) if sites else self.name
         return Snapshot(name, partial(same, some), attrs.evolve(self._circumstances, choice=choice))
@@ -208,7 +217,10 @@ class Snapshot(Dump):
         write(tables, attrs.evolve(self._circumstances, complete=self.complete), Path(path))
 
     def __repr__(self) -> str:
-        return f"<Snapshot of {self.name}>"
+        more = len(self.notes) - _NOTES
+        told = [shorten(note, _NOTE_CHARS, placeholder="…") for note in self.notes[:_NOTES]]
+        told += [f"{more:,} more notes"] if more > 0 else []
+        return f"<Snapshot of {'; '.join([self.name, *told])}>"
 
     def _repr_html_(self) -> str:
         from .card import card

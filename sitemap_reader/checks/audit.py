@@ -23,6 +23,7 @@ from .robots import Forbidden
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..crawl.state import State
     from ..dump_lines import Form
     from ..ledger import Progress
     from ..reader import ReaderOptions
@@ -37,9 +38,9 @@ def audit(
     source: str | os.PathLike[str] | Dump,
     *,
     crawl: str | os.PathLike[str] | None = None,
-    baseline: str | os.PathLike[str] | None = None,
+    baseline: str | os.PathLike[str] | Dump | State | None = None,
     baseline_crawl: str | os.PathLike[str] | None = None,
-    state: str | os.PathLike[str] | None = None,
+    state: str | os.PathLike[str] | State | None = None,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     samples: int = SAMPLES,
@@ -57,8 +58,9 @@ def audit(
     SitemapReader's, `jobs` the processes that read (None: as many as there are cores, once a site proves large).
 
     `crawl` is the name of a file that a crawler has exported (CSV or JSON lines): what its pages answer is held against
-    what the sitemaps say. `baseline` is an earlier dump, or `state` a state file that changes() keeps: what vanished
-    since. With `baseline_crawl` too, an earlier export, pages whose lastmod changed and content did not.
+    what the sitemaps say. `baseline` is an earlier dump: its file, a Snapshot, or what load() gives; or it is a state
+    that changes() keeps, its file or an open State, as `state` always is: what vanished since. With
+    `baseline_crawl` too, an earlier export, pages whose lastmod changed and content did not.
 
     `select` and `ignore` are codes, or beginnings of codes: `"L"` is all of hreflang. `samples` of the places of each
     are kept, their number is exact. Ages go by `as_of`, a date, a datetime or text; without it, by the time of a

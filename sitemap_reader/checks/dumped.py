@@ -101,7 +101,7 @@ class Dumped:
         """What cannot be known."""
         if not self._has_run:
             yield (
-                f"{self.name} has no lines of sitemaps, as `dump --report -` writes them: the sitemaps themselves were "
+                f"{self.name} has no lines of sitemaps, which a dump with its report has: the sitemaps themselves were "
                 "not judged, and nobody knows whether any is missing"
             )
         judged = ", ".join(code for code in _BY_SITEMAP if self._found.wants([code]))

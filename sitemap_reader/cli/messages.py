@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from ..ledger import Summary
     from ..records import Item
 
+# Keywords as the library's messages have them: `full=True`, `scope="any"`, `state=FILE`, `record=`.
+_KEYWORD = re.compile(
+    r"(?<![^\s(])(scope|record|resume|full|crawl|baseline|baseline_crawl|state)="
+    r"""(?:True|"(?P<text>\w+)"|(?P<what>[A-Z]+))?(?![\w"])"""
+)
+
 # What to try, by the code of what ended it; where its own message ends with that, no other is given.
 _OWN_HINTS = re.compile(r".*; ((?:check |raise |--).*)", re.DOTALL)
 HINTS = {
@@ -100,7 +106,7 @@ class Console:
         """`error: ...`; the same one is told once, however many targets have it."""
         if text not in self._errors:
             self._errors.add(text)
-            self.line(f"error: {text}")
+            self.line(f"error: {with_options(text)}")
 
     def nothing_read(self, failure: ReadError) -> None:
         """What ended a target without a URL, and what to try."""
@@ -167,12 +173,26 @@ class Console:
         if self._quiet:
             return code
         if summary is not None:
-            self.line(summary)
+            self.line(with_options(summary))
         if Exit.PARTIAL in codes and partial:
             self.line(f"{partial} (exit {code})")
         if code == Exit.INTERRUPTED:
             self.line(f"partial: interrupted (exit {code})")
         return code
+
+
+def with_options(text: str) -> str:
+    """A message of the library, with the command's options in place of its keywords.
+
+    >>> with_options('3 dropped (host 3; scope="any" keeps it)'), with_options("resume=True goes on with it")
+    ('3 dropped (host 3; --scope any keeps it)', '--resume goes on with it')
+    """
+
+    def option(match: re.Match[str]) -> str:
+        value = match["text"] or match["what"]
+        return f"--{match[1].replace('_', '-')}" + (f" {value}" if value else "")
+
+    return _KEYWORD.sub(option, text)
 
 
 def _hinted(told: str, outcome: Outcome, sample: Problem) -> str:

@@ -315,7 +315,7 @@ def _whose(item: Item | Many) -> tuple[type, str]:
 
 
 def _told_of_settings(site: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    return f"{site} {told_differences(before, now)}; --full (full=True) reads it anew with that"
+    return f"{site} {told_differences(before, now)}; full=True reads it anew with that"
 
 
 def told_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

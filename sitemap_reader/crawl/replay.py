@@ -68,9 +68,7 @@ def read_recording(folder: Path) -> Recording:
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise UsageError(
-            f"{folder} is no replay: it has no {SEEDS_FILE}; --record DIR writes one"
-        ) from None
+        raise UsageError(f"{folder} was not written with record= (no {SEEDS_FILE})") from None
     except (OSError, ValueError) as exc:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise UsageError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
     seeds = table.get("seeds")

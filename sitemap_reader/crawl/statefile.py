@@ -234,7 +234,7 @@ def _check(name: str, *, create: bool) -> None:
     except FileNotFoundError:
         if create:
             return
-        raise StateError(f"there is no state file {name}; `sync TARGET --state {name}` makes it") from None
+        raise StateError(f"there is no state file {name}; `sync` (sr.changes()) makes it") from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise StateError(f"cannot read {name}: {reason}", is_unwritable=True) from exc

@@ -128,7 +128,7 @@ def harvest(
 def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int | None) -> Plan:
     """The plan of the harvest that is to go on; UsageError where there is none, or it is another."""
     if before is None or folder.earlier(before).exists():
-        raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out --resume (resume=True)")
+        raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out resume=True")
     if listed.sha256 != before.hosts_sha256:
         raise UsageError(f"the harvest in {folder.path} has another list of hosts; resume it with that")
     _check_settings(before, {**order.settings(), "shards": shards or before.shards}, f"the harvest in {folder.path}")
@@ -150,7 +150,7 @@ def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int |
     if undone:
         told = f"{len(undone):,} of {count_of(before.shards, 'shard')}"
         raise UsageError(
-            f"{folder.path} holds a harvest that is not done, {told} left: --resume (resume=True) goes on with it; "
+            f"{folder.path} holds a harvest that is not done, {told} left: resume=True goes on with it; "
             "or name another folder"
         )
     if not (order.state and before.has_state):

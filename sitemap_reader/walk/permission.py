@@ -155,7 +155,7 @@ class Permission:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed. `code` and `why` are those of the failure."""
         message = "nothing on this host is fetched, except with --no-robots (obey_robots=False)"
         if remedy := self._remedy(robots, code):
-            message = f"nothing on this host is fetched, with or without --no-robots; {remedy}"
+            message = f"nothing on this host is fetched, also with --no-robots (obey_robots=False); {remedy}"
         elif not self._plan.obey_robots:
             message = "it is not obeyed, and what it names is not known"
         self._telling.note(robots, "F14", f"robots.txt is unreachable: {message}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,35 @@ def test_what_a_reading_left_out_is_told() -> None:
     site = sr.snapshot(SHOP, show_progress=False, include="/blog/", since="2020-01-01")
     assert site.choice == "since '2020-01-01', include '/blog/'"
     assert site.only(exclude="post-1").choice == "since '2020-01-01', include '/blog/'; exclude 'post-1'"
+
+
+@pytest.mark.parametrize(
+    ("asked", "choice"),
+    [
+        ({"include": ["/blog/", re.compile("/x/")]}, "include '/blog/' or '/x/'"),
+        ({"exclude": iter("abcdefg")}, "exclude 'a' or 'b' or 'c' or 'd' or 'e' or 2 more"),
+        ({"follow": lambda ref: True}, "follow a function"),
+        ({"since": datetime(2020, 1, 1, tzinfo=UTC)}, "since 2020-01-01 00:00:00+00:00"),
+        ({"until": timedelta(days=7)}, "until 7 days, 0:00:00"),
+    ],
+)  # fmt: skip
+def test_a_choice_is_in_words(asked: dict[str, Any], choice: str) -> None:
+    assert sr.snapshot(SHOP, show_progress=False, **asked).choice == choice
+
+
+def test_a_choice_of_sites_is_in_words() -> None:
+    market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
+    both = market.only(site=iter(["kettle.example", "tealeaf.example"]))
+    rule = both.growth(market).rule
+    assert "has only some URLs (site 'kettle.example' or 'tealeaf.example')" in rule
+    assert "[" not in rule
+
+
+def test_an_iterator_of_patterns_holds_for_every_site() -> None:
+    some = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False, include=iter(["/no-such-page/"]))
+    assert (len(some.urls), some.choice) == (0, "include '/no-such-page/'")
+    market = sr.snapshot(MARKET / "kettle", show_progress=False)
+    assert market.only(include=iter(["/blog/"])).choice == "include '/blog/'"
 
 
 def test_one_site_of_several_has_its_own_name() -> None:

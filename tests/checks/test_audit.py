@@ -161,7 +161,7 @@ def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
     report = sr.audit(dump)
     assert [finding.code for finding in report.findings] == ["U09"]
     of_urls, of_dumps = report.notes
-    assert of_urls.startswith(f"{dump} has no lines of sitemaps, as `dump --report -` writes them: ")
+    assert of_urls.startswith(f"{dump} has no lines of sitemaps, which a dump with its report has: ")
     assert of_dumps.startswith(f"{dump} is a dump, which cannot tell of U12 (robots.txt), D04 (the time of the ")
     assert (report.complete, json.loads(report.to_json())["complete"]) == (None, None)
 
@@ -275,9 +275,9 @@ def test_documents_are_told_as_they_end() -> None:
     ("options", "message"),
     [
         ({"baseline": "a.jsonl", "state": "b.db"}, "a baseline and a state both say what was there before"),
-        ({"baseline_crawl": "a.csv"}, "is held against a crawl and a baseline"),
-        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is held against a crawl and a baseline"),
-        ({"select": "C"}, r"^C needs what a crawler found \(--crawl FILE\)"),
+        ({"baseline_crawl": "a.csv"}, "is compared with a crawl and a baseline"),
+        ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is compared with a crawl and a baseline"),
+        ({"select": "C"}, r"^C needs what a crawler found \(crawl=FILE\)"),
         ({"select": "D,X02"}, "^X02 needs an earlier dump or a state"),
         ({"select": "X03", "crawl": "a.csv"}, "^X03 needs an earlier crawl and dump"),
         ({"crawl": "nowhere.csv"}, "there is no file nowhere.csv"),
@@ -473,3 +473,62 @@ def test_urls_of_a_sitemap_without_lines_are_listed_before(tmp_path: Path) -> No
     line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml"}
     (finding,) = sr.audit(write(tmp_path / "urls.jsonl", line, line)).findings
     assert finding.samples[0].message == "https://a.example/ is listed before"
+
+
+# --- what is given as a baseline -------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_a_baseline() -> None:
+    pytest.importorskip("pyarrow")
+    site = sr.snapshot(SITES / "shop", show_progress=False)
+    for source in (site, SITES / "shop"):
+        report = sr.audit(source, baseline=site)
+        assert not {finding.code for finding in report.findings} & {"X01", "X02"}
+        assert not any(site.name in note for note in report.notes if "cannot tell of" not in note)
+    report = sr.audit(AUDITED / "clean", baseline=site)
+    assert report.notes == ("shop.example names none of the hosts of this site's sitemaps: is it of this site?",)
+
+
+def test_what_load_gives_is_a_baseline_and_finds_what_its_file_does() -> None:
+    (case,) = (case for case in cases() if case.name == "X01")
+    before = case.path / "baseline.jsonl"
+    by_file, by_dump = (sr.audit(case.path, baseline=each).findings for each in (before, sr.load(before)))
+    assert [finding.code for finding in by_dump] == ["X01"]
+    assert by_dump == by_file
+
+
+def test_of_a_snapshot_of_several_sites_the_audited_one_counts() -> None:
+    pytest.importorskip("pyarrow")
+    both = sr.snapshot([SITES / "shop", SITES / "broken"], show_progress=False)
+    with pytest.raises(sr.UsageError, match=r"is not in shop\.example, broken\.example, which has "):
+        sr.audit(SITES / "shop", baseline=both)
+    report = sr.audit(SITES / "shop", baseline=both.only(site="shop.example"))
+    assert (report.notes, "X01" in {finding.code for finding in report.findings}) == ((), False)
+
+
+@pytest.mark.parametrize("keyword", ["baseline", "state"])
+def test_an_open_state_is_a_baseline_and_stays_open(keyword: str, tmp_path: Path) -> None:
+    with sr.State(tmp_path / "state.db", create=True) as state:
+        with sr.changes(SITES / "shop", state=state) as changes:
+            assert len(list(changes)) == 640
+        report = sr.audit(SITES / "shop", **{keyword: state})  # type: ignore[arg-type]
+        assert (report.notes, {"X01", "X02"} & {finding.code for finding in report.findings}) == ((), set())
+        assert [site.urls for site in state.sites()] == [640]
+
+
+def test_a_state_by_its_file_is_a_baseline_too(tmp_path: Path) -> None:
+    with sr.changes(SITES / "shop", state=tmp_path / "state.db") as changes:
+        assert len(list(changes)) == 640
+    assert sr.audit(SITES / "shop", baseline=tmp_path / "state.db").notes == ()
+
+
+def test_what_is_no_baseline_is_said_with_what_would_be(tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match=r"^baseline is an earlier dump or a state: .*, not 5$"):
+        sr.audit(SITES / "shop", baseline=5)  # type: ignore[arg-type]
+    dump = sr.load(dumped(SITES / "shop", tmp_path / "shop.jsonl"))
+    with pytest.raises(sr.UsageError, match=r"^state is the name .*; an earlier dump is a baseline$"):
+        sr.audit(SITES / "shop", state=dump)  # type: ignore[arg-type]
+    (tmp_path / "stored").mkdir()
+    (tmp_path / "stored" / "urls.parquet").touch()
+    with pytest.raises(sr.UsageError, match=r"is a folder, and a dump is a file: sr\.load\('.*stored'\) opens it"):
+        sr.audit(SITES / "shop", baseline=tmp_path / "stored")

@@ -173,7 +173,7 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
     [
         (["a.example"], Exit.USAGE, "Missing option '--state'; see sitemap-reader sync --help"),
         (["--state", "s.db"], Exit.USAGE, "which site? give a TARGET, or --history for what FILE knows"),
-        (["--state", "s.db", "--history"], Exit.USAGE, "no state file s.db; `sync TARGET --state s.db` makes it"),
+        (["--state", "s.db", "--history"], Exit.USAGE, "no state file s.db; `sync` (sr.changes()) makes it"),
         (["--state", "", "a.example"], Exit.USAGE, "the name of the state file is empty"),
         (["--state", "none/s.db", "a.example"], Exit.UNWRITABLE, "none/s.db cannot be opened; check its folder"),
         (["--state", "text.db", "a.example"], Exit.USAGE, "text.db is no state file; give one that `sync` has made"),
@@ -227,7 +227,7 @@ def test_other_filters_need_full(site: Path, state: Path) -> None:
     assert result.exit_code == Exit.USAGE
     assert result.stderr == (
         "error: https://a.example/ was read with include none before, and is to be with include /x now; "
-        "--full (full=True) reads it anew with that\n"
+        "--full reads it anew with that\n"
     )
     assert told(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
 

@@ -289,7 +289,7 @@ def test_seed_is_the_first_site_where_none_is_given(tmp_path):
 
 
 BAD_SEEDS = [
-    (None, "is no replay: it has no site.toml; --record DIR writes one"),
+    (None, r"was not written with record= \(no site\.toml\)"),
     ("seeds = [", "cannot be read"),
     ("\udcff", "cannot be read"),
     ("", "no seeds"),

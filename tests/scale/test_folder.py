@@ -344,7 +344,7 @@ def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder,
     first = attrs.evolve(lay_out(folder.path, [host], order), run="first")
     first.tries.mkdir()
     parts = Parts(first, 0, state_shared_by=1 if state else None)
-    with pytest.raises(sr.UsageError, match=r"not done, 1 of 1 shard left: --resume \(resume=True\) goes on"):
+    with pytest.raises(sr.UsageError, match=r"not done, 1 of 1 shard left: resume=True goes on"):
         harvest_near([host], folder.path, state=state)
     parts.check()
     parts.check()

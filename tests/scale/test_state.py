@@ -366,7 +366,7 @@ def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
     harvest_near(hosts, out, state=True, shards=8)
     done = next(shard for shard in range(8) if Folder(out).targets(shard))
     Folder(out).manifest_path(done).unlink()
-    with pytest.raises(sr.UsageError, match=r"not done, 1 of 8 shards left: --resume \(resume=True\) goes on"):
+    with pytest.raises(sr.UsageError, match=r"not done, 1 of 8 shards left: resume=True goes on"):
         harvest_near(hosts, out, state=True)
 
 

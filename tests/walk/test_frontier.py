@@ -119,7 +119,8 @@ def remedy(targets: list[str], pages: Pages, **plan: object) -> str:
 
 
 PRIVATE = Failed("F13", "shop.example is a private address", transient=False)
-ALLOW = "nothing on this host is fetched, with or without --no-robots; --allow-private (allow_private=True) permits"
+WITHOUT = "nothing on this host is fetched, also with --no-robots (obey_robots=False); "
+ALLOW = f"{WITHOUT}--allow-private (allow_private=True) permits"
 
 
 @pytest.mark.parametrize("obey_robots", [True, False])
@@ -135,13 +136,12 @@ def test_what_helps_is_said_by_the_reason() -> None:
     led: Pages = {ROBOTS: (302, {"location": inside}), inside: PRIVATE}
     assert remedy([MAP], led) == no_robots, "its own address is not refused"
     assert remedy([SITE], {ROBOTS: 500}, obey_robots=False) == "it is not obeyed, and what it names is not known"
-    without = "nothing on this host is fetched, with or without --no-robots; raise "
     busy: Pages = {ROBOTS: (429, {"retry-after": "999"})}
-    assert remedy([MAP], busy) == f"{without}max_wait_seconds (--max-wait) to wait for it"
+    assert remedy([MAP], busy) == f"{WITHOUT}raise max_wait_seconds (--max-wait) to wait for it"
     elsewhere = "https://other.example/s.xml"
     pages: Pages = {MAP: urlset(f"{SITE}/page"), "https://other.example/robots.txt": [503, names()]}
     limits = Limits(max_site_bytes=1)
-    assert remedy([MAP, elsewhere], pages, limits=limits) == f"{without}max_site_bytes to go on"
+    assert remedy([MAP, elsewhere], pages, limits=limits) == f"{WITHOUT}raise max_site_bytes to go on"
 
 
 # --- where a site starts --------------------------------------------------------------------------------------

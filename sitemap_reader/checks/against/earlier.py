@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, get_args
 from urllib.parse import urlsplit
 
 import attrs
 
 from ...compare import is_state
-from ...dump_lines import numbered_forms
-from ...dumps import open_file
+from ...dumps import Dump, DumpFile
 from ...errors import UsageError
 from ...ledger import count_of
 from ...read.sniff import FEEDS, SITEMAP_FORMATS
@@ -31,10 +31,13 @@ from ..check import Check
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from ...crawl.state import State
     from ...dump_lines import Form
     from ...records import Outcome, SitemapRef
     from ..check import Listed
     from ..findings import Findings
+
+    Source = str | os.PathLike[str] | Dump | State
 
 # So many URLs, and over half: fewer come and go.
 FEW_URLS = 20
@@ -64,14 +67,30 @@ class Baseline(Protocol):
 
 
 def open_baseline(
-    path: str | os.PathLike[str], site: str | None = None, *, seeds: str | None = None, is_kept: bool = False
+    source: Source, site: str | None = None, *, seeds: str | None = None, is_kept: bool = False
 ) -> Baseline:
-    """A dump, or a state, which it must be if it `is_kept`.
+    """A dump, or a state, which it must be if it `is_kept`; each by its file, or as what load() or State() gives.
 
-    Of several sites the one that the target `site` is; a state calls it by its `seeds`.
+    Of several sites the one that the target `site` is; a state calls it by its `seeds`. UsageError for what is neither.
     """
-    name = os.fspath(path)
-    return StateBaseline(name, seeds or site) if is_kept or is_state(name) else DumpBaseline(name, site)
+    if isinstance(source, Dump) and not is_kept:
+        return DumpBaseline(source.name, source, None if source.is_of_one_site else site)
+    if isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+        if is_kept or is_state(name):
+            return StateBaseline(name, name, seeds or site)
+        return DumpBaseline(name, DumpFile(Path(name)), site)
+    if not isinstance(source, Dump) and _is_open_state(source):
+        return StateBaseline(source.name, source, seeds or site)
+    if is_kept:
+        raise UsageError(f"state is the name of a file or a State, not {source!r:.60}; an earlier dump is a baseline")
+    raise UsageError(f"baseline is an earlier dump or a state: a file, a Snapshot or a State, not {source!r:.60}")
+
+
+def _is_open_state(source: object) -> bool:
+    from ...crawl.state import State
+
+    return isinstance(source, State)
 
 
 @attrs.define
@@ -79,30 +98,30 @@ class DumpBaseline:
     """A dump: its URLs as often as they are listed. Without lines of outcomes no more is known of documents."""
 
     name: str
+    dump: Dump
     site: str | None = None
     sitemaps: set[str] = attrs.field(factory=set)
     fleeting: set[str] = attrs.field(factory=set)
 
     def listings(self) -> Generator[Place, None, None]:
-        """In the order of the file. UsageError where a line is none, or where no line is of the site."""
+        """In its order. UsageError where a line is none, or where no line is of the site."""
         others: dict[str, None] = {}
         is_ours = False
-        with open_file(self.name) as stream:
-            for number, form in numbered_forms(stream, self.name):
-                kind = form.get("type")
-                site = form.get("site")
-                if not self._is_ours(site):
-                    others[str(site)] = None
-                    continue
-                is_ours = True
-                if kind is None:
-                    loc = form["loc"] if is_clean(form["loc"]) else clean_url(form["loc"]).url
-                    if loc is not None:  # else other tools wrote what is no URL
-                        yield self._place(loc, form, number)
-                elif kind == "outcome":
-                    self._hear(form)
-                elif kind == "change":
-                    raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: give a dump")
+        for number, form in self.dump.numbered():
+            kind = form.get("type")
+            site = form.get("site")
+            if not self._is_ours(site):
+                others[str(site)] = None
+                continue
+            is_ours = True
+            if kind is None:
+                loc = form["loc"] if is_clean(form["loc"]) else clean_url(form["loc"]).url
+                if loc is not None:  # else other tools wrote what is no URL
+                    yield self._place(loc, form, number)
+            elif kind == "outcome":
+                self._hear(form)
+            elif kind == "change":
+                raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: give a dump")
         if others and not is_ours:
             raise UsageError(f"{self.site} is not in {self.name}, which has {', '.join(others)}")
 
@@ -148,18 +167,22 @@ def _start(target: str) -> tuple[object, ...] | None:
 
 @attrs.define
 class StateBaseline:
-    """A site of a state: its URLs once each, in no order, without lines. It says nothing of news."""
+    """A site of a state: its URLs once each, in no order, without lines. It says nothing of news.
+
+    `state` is its file, which is open up to the end of listings(), or a State that stays open.
+    """
 
     name: str
+    state: str | State
     site: str | None = None
     sitemaps: set[str] = attrs.field(factory=set)
     fleeting: set[str] = attrs.field(factory=set)
 
     def listings(self) -> Generator[Place, None, None]:
-        """The state is open, and nobody else can use it, up to the end. StateError, or UsageError for the site."""
+        """StateError, or UsageError for the site."""
         from ...crawl.state import State
 
-        with State(self.name) as state:
+        with State(self.state) if isinstance(self.state, str) else nullcontext(self.state) as state:
             for document in state.documents(self.site):
                 if document.format in SITEMAP_FORMATS and document.gone_since is None:
                     self.sitemaps.add(document.url)

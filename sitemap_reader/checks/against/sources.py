@@ -1,4 +1,4 @@
-"""What a site is held against besides its own rules: names of files in, the checks that do so out."""
+"""What a site is held against besides its own rules: files, a Snapshot or a State in, the checks that do so out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
+    from ...crawl.state import State
     from ..check import Check
     from ..findings import Findings
+    from .earlier import Source
 
 
 @attrs.frozen
@@ -24,8 +26,8 @@ class Against:
     """The export of a crawler; an earlier dump or a state, and the export of that time."""
 
     crawl: str | os.PathLike[str] | None = None
-    baseline: str | os.PathLike[str] | None = None
-    state: str | os.PathLike[str] | None = None
+    baseline: Source | None = None
+    state: str | os.PathLike[str] | State | None = None
     baseline_crawl: str | os.PathLike[str] | None = None
 
     def refuse(self, selected: Iterable[str] = ()) -> None:
@@ -33,7 +35,7 @@ class Against:
         if self.baseline is not None and self.state is not None:
             raise UsageError("a baseline and a state both say what was there before: give one of them")
         if self.baseline_crawl is not None and (self._earlier is None or self.crawl is None):
-            raise UsageError("--baseline-crawl (baseline_crawl) is held against a crawl and a baseline: give both")
+            raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
         needs = {code: what for codes, what in self._missing() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
@@ -58,13 +60,13 @@ class Against:
             yield Unchanged.read(baseline, self.baseline_crawl, self.crawl)
 
     @property
-    def _earlier(self) -> str | os.PathLike[str] | None:
+    def _earlier(self) -> Source | None:
         return self.baseline if self.baseline is not None else self.state
 
 
 # In the order of _missing().
 _NEEDS = (
-    (Crawl.codes, "what a crawler found (--crawl FILE)"),
-    (Earlier.codes, "an earlier dump or a state (--baseline DUMP, --state FILE)"),
-    (Unchanged.codes, "an earlier crawl and dump (--baseline-crawl FILE, --baseline DUMP, --crawl FILE)"),
+    (Crawl.codes, "what a crawler found (crawl=FILE)"),
+    (Earlier.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
+    (Unchanged.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )

@@ -108,7 +108,7 @@ class Table:
 
 @attrs.define
 class Index:
-    """What a WARC file holds. `is_ours`: recorded by --record. `damage` says where and why the rest is lost."""
+    """What a WARC file holds. `is_ours`: recorded by this package. `damage` says where and why the rest is lost."""
 
     path: Path
     seeds: tuple[Seed, ...] = ()
@@ -275,7 +275,7 @@ def fields_of(block: bytes) -> dict[str, str]:
     return {name.lower(): value for name, value in header_pairs(b"\n" + block)}
 
 
-_NOTHING = "nothing to start from: it holds no robots.txt, no sitemap, and no seeds of --record"
+_NOTHING = "nothing to start from: it holds no robots.txt, no sitemap, and no seeds of a recording of ours"
 _TAKERS: dict[str, Callable[[_Indexing, Record, bytes], None]] = {
     "response": _Indexing._answer,
     "resource": _Indexing._answer,
