@@ -45,6 +45,7 @@ CATALOGUE: dict[str, Rule] = {
     "F13": Rule("error", "refused address"),
     "F14": Rule("warning", "robots.txt unreachable, 429 or 5xx"),
     "F15": Rule("info", "Crawl-delay over the limit"),
+    "F16": Rule("warning", "headers or credentials not sent over http"),
     # Structure
     "S01": Rule("error", "not well-formed XML"),  # a warning where it was mended without loss
     "S02": Rule("warning", "wrong or missing namespace"),

@@ -5,6 +5,7 @@ Nothing here configures logging or keeps global state.
 
 from __future__ import annotations
 
+import logging
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ import attrs
 from .asked import Asked
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
+from .crawl.netrc_logins import read_netrc
 from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
 from .errors import UsageError
@@ -25,6 +27,7 @@ from .read.scope import MODES
 from .streams import AsyncUrlStream, Walk, batches_of
 from .targets import Target, find_target, recorder
 from .version import __version__
+from .walk.credentials import RequestHeaders, make_headers
 from .walk.frontier import Frontier, Plan
 from .walk.memory import Memory, Trust
 
@@ -46,12 +49,16 @@ if TYPE_CHECKING:
     from .records import Candidate, Item, Outcome, SitemapRef
     from .seen import Seen
     from .syncing import AsyncChangeStream, ChangeWalk
+    from .walk.credentials import Logins
     from .walk.discovery import Probe, Seed
     from .walk.selection import Pattern
     from .walk.window import Moment, Undated
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
+
+_TLS_LOG = logging.getLogger("sitemap_reader.tls")
+_TLS_LOG.addHandler(logging.NullHandler())  # else Python prints it where logging is not configured
 
 
 class ReaderOptions(TypedDict, total=False):
@@ -63,7 +70,11 @@ class ReaderOptions(TypedDict, total=False):
     probe: Probe
     obey_robots: bool
     allow_private: bool
+    auth: str | tuple[str, str] | None
+    netrc: bool | str | Path | Logins
     proxy: str | None
+    cacert: str | Path | None
+    insecure: bool
     concurrency: int
     per_host: int
     limits: Limits
@@ -78,12 +89,18 @@ class SitemapReader:
     """Reads sites. One reader may read several, one after the other or at once; it owns their connections.
 
     `scope` is protocol, host, domain or any. `probe` says when well-known paths are tried: auto (where robots.txt
-    names no sitemap), always, never. `headers` go with every request. `allow_private` permits private, loopback
-    and link-local addresses. `obey_robots=False` fetches what robots.txt forbids. `record` is a folder, or a file named
-    .warc or .warc.gz, that every answer is written to, to be read again as a target. An own `session` needs
-    guarded_connector(); an own `fetcher` replaces the network altogether. `extras`: elements that no field is for come
-    out too, in UrlRecord.extras. `feed_fallback` reads feeds that the streaming parser gets nothing from. UsageError
-    for values that cannot be.
+    names no sitemap), always, never. `allow_private` permits private, loopback and link-local addresses.
+    `obey_robots=False` fetches what robots.txt forbids. `record` is a folder, or a file named .warc or .warc.gz, that
+    every answer is written to, to be read again as a target. An own `session` needs guarded_connector(); an own
+    `fetcher` replaces the network altogether. `extras`: elements that no field is for come out too, in
+    UrlRecord.extras. `feed_fallback` reads feeds that the streaming parser gets nothing from. UsageError for values
+    that cannot be.
+
+    `headers`, and `auth` ("user:password", or a pair) for basic authentication, go to the registrable domain of the
+    target alone, and never over http where the target is https; a User-Agent goes everywhere. `user:password@` in a
+    target goes to its very host. `netrc=True` takes logins from the file that $NETRC names or from ~/.netrc, or
+    `netrc` names the file: each goes to its host, over https, or over http where the target is that host on http.
+    `cacert` is a PEM file of certificates that are trusted in place of the system's; `insecure=True` looks at none.
     """
 
     def __init__(
@@ -95,7 +112,11 @@ class SitemapReader:
         probe: Probe = "auto",
         obey_robots: bool = True,
         allow_private: bool = False,
+        auth: str | tuple[str, str] | None = None,
+        netrc: bool | str | Path | Logins = False,
         proxy: str | None = None,
+        cacert: str | Path | None = None,
+        insecure: bool = False,
         concurrency: int = 16,
         per_host: int = 4,
         limits: Limits = Limits(),  # noqa: B008 - frozen
@@ -121,12 +142,16 @@ class SitemapReader:
         )
         self._network = AiohttpFetcher(
             user_agent=user_agent,
-            headers=headers,
             limits=limits,
             allow_private=allow_private,
             proxy=proxy,
+            cacert=cacert,
+            insecure=insecure,
             session=session,
         )
+        if insecure:
+            _TLS_LOG.warning("TLS certificates are not verified (insecure=True)")
+        self._headers = make_headers(headers, auth, read_netrc(netrc))
         self._fetcher: Fetcher = fetcher or self._network
         self._extras = extras
         self._fallback = feed_fallback
@@ -346,6 +371,7 @@ class SitemapReader:
             as_entries=as_entries,
             workers=workers,
             told=target.told,
+            headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )
 
 

@@ -19,6 +19,7 @@ from .crawl.warc.fetcher import WarcFetcher
 from .crawl.warc.index import RECOMPRESS
 from .dumps import DUMP_SUFFIXES, is_warc_name
 from .errors import UsageError
+from .escapes import masked
 from .problems import Problem, report
 from .records import Outcome
 from .walk.discovery import Seed, parse_target
@@ -76,7 +77,7 @@ def find_target(target: str | Path | Target) -> Target:
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
     if _SCHEME.match(name.strip()):
-        return Target(name, (parse_target(name),))
+        return _site(name)
     path = Path(target)
     is_folder, is_file = _on_disk(path)
     may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not holds_seeds(path)
@@ -91,9 +92,9 @@ def find_target(target: str | Path | Target) -> Target:
     if is_file:
         raise UsageError(_told_of_file(name))
     if name.endswith(DUMP_SUFFIXES):
-        raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
+        raise UsageError(f"there is no file {masked(name)}; a site is named by its host, such as example.com")
     if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
-        raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
+        raise UsageError(f"there is no folder {masked(name)}; a site is named by its host or by a URL with https://")
     return site_target(name, "neither a folder here nor a host")
 
 
@@ -101,8 +102,14 @@ def site_target(name: str, else_it_is: str = "no host") -> Target:
     """A host, or a URL, without a look at the disk."""
     bare = name.strip()
     if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
-        raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
-    return Target(name, (parse_target(name),))
+        told = f"{masked(name)!r} is {else_it_is} such as example.com"
+        raise UsageError(f"{told}; write http://{masked(bare)} if it is one")
+    return _site(name)
+
+
+def _site(name: str) -> Target:
+    seed = parse_target(name)
+    return Target(seed.target, (seed,))
 
 
 def _told_of_file(name: str) -> str:

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import attrs
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
@@ -161,15 +162,18 @@ class _QuietServer(ThreadingHTTPServer):
 class SiteServer:
     """Answers GET from `pages`: path (with its query) -> (status, headers, body); 404 for what is not in it.
 
-    `pages` may be changed while it runs. Used as a context manager; `url` is the origin.
+    `pages` may be changed while it runs. Used as a context manager; `url` is the origin. With `tls` it is https.
     """
 
-    def __init__(self, pages: Mapping[str, Page]) -> None:
+    def __init__(self, pages: Mapping[str, Page], tls: ssl.SSLContext | None = None) -> None:
         self.pages = dict(pages)
         self.received: list[Received] = []
         self._server = _QuietServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.port = self._server.server_port
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
 
     def requests(self) -> list[str]:
         """The paths that were asked for so far, in order of arrival."""

@@ -12,6 +12,7 @@ from ..crawl.state import site_name
 from ..dumps import Dump, DumpFile, is_dump_name
 from ..errors import NothingFound, NothingReadable, UsageError
 from ..problems import CATALOGUE
+from ..read.urls import host
 from ..targets import find_target
 from ..walk.window import make_moment
 from .against.sources import Against
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..ledger import Progress
     from ..reader import ReaderOptions
     from ..records import Outcome
+    from ..targets import Target
     from ..walk.window import Moment
     from .report import Report
 
@@ -135,7 +137,9 @@ def _audit_site(
     others = [*against.checks(found, target.name, seeds=site_name(target.seeds))]
     with batches(target, on_wait=check, **reading) as stream:
         others.append(Forbidden(stream.rules))
-        auditing = Auditing(target.name, found, as_of=as_of, fetched=fetched, others=others)
+        auditing = Auditing(
+            target.name, found, as_of=as_of, fetched=fetched, others=others, permitted=_permitted(target, reading)
+        )
         notes: list[str] = []
         try:
             for batch in stream:
@@ -149,6 +153,12 @@ def _audit_site(
             auditing.break_off()
             return auditing.report(complete=False, notes=[_STOPPED])
         return auditing.report(complete=stream.complete, notes=notes)
+
+
+def _permitted(target: Target, reading: dict[str, Any]) -> frozenset[str]:
+    """Hosts of which the caller knows that they are private: named, and with leave to ask private addresses."""
+    origins = [each for seed in target.seeds for each in seed.origins] if reading.get("allow_private") else []
+    return frozenset(host(f"{each}/") for each in origins)
 
 
 def audit_lines(

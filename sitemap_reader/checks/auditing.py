@@ -23,7 +23,7 @@ from .survey import Survey
 from .urls import Assets, Hosts, Parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from ..crawl.sieve import Many
     from ..nesting import Row
@@ -35,7 +35,7 @@ class Auditing:
     """take() each batch, then report().
 
     Ages go by `as_of`, or else by the time at which it was `fetched`: a clock, None where nobody knows. `others` are
-    checks that need more than the site.
+    checks that need more than the site. Private hosts that are `permitted` are no fault.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class Auditing:
         as_of: datetime | None = None,
         fetched: Callable[[], datetime] | None = None,
         others: Sequence[Check] = (),
+        permitted: Container[str] = (),
     ) -> None:
         clock = _standing(as_of) if as_of else fetched or _now
         now = clock()
@@ -59,7 +60,7 @@ class Auditing:
         checks = [
             Parameters(),
             Assets(),
-            Hosts(),
+            Hosts(permitted),
             Spellings(self._listings),
             Future(clock),
             SitemapDates(fetched),

@@ -10,6 +10,8 @@ from ..read.urls import host
 from .check import Check
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from .check import Listed
     from .findings import Findings
 
@@ -69,15 +71,18 @@ class Assets(Check):
 
 
 class Hosts(Check):
-    """Hosts that nobody outside can reach (U14)."""
+    """Hosts that nobody outside can reach (U14), but for those that the caller has `permitted`."""
 
     codes = ("U14",)
+
+    def __init__(self, permitted: Container[str] = ()) -> None:
+        self._permitted = permitted
 
     def urls(self, listed: Listed, found: Findings) -> None:
         """One look at each origin."""
         for origin, places in listed.origins:
             name = host(f"{origin}/")
-            for place in places if _is_private(name) else ():
+            for place in places if _is_private(name) and name not in self._permitted else ():
                 found.note("U14", f"{listed.locs[place]}: {name} is a private address", **listed.at(place))
 
 

@@ -12,6 +12,7 @@ from ..jsonl import json_line
 from ..ledger import Ledger, count_of
 from ..read.sniff import SITEMAP_FORMATS
 from ..records import UrlRecord
+from ..targets import find_target
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
@@ -76,10 +77,12 @@ class _Discovery:
         def hear(item: Item) -> None:
             ledger.take([item], UrlRecord)
 
-        candidates = discover(target, on_item=hear, **self.reading)
-        self.found += [(target, candidate) for candidate in candidates]
+        site = find_target(target)
+        candidates = discover(site, on_item=hear, **self.reading)
+        self.found += [(site.name, candidate) for candidate in candidates]
         if not candidates:
-            raise ledger.verdict(target) or NothingFound(f"no sitemap found for {target}; give its URL, if you know it")
+            told = f"no sitemap found for {site.name}; give its URL, if you know it"
+            raise ledger.verdict(site.name) or NothingFound(told)
         good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
         if good == len(candidates):
             return Exit.COMPLETE

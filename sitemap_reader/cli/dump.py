@@ -11,6 +11,7 @@ from ..blocking import lines
 from ..fields import EXTRAS, SITE, parse_fields
 from ..ledger import count_of
 from ..seen import Seen
+from ..targets import find_target
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console, summary_line
@@ -83,10 +84,11 @@ class _Dump:
         left = None if self.limit is None else self.limit - (self.total.urls if self.total else 0)
         if left == 0:
             return Exit.COMPLETE
-        site = utf8(target) if self.names_sites else None
+        found = find_target(target)
+        site = utf8(found.name) if self.names_sites else None
         told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
         # Held: the summary counts what was written, no more and no less.
-        with self.interrupts.held(), lines(target, site=site, most=left, **told, **self.reading) as stream:
+        with self.interrupts.held(), lines(found, site=site, most=left, **told, **self.reading) as stream:
             self.outputs.begin()
             try:
                 for some in stream:
@@ -98,7 +100,7 @@ class _Dump:
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
-        return judge(target, summary, self.console)
+        return judge(found.name, summary, self.console)
 
     def _wait(self) -> None:
         self.outputs.flush()

@@ -109,7 +109,25 @@ _NETWORK = (
         callback=typed.headers,
         multiple=True,
         default_is="none",
-        help="Send a header with every request; may be repeated.",
+        help="Send a header to the site of each TARGET, and to no other; may be repeated.",
+    ),
+    option(
+        "Network",
+        "--auth",
+        metavar="USER:PASSWORD",
+        callback=typed.login,
+        default_is="none",
+        help="Log in to the site of each TARGET (basic authentication); other users see it in the list of processes, "
+        "where --netrc shows nothing.",
+    ),
+    flag("Network", "--netrc", help="Take logins by host from the file that $NETRC names, or from ~/.netrc."),
+    option(
+        "Network",
+        "--netrc-file",
+        metavar="FILE",
+        type=FILE,
+        default_is="none",
+        help="Take logins by host from this netrc file.",
     ),
     option(
         "Network",
@@ -127,6 +145,15 @@ _NETWORK = (
         default_is="none",
         help="Send every request by this HTTP proxy; names are then resolved by it.",
     ),
+    option(
+        "Network",
+        "--cacert",
+        metavar="FILE",
+        type=FILE,
+        default_is="the system's certificates",
+        help="Trust the certificates in this PEM file, and no others.",
+    ),
+    flag("Network", "--insecure", help="Do not verify TLS certificates, so that any server may pose as the site."),
     flag("Network", "--no-robots", help="Fetch also what robots.txt forbids, without its Crawl-delay."),
     option(
         "Network",
@@ -195,9 +222,20 @@ def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
         connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
         tries=kwargs.pop("retries") + 1,
     )
-    names = ("concurrency", "per_host", "headers", "proxy", "probe", "record")
+    if kwargs["insecure"]:
+        _say_insecure(quiet=kwargs["quiet"])
+    names = ("concurrency", "per_host", "headers", "auth", "proxy", "cacert", "insecure", "probe", "record")
     reading = {name: kwargs.pop(name) for name in names if name in kwargs}
     reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
     reading["allow_private"] = kwargs.pop("allow_private")
+    has_netrc, netrc_file = kwargs.pop("netrc"), kwargs.pop("netrc_file")
+    reading["netrc"] = has_netrc if netrc_file is None else netrc_file
     user_agent = kwargs.pop("user_agent")
     return reading if user_agent is None else {**reading, "user_agent": user_agent}
+
+
+def _say_insecure(*, quiet: bool) -> None:
+    if not quiet:
+        from .messages import Console  # here: help has no use for it
+
+        Console().line("warning TLS certificates are not verified (--insecure)")

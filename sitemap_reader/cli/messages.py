@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..errors import UsageError
-from ..escapes import printable
+from ..escapes import masked, printable
 from ..ledger import Problems, count_of
 from ..problems import CATALOGUE, Problem
 from ..progressbar import ProgressBar
@@ -103,7 +103,8 @@ class Console:
         self._bar(progress)
 
     def error(self, text: str) -> None:
-        """`error: ...`; the same one is told once, however many targets have it."""
+        """`error: ...`; the same one is told once, however many targets have it. No login that was typed is shown."""
+        text = masked(text)
         if text not in self._errors:
             self._errors.add(text)
             self.line(f"error: {with_options(text)}")

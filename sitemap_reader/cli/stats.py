@@ -108,7 +108,7 @@ class _Survey:
             finally:
                 summary = stream.summary
                 self.told, self.partial = str(summary), summary.partial_line()
-        return judge(target, summary, self.console)
+        return judge(self.found.name if self.found else target, summary, self.console)
 
     def _hear(self, item: Item) -> None:
         self.console.hear(item)

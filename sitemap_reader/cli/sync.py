@@ -87,12 +87,13 @@ class _Sync:
 
     def site(self, target: str) -> Exit:
         """One target. Each piece is written before the next is asked for, as it counts as delivered then."""
-        site = utf8(target) if self.names_sites else None
+        found = find_target(target)
+        site = utf8(found.name) if self.names_sites else None
         told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
         told["on_document"] = self._hear_document
         with (
             self.interrupts.held(),
-            lines_of(target, state=self.state, site=site, **told, **self.reading) as stream,
+            lines_of(found, state=self.state, site=site, **told, **self.reading) as stream,
         ):
             self._begin()
             try:

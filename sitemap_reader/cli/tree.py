@@ -10,6 +10,7 @@ import orjson
 from ..blocking import urls
 from ..nesting import Nesting, Row
 from ..statistics import as_stated
+from ..targets import find_target
 from .columns import encoding_of
 from .exits import Exit
 from .interrupts import Interrupts
@@ -70,7 +71,7 @@ class _Trees:
 
     def site(self, target: str) -> Exit:
         """Reads one target to its end."""
-        nesting = Nesting()
+        found, nesting = find_target(target), Nesting()
 
         def hear(item: Item) -> None:
             self.console.hear(item)
@@ -79,8 +80,8 @@ class _Trees:
         check = self.interrupts.check
         told: dict[str, Any] = {"on_item": hear, "on_wait": check, "on_progress": self.console.progress()}
         # Held: an item that is heard of half stands in no tree.
-        with self.interrupts.held(), urls(target, **told, **self.reading) as stream:
-            self.nestings.append((target, nesting))
+        with self.interrupts.held(), urls(found, **told, **self.reading) as stream:
+            self.nestings.append((found.name, nesting))
             try:
                 for record in stream:
                     nesting.note(record.sitemap, record.lastmod, record.lastmod_precision)
@@ -88,7 +89,7 @@ class _Trees:
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
-        return judge(target, summary, self.console)
+        return judge(found.name, summary, self.console)
 
 
 def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:

@@ -45,12 +45,22 @@ def length(context: click.Context, param: click.Parameter, seconds: float) -> fl
 
 
 def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`Name: value` -> (name, value)."""
+    """`Name: value` -> (name, value). A line that is none is not shown: it may be a secret."""
     matches = [_HEADER.fullmatch(line) for line in lines]
-    for line, match in zip(lines, matches, strict=True):
+    for number, match in enumerate(matches, 1):
         if match is None:
-            raise click.BadParameter(f"{line!r} is no header; write it as 'Name: value'", context, param)
+            which = f"number {number} of {len(lines)}" if len(lines) > 1 else "what was given"
+            raise click.BadParameter(f"{which} is no header; write it as 'Name: value'", context, param)
     return [(match[1], match[2]) for match in matches if match]
+
+
+def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """`USER:PASSWORD`; what is none is not shown."""
+    from ..walk.credentials import make_headers
+
+    with _blamed(context, param):
+        make_headers((), text)
+    return text
 
 
 def size(context: click.Context, param: click.Parameter, text: str | None) -> int | None:

@@ -10,20 +10,22 @@ import asyncio
 import math
 import re
 import socket
-from collections.abc import Mapping
+import ssl
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
 from ..errors import FetchError, UsageError
 from ..limits import Limits
+from ..walk.credentials import check_header
 from .address import literal_address, refusal
 from .failures import REFUSED_ERRNO, Asked, cut, describe, refused, translated
 from .names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
     from typing import Self
@@ -34,8 +36,6 @@ CHUNK_BYTES = 64 * 1024  # of a body, at most, at once
 _ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
 _PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110 5.6.2
-_UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
 
 
@@ -64,19 +64,21 @@ class Fetcher(Protocol):
 class AiohttpFetcher:
     """Fetches over HTTP with aiohttp. Use it as an async context manager, or `await close()`.
 
-    `headers` are sent with every request, to every host. With a `proxy` only addresses written in URLs can be
-    checked: names are resolved by the proxy. An own `session` stays open, and needs guarded_connector() or
-    `allow_private`; its user agent and headers give way to the ones given here.
+    With a `proxy` only addresses written in URLs can be checked: names are resolved by the proxy. `cacert` is a PEM
+    file with the certificates that are trusted in place of the system's; with `insecure` none is looked at. An own
+    `session` stays open, and needs guarded_connector() or `allow_private`; its user agent and headers give way to
+    those of a request.
     """
 
     def __init__(
         self,
         *,
         user_agent: str,
-        headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         limits: Limits = Limits(),  # noqa: B008  frozen
         allow_private: bool = False,
         proxy: str | None = None,
+        cacert: str | Path | None = None,
+        insecure: bool = False,
         session: aiohttp.ClientSession | None = None,
     ) -> None:
         if session is not None and not allow_private and not _is_guarded(session):
@@ -87,13 +89,11 @@ class AiohttpFetcher:
         if proxy is not None and not _PROXY.fullmatch(proxy):  # not echoed: it may hold a password
             raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
         self._user_agent = user_agent
-        self._headers = tuple(headers.items() if isinstance(headers, Mapping) else headers)
-        for name, value in (*self._headers, ("User-Agent", user_agent)):
-            if not HEADER_NAME.fullmatch(name) or _UNSENDABLE_VALUE.search(value):
-                raise UsageError(f"header {name!r}: {value[:80]!r} cannot be sent; it holds a control character")
+        check_header("User-Agent", user_agent)
         self._limits = limits
         self._allow_private = allow_private
         self._proxy = proxy
+        self._tls = _tls(cacert, insecure=insecure)
         self._session = session
         self._owns_session = session is None
         self._loop: asyncio.AbstractEventLoop | None = None  # of our own session
@@ -152,8 +152,7 @@ class AiohttpFetcher:
         if self._owns_session and self._loop is not asyncio.get_running_loop():
             raise UsageError("a reader belongs to the event loop that it was first used on: make one for each loop")
         sent = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
-        sent.update(CIMultiDict(self._headers))  # names in any case replace those above; one may come twice
-        sent.update(headers)
+        sent.update(headers)  # names in any case replace those above
         try:
             return await session.get(
                 URL(asked.url, encoded=True),
@@ -162,6 +161,7 @@ class AiohttpFetcher:
                 auto_decompress=False,
                 timeout=seconds,
                 proxy=self._proxy,
+                ssl=self._tls,
             )
         except (aiohttp.ClientError, OSError, ValueError) as exc:
             raise translated(exc, asked) from exc
@@ -292,6 +292,20 @@ async def _once(
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as exc:
         raise translated(exc, _asked(str(request.url), Limits())) from exc
+
+
+def _tls(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
+    """What aiohttp goes by: True is the system's certificates, False none."""
+    if cacert is None:
+        return not insecure
+    if insecure:
+        raise UsageError("cacert and insecure: the one says whom to trust, the other not to look; give one of them")
+    try:
+        Path(cacert).open("rb").close()
+        return ssl.create_default_context(cafile=str(cacert))
+    except (OSError, ValueError) as exc:
+        why = "it holds no PEM certificate" if isinstance(exc, ssl.SSLError) else getattr(exc, "strerror", None) or exc
+        raise UsageError(f"cacert: {cacert} cannot be read: {why}; give a file of PEM certificates") from exc
 
 
 def _is_guarded(session: aiohttp.ClientSession) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..problems import Problem
     from ..read.fallback import FeedFallback
     from ..records import Outcome
+    from ..walk.credentials import RequestHeaders
     from ..walk.frontier import Frontier
     from ..walk.visit import Answer
     from .fetch import Fetcher, Response
@@ -51,7 +52,7 @@ class Run:
     `peek` reads no further than is needed to know what a document is, and gives no records. `patient=False` is for a
     fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order. With `as_lines`
     records come as Lines, with `as_entries` plain ones as Entries, and `workers` may make them. What there is to tell
-    beforehand is `told`.
+    beforehand is `told`. Of the caller's `headers` a request gets those that are for its URL.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Run:
         as_entries: bool = False,
         workers: Workers | None = None,
         told: Sequence[Problem | Outcome] = (),
+        headers: RequestHeaders | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frontier = frontier
@@ -82,6 +84,8 @@ class Run:
         self._as_entries = as_entries
         self._workers = workers
         self._told = told
+        self._headers = headers
+        self._withholds = False  # and has said so
         self._urls = 0  # that came many at once
         self._aside = Aside("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
@@ -164,7 +168,7 @@ class Run:
         answer: Failed | Finished
         patience = Patience(visit, self.frontier.plan.limits, self._clock, self._count)
         try:
-            async with patience.answer(self._fetcher.fetch(visit.url, visit.headers)) as response:
+            async with patience.answer(self._fetcher.fetch(visit.url, self._headers_for(visit))) as response:
                 if not self._tell(visit, Head(response.status, response.headers)):
                     return
                 reading = await self._reading(visit, response)
@@ -183,6 +187,14 @@ class Run:
         if answer.outcome:
             answer.outcome.seconds = round(self._clock() - started, 3)
         self._tell(visit, answer)
+
+    def _headers_for(self, visit: Visit) -> dict[str, str]:
+        if self._headers is None:
+            return visit.headers
+        if not self._withholds and self._headers.withholds(visit.url):
+            self._withholds = True
+            self.frontier.note_withheld(visit)
+        return self._headers.headers_for(visit.url, visit.headers)
 
     async def _whole(self, visit: Visit, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """A small body, when all of it is here: the next request goes before this one is read, not behind it."""

@@ -367,10 +367,15 @@ def registrable_domain(host: str) -> str:
     >>> registrable_domain("shop.example.co.uk")
     'example.co.uk'
     """
+    return owned_domain(host) or host.removesuffix(".")
+
+
+def owned_domain(host: str) -> str | None:
+    """The same; None for IP addresses, single labels and public suffixes."""
     name = host.removesuffix(".")
     if name.startswith("[") or name.rpartition(".")[2].isdigit():  # no top-level domain is a number
-        return name
-    return _public_suffixes().privatesuffix(name) or name
+        return None
+    return _public_suffixes().privatesuffix(name)
 
 
 @lru_cache(maxsize=1)

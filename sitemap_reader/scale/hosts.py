@@ -91,7 +91,10 @@ def _site(target: str) -> Target:
     line = target.strip()
     if len(line.splitlines()) > 1:
         raise UsageError(f"a host is one line such as example.com, not {target!r}")
-    return site_target(line)
+    site = site_target(line)
+    if any(seed.login for seed in site.seeds):
+        raise UsageError(f"{site.name}: user and password would be written to the folder; --netrc (netrc=) has them")
+    return site
 
 
 def domain_of(target: str) -> str:

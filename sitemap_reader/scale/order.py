@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from ..asked import Asked
+from ..crawl.netrc_logins import read_netrc
 from ..errors import UsageError
 from ..jsonl import stamp
 from ..limits import Limits
@@ -27,7 +28,7 @@ class Order:
     `host_urls`.
     """
 
-    reading: ReaderOptions
+    reading: ReaderOptions = attrs.field(repr=False)  # a worker that fails logs what it was given
     filters: dict[str, Any]
     state: bool
     accept_removals: bool
@@ -85,6 +86,8 @@ def make_order(
         raise UsageError("accept_removals says what to do with removals, which only a harvest with a state finds")
     if "headers" in keywords:
         keywords["headers"] = _kept(keywords["headers"])
+    if keywords.get("netrc"):  # the workers need not see the file
+        keywords["netrc"] = read_netrc(keywords["netrc"])
     at_least_one(hosts_at_once=hosts_at_once, host_urls=host_urls)
     if not host_seconds > 0:
         raise UsageError(f"host_seconds must be more than 0, not {host_seconds}")

@@ -11,7 +11,9 @@ from typing import Literal
 import attrs
 
 from ..errors import UsageError
-from ..read.urls import clean_url, origin
+from ..escapes import masked
+from ..read.urls import clean_url, origin, without_userinfo
+from .credentials import login_of
 
 Probe = Literal["auto", "always", "never"]
 
@@ -38,40 +40,54 @@ WELL_KNOWN = (
 class Seed:
     """Where a walk starts. `origins` are tried in order until one answers; a `document` is read for itself.
 
-    With `robots_only` nothing but the Sitemap lines of robots.txt counts: no well-known path is tried.
+    With `robots_only` nothing but the Sitemap lines of robots.txt counts: no well-known path is tried. `login` is the
+    Authorization header for `user:password@` in the target; nothing else here holds that.
     """
 
     target: str
     origins: tuple[str, ...]
     document: str | None = None
     robots_only: bool = False
+    login: str | None = attrs.field(default=None, repr=False)
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_USERINFO = re.compile(r"\A(\s*(?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
 
 def parse_target(target: str) -> Seed:
     """`example.com` is a site (https, then http); a URL with a path is a document; UsageError for the rest."""
     text = target.strip()
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise UsageError(f"{target!a} is no text that a URL could hold: it is not UTF-8")
+        raise UsageError(f"{masked(target)!a} is no text that a URL could hold: it is not UTF-8")
     if not text:
         raise UsageError("the target is empty: give a host such as example.com, or a URL")
     schemes = ("",) if _SCHEME.match(text) else ("https://", "http://")
-    urls = [_absolute(scheme + text, target) for scheme in schemes]
-    first = urls[0]
+    given = [_absolute(scheme + text, target) for scheme in schemes]
+    name, login = without_login(target), login_of(given[0])
+    first = without_userinfo(given[0])
     path = first[len(origin(first)) :]
-    origins = tuple(origin(url) for url in urls)
+    origins = tuple(origin(url) for url in given)
     if path == "/":
-        return Seed(target, origins)
+        return Seed(name, origins, login=login)
     if path == "/robots.txt":
-        return Seed(target, origins, robots_only=True)
+        return Seed(name, origins, robots_only=True, login=login)
     # A document is one URL: without a scheme it is taken for https.
-    return Seed(target, origins[:1], document=first)
+    return Seed(name, origins[:1], document=first, login=login)
+
+
+def without_login(target: str) -> str:
+    """A target that could be parsed, as it is shown and stored.
+
+    >>> without_login("https://me:secret@example.com/a@b.xml")
+    'https://example.com/a@b.xml'
+    """
+    return _USERINFO.sub(r"\1", target)
 
 
 def _absolute(url: str, target: str) -> str:
     loc = clean_url(url)
     if loc.url is None:
-        raise UsageError(f"{target!r} is neither a host, nor an http or https URL, nor a folder: {loc.notes[-1][1]}")
+        told = f"{masked(target)!r} is neither a host, nor an http or https URL, nor a folder"
+        raise UsageError(f"{told}: {loc.notes[-1][1]}")
     return loc.url

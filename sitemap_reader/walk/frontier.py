@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..limits import advice
 from ..read.sniff import Format
+from ..read.urls import origin
 from ..records import Outcome, SitemapRef, Why
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
 from .held import Held
@@ -143,6 +144,12 @@ class Frontier:
     def take(self) -> list[Problem | Outcome]:
         """What the walk itself has to say since the last call."""
         return self._telling.take()
+
+    def note_withheld(self, visit: Visit) -> None:
+        """Headers that the caller gives are not sent with this visit, as it is http."""
+        start = origin(visit.url)
+        message = f"headers and credentials are not sent to {start}, which is no https; give it as TARGET to send them"
+        self._telling.note(visit, "F16", message)
 
     def abandon(self) -> list[Problem | Outcome]:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""

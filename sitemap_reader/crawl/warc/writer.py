@@ -18,7 +18,8 @@ import orjson
 
 from ...errors import UsageError
 from ...version import __version__
-from ..fetch import HEADER_NAME, usable_url
+from ...walk.credentials import HEADER_NAME
+from ..fetch import usable_url
 from ..taping import ERROR_FIELD, Taping, Tee, error_text, one_line
 from .index import SEEDS_FIELD, key_of
 from .tail import append, check_tail

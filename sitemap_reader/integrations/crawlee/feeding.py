@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 class Wanted:
     """What a loader is to read, and whom it is to tell; `filters` are fields of Asked, `plan` goes with a `state`."""
 
-    targets: tuple[str | Path, ...]
+    targets: tuple[str | Path, ...] = attrs.field(repr=False)  # with user and password, where they have some
     filters: dict[str, Any]
     reader: SitemapReader
     owns_reader: bool

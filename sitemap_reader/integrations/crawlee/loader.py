@@ -124,16 +124,17 @@ class SitemapReaderLoader(RequestLoader):
         _check_state(state, dates, on_removed)
         if reader is not None and reading:
             raise UsageError(f"{', '.join(reading)}: of a reader of your own; give it to that")
-        self._targets = _targets(targets)
+        several = _targets(targets)
+        self._names = [find_target(target).name for target in several]
         wishes = {
-            "targets": [str(target) for target in self._targets],
+            "targets": self._names,
             **{name: None if value is None else str(value) for name, value in dates.items()},
             **asked.settings(),
             "scope": reading.get("scope", "protocol"),
             "state": state is not None,
         }
         wanted = Wanted(
-            targets=self._targets,
+            targets=several,
             filters=filters,
             reader=reader or SitemapReader(**reading),
             owns_reader=reader is None,
@@ -250,7 +251,7 @@ class SitemapReaderLoader(RequestLoader):
         """Raises PartialRead, with the outcomes, if anything is missing."""
         missing = [*map(str, self.verdicts), *filter(None, [self.summary.missing()])]
         if missing:
-            raise PartialRead(f"{', '.join(map(str, self._targets))}: {'; '.join(missing)}", self.outcomes)
+            raise PartialRead(f"{', '.join(self._names)}: {'; '.join(missing)}", self.outcomes)
 
 
 def _lasting(value: Any) -> Any:
@@ -262,8 +263,6 @@ def _targets(targets: Target | Iterable[Target]) -> tuple[Target, ...]:
     several = (targets,) if isinstance(targets, str | Path) else tuple(targets)
     if not several:
         raise UsageError("there is no target: name a host, a URL or a folder")
-    for target in several:
-        find_target(target)
     return several
 
 

@@ -51,7 +51,9 @@ class DownloaderFetcher:
         """One GET by way of Scrapy. The whole body is in memory, as with all that Scrapy downloads."""
         asked = {"Accept-Encoding": "gzip", **headers}
         try:
-            request = Request(url, headers=asked, meta={**_META})
+            # Scrapy's cache stores the headers of a request: those that hold a login must not get there.
+            meta = {**_META, "dont_cache": True} if _holds_login(headers) else {**_META}
+            request = Request(url, headers=asked, meta=meta)
             answer = await self._crawler.engine.download_async(request)
         except IgnoreRequest as exc:
             told = str(exc) or "a downloader middleware refuses the request (allowed_domains?)"
@@ -59,6 +61,10 @@ class DownloaderFetcher:
         except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
             raise FetchError(_told(exc), transient=isinstance(exc, self._transient)) from exc
         yield Response(answer.status, plain_headers(_pairs(answer.headers)), _chunks(answer), url)
+
+
+def _holds_login(headers: Mapping[str, str]) -> bool:
+    return any(name.lower() == "authorization" for name in headers)
 
 
 async def _chunks(answer: Answer) -> AsyncIterator[bytes]:

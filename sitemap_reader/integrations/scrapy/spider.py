@@ -126,7 +126,8 @@ class SitemapReaderSpider(SitemapSpider):
         )
         hear_end = documents.hear if self._filters else None
         asked = Asked(since=self.sitemap_since, on_item=account.hear, on_outcome=hear_end)
-        target = Target(", ".join(names), tuple(parse_target(name) for name in names))
+        seeds = tuple(parse_target(name) for name in names)
+        target = Target(", ".join(seed.target for seed in seeds), seeds)
         choose = partial(self._children, account=account)
         return reader.walk(target, asked, frontier=partial(ChoosingFrontier, choose=choose))
 

@@ -1,0 +1,418 @@
+"""What a caller gives to be sent, by the access logs of two servers: the site that was named has it, no other has.
+
+And by all that is written and shown, where no login ever stands.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from certificates import OF_ANOTHER_HOST, tls_contexts
+from servers import SiteServer
+
+import sitemap_reader as sr
+from sitemap_reader.walk.credentials import basic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from servers import Page
+
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+XML = {"Content-Type": "application/xml"}
+QUICK = sr.Limits(tries=1)
+LOGIN = basic("me", "s3cret")
+KEY = "k3y"
+
+
+@pytest.fixture(autouse=True)
+def _names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts below .example are on loopback."""
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *more: Any, **options: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else str(host)
+        return real("127.0.0.1" if name.endswith(".example") else host, *more, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+def urlset(*locs: str) -> Page:
+    return 200, XML, f"<urlset {NS}>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
+
+
+def index(*locs: str) -> Page:
+    listed = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
+    return 200, XML, f"<sitemapindex {NS}>{listed}</sitemapindex>".encode()
+
+
+def robots(*lines: str) -> Page:
+    return 200, {"Content-Type": "text/plain"}, "".join(f"{line}\n" for line in ("User-agent: *", *lines)).encode()
+
+
+def moved(url: str) -> Page:
+    return 302, {"Location": url}, b""
+
+
+@attrs.frozen
+class Two:
+    """The server that is named, and another one, each under a name of its own."""
+
+    site: SiteServer
+    other: SiteServer
+    scheme: str = "http"
+
+    @property
+    def start(self) -> str:
+        return f"{self.scheme}://shop.example:{self.site.port}"
+
+    @property
+    def elsewhere(self) -> str:
+        return f"http://cdn.other.example:{self.other.port}"
+
+
+@pytest.fixture
+def two() -> Iterator[Two]:
+    with SiteServer({}) as site, SiteServer({}) as other:
+        other.pages["/robots.txt"] = robots()
+        other.pages["/map.xml"] = urlset(f"http://cdn.other.example:{other.port}/page")
+        yield Two(site, other)
+
+
+# Each leads from the one server to the other.
+def _redirect(two: Two) -> None:
+    two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}
+
+
+def _redirected_robots(two: Two) -> None:
+    two.site.pages |= {"/robots.txt": moved(f"{two.elsewhere}/robots.txt"), "/sitemap.xml": urlset(f"{two.start}/a")}
+    two.other.pages["/robots.txt"] = robots(f"Sitemap: {two.elsewhere}/map.xml")
+
+
+def _sitemap_line(two: Two) -> None:
+    two.site.pages["/robots.txt"] = robots(f"Sitemap: {two.elsewhere}/map.xml")
+
+
+def _index_child(two: Two) -> None:
+    two.site.pages |= {"/robots.txt": robots("Sitemap: /all.xml"), "/all.xml": index(f"{two.elsewhere}/map.xml")}
+
+
+def _well_known(two: Two) -> None:
+    two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": moved(f"{two.elsewhere}/map.xml")}
+
+
+def _retries(two: Two) -> None:
+    _sitemap_line(two)
+    two.other.pages["/map.xml"] = 503, {}, b""
+
+
+def _failing_robots(two: Two) -> None:
+    _sitemap_line(two)
+    two.other.pages["/robots.txt"] = 500, {}, b""
+
+
+WAYS: list[Callable[[Two], None]] = [
+    _redirect, _redirected_robots, _sitemap_line, _index_child, _well_known, _failing_robots,
+]  # fmt: skip
+
+
+def read(target: str, **options: Any) -> sr.UrlStream:
+    chosen: dict[str, Any] = {"allow_private": True, "limits": QUICK, "scope": "any", **options}
+    with sr.urls(target, **chosen) as stream, suppress(sr.ReadError):
+        list(stream)
+    return stream
+
+
+def given(two: Two, kind: str, folder: Path) -> tuple[str, dict[str, Any], str]:
+    """The target, options and header of one way to give something."""
+    if kind == "header":
+        return two.start, {"headers": {"X-Key": KEY}}, KEY
+    if kind == "auth":
+        return two.start, {"auth": "me:s3cret"}, LOGIN
+    if kind == "netrc":
+        file = folder / "netrc"
+        file.write_text("machine shop.example login me password s3cret\ndefault login all password of-them\n")
+        return two.start, {"netrc": file}, LOGIN
+    return two.start.replace("://", "://me:s3cret@"), {}, LOGIN
+
+
+KINDS = ["header", "auth", "netrc", "userinfo"]
+
+
+def values(server: SiteServer) -> list[str]:
+    """The header that is looked for in each request, or nothing."""
+    return [each.headers.get("x-key", "") + each.headers.get("authorization", "") for each in server.received]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_other_host_gets_nothing(two: Two, way: Callable[[Two], None], kind: str, tmp_path: Path) -> None:
+    way(two)
+    target, options, value = given(two, kind, tmp_path)
+    read(target, **options)
+    assert set(values(two.site)) == {value}
+    assert two.other.received
+    assert set(values(two.other)) == {""}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_retry_is_as_the_first_try(two: Two, kind: str, tmp_path: Path) -> None:
+    _retries(two)
+    two.site.pages["/map.xml"] = 503, {}, b""
+    two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {two.elsewhere}/map.xml")
+    target, options, value = given(two, kind, tmp_path)
+    read(target, **options, limits=sr.Limits(tries=2))
+    assert two.site.requests().count("/map.xml") == two.other.requests().count("/map.xml") == 2
+    assert set(values(two.site)) == {value}
+    assert set(values(two.other)) == {""}
+
+
+def _discover(target: str, options: dict[str, Any], folder: Path) -> None:
+    sr.discover(target, **options)
+
+
+def _snapshot(target: str, options: dict[str, Any], folder: Path) -> None:
+    pytest.importorskip("pandas")
+    sr.snapshot(target, **options)
+
+
+def _audit(target: str, options: dict[str, Any], folder: Path) -> None:
+    sr.audit(target, **options)
+
+
+def _changes(target: str, options: dict[str, Any], folder: Path) -> None:
+    for _ in range(2):  # the second asks under conditions
+        with sr.changes(target, state=folder / "state.db", **options) as stream:
+            list(stream)
+
+
+def _recorded(target: str, options: dict[str, Any], folder: Path) -> None:
+    read(target, record=folder / "recorded", **options)
+    read(target, record=folder / "recorded.warc.gz", **options)
+    assert list(read(str(folder / "recorded.warc.gz"), **options).outcomes)
+
+
+def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
+    pytest.importorskip("distributed")
+    from sitemap_reader.scale.folder import Folder, Plan
+    from sitemap_reader.scale.hosts import read_hosts, sharded
+    from sitemap_reader.scale.order import make_order
+    from sitemap_reader.scale.shard import harvest_shard
+
+    order = make_order(
+        options, state=False, accept_removals=False, hosts_at_once=1, host_seconds=20.0, host_urls=100
+    )
+    listed, laid = read_hosts([target]), Folder(folder / "harvest")
+    laid.begin(Plan(1, listed.sha256, 1, order.settings(), {}, "2026-01-01T00:00:00Z"), sharded(listed, 1))
+    harvest_shard(laid, 0, order)
+
+
+CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    # A list of hosts holds no userinfo.
+    [(call, kind) for call in CALLS for kind in KINDS if (call, kind) != (_harvest, "userinfo")],
+)
+def test_so_does_whatever_reads(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
+    _index_child(two)
+    _map = two.other.pages["/map.xml"]
+    two.other.pages["/map.xml"] = (_map[0], {**XML, "ETag": '"1"'}, _map[2])
+    two.site.pages["/robots.txt"] = robots("Sitemap: /all.xml", f"Sitemap: {two.elsewhere}/map.xml")
+    target, options, value = given(two, kind, tmp_path)
+    call(target, {"allow_private": True, "limits": QUICK, "scope": "any", **options}, tmp_path)
+    assert set(values(two.site)) == {value}
+    assert two.other.received
+    assert set(values(two.other)) == {""}
+
+
+def test_a_subdomain_gets_headers_and_no_userinfo(two: Two) -> None:
+    child = f"http://maps.shop.example:{two.other.port}/map.xml"
+    two.site.pages["/robots.txt"] = robots(f"Sitemap: {child}")
+    read(two.start.replace("://", "://me:s3cret@"), headers={"X-Key": KEY})
+    assert set(values(two.site)) == {KEY + LOGIN}
+    assert set(values(two.other)) == {KEY}
+
+
+def test_an_own_fetcher_and_an_own_session_get_the_same(two: Two) -> None:
+    import asyncio
+
+    import aiohttp
+
+    async def read_all() -> None:
+        async with (
+            sr.AiohttpFetcher(user_agent="own/1", allow_private=True) as fetcher,
+            sr.SitemapReader(fetcher=fetcher, limits=QUICK, auth=("me", "s3cret")) as reader,
+            reader.urls(two.start) as stream,
+        ):
+            _ = [url async for url in stream]
+        async with (
+            aiohttp.ClientSession(headers={"X-Own": "of the session"}) as session,
+            sr.SitemapReader(session=session, allow_private=True, limits=QUICK, auth=("me", "s3cret")) as reader,
+            reader.urls(two.start) as stream,
+        ):
+            _ = [url async for url in stream]
+
+    _sitemap_line(two)
+    asyncio.run(read_all())
+    assert set(values(two.site)) == {LOGIN}
+    assert set(values(two.other)) == {""}
+    assert {"of the session"} <= {each.headers.get("x-own") for each in two.other.received}
+
+
+def test_each_of_several_readings_of_one_reader_has_its_own_site(two: Two) -> None:
+    import asyncio
+
+    two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": urlset(f"{two.start}/a")}
+    two.other.pages["/sitemap.xml"] = urlset(f"{two.elsewhere}/a")
+
+    async def both() -> None:
+        async with sr.SitemapReader(allow_private=True, limits=QUICK) as reader:
+            for target in (two.start.replace("://", "://me:s3cret@"), two.elsewhere):
+                async with reader.urls(target) as stream:
+                    _ = [url async for url in stream]
+
+    asyncio.run(both())
+    assert set(values(two.site)) == {LOGIN}
+    assert set(values(two.other)) == {""}
+
+
+# --- down to http, and TLS ---
+
+
+@pytest.fixture(scope="module")
+def _certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tls")
+
+
+@pytest.fixture
+def secure(_certificate: Path) -> Iterator[tuple[Two, Path]]:
+    """https for shop.example, and a server without; the certificate to trust."""
+    of_server, _ = tls_contexts(OF_ANOTHER_HOST, _certificate)
+    with SiteServer({}, of_server) as site, SiteServer({}) as other:
+        yield Two(site, other, "https"), _certificate / "certificate.pem"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_goes_down_to_http(secure: tuple[Two, Path], kind: str, tmp_path: Path) -> None:
+    two, trusted = secure
+    down = f"http://shop.example:{two.other.port}/map.xml"
+    two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {down}")
+    two.site.pages["/map.xml"] = moved(down + "?moved")
+    two.other.pages |= {"/map.xml": urlset(), "/map.xml?moved": urlset(f"{two.start}/a")}
+    target, options, value = given(two, kind, tmp_path)
+    stream = read(target, cacert=trusted, **options)
+    assert set(values(two.site)) == {value}
+    assert {"/map.xml", "/map.xml?moved"} <= {*two.other.requests()}
+    assert set(values(two.other)) == {""}
+    told = [problem.message for problem in stream.problems.samples if problem.code == "F16"]
+    assert stream.problems.counts.get("F16", 0) == len(told) == (0 if kind == "userinfo" else 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_goes_with_the_fallback_to_http_which_is_told_once(two: Two, kind: str, tmp_path: Path) -> None:
+    two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": urlset(f"{two.start}/a")}
+    target, options, _ = given(two, kind, tmp_path)
+    stream = read(target.removeprefix("http://"), **options)  # https does not answer
+    assert two.site.requests() == ["/robots.txt", "/map.xml"]
+    assert set(values(two.site)) == {""}
+    (told,) = [problem for problem in stream.problems.samples if problem.code == "F16"]
+    assert told.message == (
+        f"headers and credentials are not sent to {two.start}, which is no https; give it as TARGET to send them"
+    )
+    assert stream.problems.counts["F16"] == 1
+
+
+def test_cacert_trusts_a_file_in_place_of_the_system(secure: tuple[Two, Path]) -> None:
+    two, trusted = secure
+    two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": urlset(f"{two.start}/a")}
+    assert "self-signed" in str(read(two.start).outcomes[0].samples)
+    assert read(two.start, cacert=trusted).summary.urls == 1
+    assert read(two.start, cacert=str(trusted)).complete
+
+
+def test_insecure_asks_whoever_answers_and_is_in_the_log(
+    secure: tuple[Two, Path], caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    two, _ = secure
+    two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": urlset(f"https://127.0.0.1:{two.site.port}/a")}
+    with caplog.at_level(logging.WARNING, "sitemap_reader.tls"):
+        assert read(two.site.url, insecure=True).summary.urls == 1
+    assert [record.getMessage() for record in caplog.records] == ["TLS certificates are not verified (insecure=True)"]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no certificate\n", b"\xff\xfe"])
+def test_a_cacert_that_is_none_is_refused_at_once(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(sr.UsageError, match=r"ca.pem cannot be read.*PEM"):
+        sr.SitemapReader(cacert=file)
+
+
+@pytest.mark.parametrize("name", ["", "."])
+def test_a_cacert_without_a_name_is_refused(name: str) -> None:
+    with pytest.raises(sr.UsageError, match=r"cacert: .*cannot be read"):
+        sr.SitemapReader(cacert=name)
+
+
+def test_cacert_and_insecure_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match="cacert and insecure"):
+        sr.SitemapReader(cacert=tmp_path, insecure=True)
+
+
+# --- netrc ---
+
+
+def test_netrc_is_the_file_that_the_environment_names_or_that_of_home(
+    two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two.site.pages["/robots.txt"] = robots()
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("machine SHOP.example. login home password s3cret\n")
+    (home / ".netrc").chmod(0o600)
+    (tmp_path / "other").write_text(f"machine shop.example:{two.site.port} login other password s3cret\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("NETRC", raising=False)
+    read(two.start, netrc=True, probe="never")
+    monkeypatch.setenv("NETRC", str(tmp_path / "other"))
+    read(two.start, netrc=True, probe="never")
+    read(two.start, netrc=False, probe="never")
+    assert values(two.site) == [basic("home", "s3cret"), basic("other", "s3cret"), ""]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "No such file"),
+        ("machine a.example login me password s3cret s3cret\n", r"line \d of .*netrc cannot be read"),
+        ("password s3cret\n", r"line \d of .*netrc cannot be read"),
+    ],
+)
+def test_a_netrc_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path, content: str | None, told: str) -> None:
+    file = tmp_path / "netrc"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(sr.UsageError, match=told) as caught:
+        sr.SitemapReader(netrc=file)
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_netrc_of_home_that_others_may_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".netrc").write_text("machine a.example login me password s3cret\n")
+    (tmp_path / ".netrc").chmod(0o644)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NETRC", raising=False)
+    with pytest.raises(sr.UsageError, match="chmod 600") as caught:
+        sr.SitemapReader(netrc=True)
+    assert "s3cret" not in str(caught.value)
