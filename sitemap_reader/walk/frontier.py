@@ -14,6 +14,7 @@ from ..limits import advice
 from ..read.sniff import Format
 from ..records import Outcome, SitemapRef, Why
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
+from .blocked import Walls, is_refusal, take_page, with_remedy
 from .held import Held
 from .hosts import Hosts
 from .listings import Listings
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from ..problems import Problem
+    from ..problems import Problem, Severity
     from .discovery import Seed
     from .hosts import Host
     from .robots import Rules
@@ -74,6 +75,7 @@ class Frontier:
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._admit)
         self._recall = Recall(plan.memory, self._proofs, self._listings.enter)
         self._held = Held(plan, self._proofs, self._listings, self._telling, self._queue)
+        self._walls = Walls(self._telling, self._held)
         self._bytes = 0
         # Documents last: a robots.txt that is asked for on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -146,6 +148,8 @@ class Frontier:
 
     def abandon(self) -> list[Problem | Outcome]:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
+        for site in self.sites:
+            self._walls.tell(self._hosts.of(site.origin).robots_visit)
         self._held.abandon()
         return self.take()
 
@@ -209,7 +213,7 @@ class Frontier:
     def _queue(self, visit: Visit) -> None:
         host = self._hosts.of(visit.url)
         if host.given_up:
-            self._fail(visit, "F04", host.given_up)
+            self._fail(visit, "F04", host.given_up, severity="info")  # what gave it up has been told
             return
         if not visit.is_robots:
             self._permission.learn_rules(host)
@@ -222,7 +226,8 @@ class Frontier:
             return False
         refusal = self._permission.refusal(host, visit)
         if refusal:
-            self._fail(visit, "F02", refusal)
+            # That a robots.txt cannot be read has been told, and why.
+            self._fail(visit, "F02", refusal, severity="info" if host.rules and host.rules.why else None)
         return refusal is None
 
     def _arrive(self, visit: Visit) -> None:
@@ -261,10 +266,7 @@ class Frontier:
         elif isinstance(step, Follow):
             self._move(visit, step.target)
         elif isinstance(step, Settle):
-            if step.message:
-                self._telling.note(visit, "F14", step.message)
-            self._permission.set_rules(visit, step.rules)
-            self._finish(visit, Outcome(format=Format.ROBOTS.value))
+            self._finish(visit, self._permission.settle(visit, step))
         else:
             self._refused(visit, step, now)
         return False
@@ -300,8 +302,10 @@ class Frontier:
         host.given_up = f"{host.origin} was given up: {why}"
         host.rules = host.rules or disallow_all(host.given_up)
         visit.aloud = visit.aloud or not visit.is_robots
-        for each in [visit, *self._hosts.drain(host)]:
-            self._fail(each, "F04", host.given_up)
+        waiting = self._hosts.drain(host)
+        self._fail(visit, "F04", host.given_up)
+        for each in waiting:
+            self._fail(each, "F04", host.given_up, severity="info")
 
     def _move(self, visit: Visit, target: str) -> None:
         """To where a redirect points, unless that is being read for itself."""
@@ -330,21 +334,41 @@ class Frontier:
     def _finished(self, visit: Visit, finished: Finished) -> None:
         if visit.is_robots:
             self._permission.set_rules(visit, finished.rules or ALLOW_ALL)
-            if visit.sites and not visit.named:
+            visit.is_page = take_page(finished.outcome)
+            if visit.sites and not visit.named and not visit.is_page:
                 self._telling.note(visit, "F09", "robots.txt names no sitemap")
+            elif visit.is_page and not visit.sites:
+                self._walls.tell(visit)
         elif visit.is_index and not visit.again and self._register.is_in_index(visit):
             self._telling.note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
 
-    def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
-        listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
-        self._telling.note(visit, code, message + listed)
+    def _fail(
+        self,
+        visit: Visit,
+        code: str,
+        message: str,
+        outcome: Outcome | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> None:
+        host = self._hosts.of(visit.asked)
+        told = f"{message} (listed in {visit.listed_at})" if visit.listed_at else message
         if visit.is_robots:
-            self._permission.lose_rules(visit, code, message)
+            told = self._permission.failure(visit, message, closes_host=True)
+        elif visit.is_guess and is_refusal(visit, code) and not host.blocked:
+            visit.aloud, told = True, with_remedy(message, visit.status)
+        self._telling.note(visit, code, told, severity=severity)
+        # One message for the host: what is guessed later fares no better.
+        host.blocked = host.blocked or (not visit.is_guess and is_refusal(visit, code))
+        if visit.is_robots:
+            self._permission.lose_rules(visit, message)
         if outcome is None and visit.reached:
             outcome = visit.reached.outcome
         outcome = outcome or Outcome(format=Format.ROBOTS.value if visit.is_robots else None)
         outcome.complete = False
+        if visit.is_robots:
+            take_page(outcome)  # of a page that broke off, this is told already
         self._finish(visit, outcome)
 
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
@@ -361,7 +385,8 @@ class Frontier:
 
     def _end(self, visit: Visit, outcome: Outcome) -> None:
         self._telling.settle(visit, outcome)
-        self._held.end(visit, outcome)
+        if not visit.is_page:
+            self._held.end(visit, outcome)
         self.documents_done += not visit.is_robots
         for site in visit.sites:
             self._go_on(visit, site, outcome)
@@ -371,14 +396,20 @@ class Frontier:
         site.awaits_robots = False
         if not visit.is_robots:
             site.settled(outcome)
-        elif not outcome.complete:
-            self._permission.tell_of_first(site, outcome)
-        if self._permission.is_lost(site, visit):
-            return
-        while (guess := site.next_guess()) is not None:
-            if guess not in self._register and not self.plan.no_follow.find_in(guess):
-                self._add_candidate(guess, "well-known", site)
-                return
+            if visit.is_guess and outcome.format == Format.HTML:
+                site.pages.append(visit)
+        elif not outcome.complete and (first := self._permission.first_failure(site)):
+            self._telling.add_earlier(first)
+        if visit.why == "well-known" and not (visit.is_guess or outcome.complete):
+            site.list_candidate(outcome)
+        if not self._permission.is_lost(site, visit):
+            while (guess := site.next_guess()) is not None:
+                if guess not in self._register and not self.plan.no_follow.find_in(guess):
+                    self._add_candidate(guess, "well-known", site)
+                    return
+        if not site.pending and not site.is_over:
+            self._walls.end(site, self._hosts.of(site.origin))
+
 
 
 def _of_alias(outcome: Outcome) -> Outcome:
