@@ -59,8 +59,8 @@ def run(
     holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
     summary = f"{count_of(holding, 'sitemap')} found"
     if holding < len(found):
-        summary += f"; {len(found) - holding:,} named that cannot be read"
-    return console.end(summary, "partial: not every sitemap that is named can be read", codes)
+        summary += f"; {count_of(len(found) - holding, 'other place')} that cannot be read"
+    return console.end(summary, "partial: not every place that may name or hold a sitemap can be read", codes)
 
 
 @attrs.define

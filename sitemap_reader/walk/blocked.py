@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..problems import report
+from ..read.sniff import Format
 
 if TYPE_CHECKING:
     from ..records import Outcome
@@ -51,6 +52,11 @@ def with_remedy(message: str, status: int | None, *, closes_host: bool = False) 
     if closes_host:
         return f"{message}, so nothing on this host is fetched; {remedy}, or go on with {_WITHOUT}"
     return f"{message}; {remedy}"
+
+
+def hides_names(outcome: Outcome) -> bool:
+    """Whether it is an HTML page in place of a robots.txt: which sitemaps the site names is not known."""
+    return outcome.format == Format.ROBOTS and "F05" in outcome.problems
 
 
 def is_refusal(visit: Visit, code: str) -> bool:
