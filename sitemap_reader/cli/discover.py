@@ -78,9 +78,9 @@ class _Discovery:
 
         candidates = discover(target, on_item=hear, **self.reading)
         self.found += [(target, candidate) for candidate in candidates]
-        if not candidates:
-            raise ledger.verdict(target) or NothingFound(f"no sitemap found for {target}; give its URL, if you know it")
         good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
+        if not candidates or (ledger.blocked and not good):
+            raise ledger.verdict(target) or NothingFound(f"no sitemap found for {target}; give its URL, if you know it")
         if good == len(candidates):
             return Exit.COMPLETE
         return Exit.PARTIAL if good else Exit.UNREADABLE
