@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Given = TypeVar("Given")
 
+# How a document fails that its host refuses; what is damaged or too large has other codes.
+_BLOCKED = frozenset({"F01", "F04", "F05", "F13"})
+
 
 @attrs.define
 class Progress:
@@ -226,6 +229,14 @@ class Ledger:
     def complete(self) -> bool:
         """No document lacks anything."""
         return all(outcome.complete for outcome in self.outcomes)
+
+    @property
+    def blocked(self) -> bool:
+        """A host refused its robots.txt or a well-known path, sent HTML pages, or could not be connected to."""
+        return any(
+            outcome.why == "well-known" and not outcome.complete and not _BLOCKED.isdisjoint(outcome.problems)
+            for outcome in self.outcomes
+        )
 
     def summary(self) -> Summary:
         """The numbers as they stand."""

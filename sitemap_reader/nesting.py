@@ -37,7 +37,7 @@ class Row:
     """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread.
 
     `bytes_decoded` is its size unpacked, `seconds` how long it took to fetch and to read; `problems` counts those of
-    the document and of its entries.
+    the document and of its entries. `status` is that of its last answer, `problem` why it is not complete.
     """
 
     depth: int
@@ -54,6 +54,8 @@ class Row:
     bytes_decoded: int | None
     seconds: float | None
     problems: int | None
+    status: int | None = None
+    problem: str | None = None
 
 
 class Nesting:
@@ -160,4 +162,12 @@ def _row(node: Node, depth: int, branch: str) -> Row:
         bytes_decoded=outcome.bytes_decoded if outcome else None,
         seconds=outcome.seconds if outcome else None,
         problems=sum(outcome.problems.values()) if outcome else None,
+        status=outcome.status if outcome else None,
+        problem=_reason(outcome) if outcome and not outcome.complete else None,
     )
+
+
+def _reason(outcome: Outcome) -> str | None:
+    """Its first error, else the first that there is to say of it."""
+    samples = sorted(outcome.samples, key=lambda sample: sample.severity != "error")
+    return next((f"{sample.code} {sample.message}" for sample in samples), None)

@@ -33,7 +33,7 @@ CATALOGUE: dict[str, Rule] = {
     "F01": Rule("error", "the answer is not 2xx"),
     "F02": Rule("error", "forbidden by robots.txt"),
     "F03": Rule("info", "redirected"),
-    "F04": Rule("error", "no answer: DNS, TLS, connection, timeout, or given up"),
+    "F04": Rule("error", "no answer: DNS, TLS, connection, timeout, redirect loop, or given up"),
     "F05": Rule("error", "an HTML page where a sitemap should be"),
     "F06": Rule("warning", "wrong Content-Type"),
     "F07": Rule("error", "corrupt or truncated gzip"),
@@ -43,7 +43,7 @@ CATALOGUE: dict[str, Rule] = {
     "F11": Rule("error", "empty body"),
     "F12": Rule("warning", "malformed, keyless or relative Sitemap line"),
     "F13": Rule("error", "refused address"),
-    "F14": Rule("warning", "robots.txt unreachable, 429 or 5xx"),
+    "F14": Rule("warning", "robots.txt unavailable, taken for missing"),
     "F15": Rule("info", "Crawl-delay over the limit"),
     "F16": Rule("warning", "headers or credentials not sent over http"),
     # Structure

@@ -267,7 +267,8 @@ class SitemapReader:
     ) -> list[Candidate]:
         """Where the target's sitemaps are, and why that is known; reads no more of each than its beginning.
 
-        What robots.txt names or the target itself is always listed; well-known paths only if they hold a sitemap.
+        What robots.txt names or the target itself is always listed; well-known paths only if they hold a sitemap or,
+        as robots.txt itself, if the host refused them: with the status, and a `problem`.
         `on_item` hears of the problems and the outcomes.
         """
         run = self._run(find_target(target), peek=True, descend=False)

@@ -84,7 +84,7 @@ def test_imports_point_down(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(parts_of(path)))
 def test_rooms_stay_small(path):
-    assert len(path.read_text().splitlines()) <= 430, "what is its second purpose?"
+    assert len(path.read_text().splitlines()) <= 600, "what is its second purpose?"
 
 
 @pytest.mark.parametrize(

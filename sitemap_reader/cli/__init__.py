@@ -116,7 +116,7 @@ def parse(**arguments: Any) -> Exit:
 def discover(**arguments: Any) -> Exit:
     """List the sitemaps of the TARGETs, and why each is known.
 
-    What robots.txt names is always listed; a well-known path only where it holds a sitemap.
+    What robots.txt names is always listed; a well-known path only where it holds a sitemap, or refuses.
     """
     from .discover import run
 

@@ -60,8 +60,8 @@ def run(
     holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
     summary = f"{count_of(holding, 'sitemap')} found"
     if holding < len(found):
-        summary += f"; {len(found) - holding:,} named that cannot be read"
-    return console.end(summary, "partial: not every sitemap that is named can be read", codes)
+        summary += f"; {count_of(len(found) - holding, 'other place')} that cannot be read"
+    return console.end(summary, "partial: not every place that may name or hold a sitemap can be read", codes)
 
 
 @attrs.define
@@ -80,10 +80,10 @@ class _Discovery:
         site = find_target(target)
         candidates = discover(site, on_item=hear, **self.reading)
         self.found += [(site.name, candidate) for candidate in candidates]
-        if not candidates:
-            told = f"no sitemap found for {site.name}; give its URL, if you know it"
-            raise ledger.verdict(site.name) or NothingFound(told)
         good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
+        if not candidates or (ledger.blocked and not good):
+            message = f"no sitemap found for {site.name}; give its URL, if you know it"
+            raise ledger.verdict(site.name) or NothingFound(message)
         if good == len(candidates):
             return Exit.COMPLETE
         return Exit.PARTIAL if good else Exit.UNREADABLE

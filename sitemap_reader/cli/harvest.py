@@ -139,5 +139,6 @@ def _codes(found: Harvest) -> list[Exit]:
     if found.refused:
         codes.append(Exit.USAGE)
     if not any(found.verdicts.get(name) for name in ("complete", "partial", "given_up")) and not found.failed:
-        codes.append(Exit.UNREADABLE if found.verdicts.get("unreadable") else Exit.NOTHING)
+        has_errors = any(found.verdicts.get(name) for name in ("blocked", "unreadable"))
+        codes.append(Exit.UNREADABLE if has_errors else Exit.NOTHING)
     return codes

@@ -18,6 +18,7 @@ from ..ledger import Problems, count_of
 from ..problems import CATALOGUE, Problem
 from ..progressbar import ProgressBar
 from ..records import Outcome
+from ..walk.blocked import OWN_REMEDY
 from ..walk.selection import UNWANTED
 from .exits import Exit, worst
 
@@ -35,7 +36,6 @@ _KEYWORD = re.compile(
 )
 
 # What to try, by the code of what ended it; where its own message ends with that, no other is given.
-_OWN_HINTS = re.compile(r".*; ((?:check |raise |--).*)", re.DOTALL)
 HINTS = {
     "F01": "check the URL; `discover HOST` looks for the sitemaps of a site",
     "F02": "--no-robots reads it all the same",
@@ -44,7 +44,7 @@ HINTS = {
     "F07": "fetch it again, in case it was damaged on the way",
     "F11": "check that it is the right one, or fetch it again",
     "F13": "--allow-private permits private addresses",
-    "F14": "try again later; --no-robots goes on without it",
+    "F14": "give the URL of a sitemap, if you know it",
     "S01": "fetch it again, in case it was damaged on the way",
     "S09": "a DTD can do harm: save the document without its DOCTYPE, and `parse` that",
     "S11": "check that it is a sitemap: its entries name no URL",
@@ -115,9 +115,11 @@ class Console:
         failed = [(outcome, sample) for outcome in broken for sample in outcome.samples]
         failed.sort(key=lambda each: each[1].severity != "error")
         told = str(failure)
+        if failed and not self._quiet and _says_all(*failed[0]):
+            return
         for _, sample in failed if not self._quiet else ():
             told = told.removesuffix(f": {sample}")  # its own line has said so
-        self.error(_hinted(told, *failed[0]) if failed else told)
+        self.error(_hinted(told, failed[0][1]) if failed else told)
 
     def unreadable(self, name: str, outcome: Outcome) -> None:
         """The same for a document that is read alone."""
@@ -127,7 +129,7 @@ class Console:
             self.error(told)
             return
         why = f": {first.code} {first.message}" if self._quiet else ""
-        self.error(_hinted(told + why, outcome, first))
+        self.error(_hinted(told + why, first))
 
     def hear(self, item: Item) -> None:
         """Shows problems, five of a code and document, and with `verbose` documents."""
@@ -196,12 +198,15 @@ def with_options(text: str) -> str:
     return _KEYWORD.sub(option, text)
 
 
-def _hinted(told: str, outcome: Outcome, sample: Problem) -> str:
+def _says_all(outcome: Outcome, sample: Problem) -> bool:
+    """Whether the line of the problem, which has been shown, is about the whole host and says what to try."""
+    return outcome.why == "well-known" and OWN_REMEDY.fullmatch(sample.message) is not None
+
+
+def _hinted(told: str, sample: Problem) -> str:
     """`told` with what to try behind it."""
-    own = _OWN_HINTS.fullmatch(sample.message)
-    # A robots.txt without an answer that counts closes its host, whatever the answer was.
-    code = "F14" if sample.code == "F01" and "F14" in outcome.problems else sample.code
-    hint = own[1] if own else HINTS.get(code)
+    own = OWN_REMEDY.fullmatch(sample.message)
+    hint = own[1] if own else HINTS.get(sample.code)
     return f"{told}; {hint}" if hint and not told.endswith(hint) else told
 
 

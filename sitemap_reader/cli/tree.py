@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..records import Item
     from .table import Cell
 
-TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept")
+TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
 _ASCII = str.maketrans({"└": "`", "├": "|", "│": "|", "─": "-"})
 
 
@@ -54,7 +54,7 @@ def run(
                 outputs.records.write(_json_line(row, site if len(names) > 1 else None))
         else:
             table = _table(rows, encoding_of(output)) if format == "table" else _tsv(rows, len(names) > 1)
-            for line in rows_as(format, *table, right=("entries", "kept"), output=output):
+            for line in rows_as(format, *table, right=("entries", "kept", "status"), output=output):
                 outputs.records.write(line)
     return console.end(
         str(trees.total) if trees.total else None, trees.total.partial_line() if trees.total else None, codes
@@ -103,6 +103,8 @@ def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[s
             row.newest,
             row.complete,
             _number(row.kept),
+            _number(row.status),
+            row.problem,
         ]
         for _, row in rows
     ]
@@ -112,7 +114,7 @@ def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[s
 
 
 def _table(rows: Sequence[tuple[str, Row]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
-    """Sites are told by their roots; `kept` only where something was not."""
+    """Sites are told by their roots; `kept` only where something was not, `problem` only where there is one."""
     plain = not _can_draw(encoding)
     columns: dict[str, list[Cell]] = {
         "sitemap": [(row.branch.translate(_ASCII) if plain else row.branch) + row.url for _, row in rows],
@@ -121,10 +123,14 @@ def _table(rows: Sequence[tuple[str, Row]], encoding: str) -> tuple[Sequence[str
         "kept": [_grouped(row.kept) for _, row in rows],
         "lastmod": [_date(row.lastmod, row.lastmod_precision) for _, row in rows],
         "newest": [_date(row.newest, row.newest_precision) for _, row in rows],
+        "status": [_number(row.status) for _, row in rows],
         "complete": [row.complete for _, row in rows],
+        "problem": [row.problem for _, row in rows],
     }
     if columns["kept"] == columns["entries"]:
         del columns["kept"]
+    if not any(columns["problem"]):
+        del columns["problem"]
     return tuple(columns), [list(cells) for cells in zip(*columns.values(), strict=True)]
 
 

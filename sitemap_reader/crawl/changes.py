@@ -21,6 +21,7 @@ from ..read.plain_records import Entries, merged
 from ..read.sniff import SITEMAP_FORMATS, Format
 from ..read.urls import is_web_url
 from ..records import Outcome, SitemapRef, UrlRecord
+from ..walk.blocked import hides_names
 from .differing import Changed
 from .documents import Documents, expires
 from .listed import Listed, Place
@@ -98,6 +99,7 @@ class Following:
         self._started = plan.clock()
         self._sitemaps = self._not_modified = 0
         self._all_fine = True
+        self._silent_robots: list[str] = []  # HTML pages in their place
         self._has_begun = False
         self._readings: dict[str, tuple[Row, Said]] = {}
         self._shares = self._state.shared_by > 1
@@ -190,6 +192,8 @@ class Following:
         url = outcome.url or ""
         if outcome.format == Format.ROBOTS or not is_web_url(url):  # the last: of a recording, and no document
             self._all_fine = self._all_fine and outcome.complete
+            if hides_names(outcome):
+                self._silent_robots.append(url)
             self._documents.forget(url)
             return
         row, said = self._reading(url)
@@ -238,6 +242,8 @@ class Following:
         """Lets go of documents that are gone for good. Whether all others are what they are."""
         if not self._all_fine or self._documents.any_failed():
             return False  # what was not listed may be listed where nobody could look
+        if self._documents.any_missing_of(self._silent_robots):
+            return False
         vanished = [*self._documents.vanished()]
         self._documents.note_missing()
         if self._documents.any_missing({row.number for row in vanished}):

@@ -274,6 +274,11 @@ class Documents:
         """Whether one is listed no more, but not for long enough to be among those that are gone."""
         return any(row.number not in gone for row in self._rows("AND run <> ?", self._run))
 
+    def any_missing_of(self, parents: Sequence[str]) -> bool:
+        """Whether one is listed no more that one of these listed."""
+        rows = self._rows("AND run <> ?", self._run) if parents else []
+        return any(not set(parents).isdisjoint(row.stored.parents) for row in rows)
+
     def _was_left_out(self, row: Row) -> bool:
         """Whether one of those that listed it does not, in a reading that was whole."""
         marks = ", ".join("?" * len(row.stored.parents))

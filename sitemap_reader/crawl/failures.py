@@ -94,7 +94,8 @@ def _certificate(
     error = exc.certificate_error
     reason = getattr(error, "verify_message", None) or str(error)
     fault = _CERTIFICATE_FAULTS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")
-    return FetchError(f"TLS certificate of {asked.place} {fault}", transient=False)
+    remedy = "--cacert FILE trusts its issuer, --insecure does not check it"
+    return FetchError(f"TLS certificate of {asked.place} {fault}; {remedy}", transient=False)
 
 
 def _name(exc: aiohttp.ClientConnectorDNSError, asked: Asked, received: int | None) -> FetchError:
@@ -127,7 +128,7 @@ def _connect(exc: aiohttp.ClientConnectorError, asked: Asked, received: int | No
         # A host with several addresses: aiohttp joins what was said about each.
         return refused(asked, str(error.strerror).removeprefix("Multiple exceptions: "))
     if error.errno == errno.ECONNREFUSED:
-        return FetchError(f"connection refused by {asked.place}")
+        return FetchError(f"connection refused by {asked.place}; check the host and the port")
     if error.errno in _UNREACHABLE:
         return FetchError(f"no route to {asked.place}")
     return _hung_up(error, asked, received)

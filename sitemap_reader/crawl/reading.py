@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import DocumentChanged, SitemapReaderError
+from ..problems import Problem
 from ..read.sniff import SITEMAP_FORMATS, Format
 from ..records import Outcome, SitemapRef
 from ..walk.visit import Reached
@@ -121,7 +122,8 @@ class Reading:
         """Passes on, but for what another try might have to say again."""
         state = self._hand.state
         self.given = self.given or state.has_given
-        self._held += piece
+        # Of an HTML page in place of a robots.txt the walk tells, which knows what else there is.
+        self._held += [item for item in piece if not _is_of_page(item)] if self._visit.is_robots else piece
         for start in range(0, len(piece), _SLICE_ITEMS):
             for item in piece[start : start + _SLICE_ITEMS]:
                 if isinstance(item, SitemapRef):
@@ -133,6 +135,10 @@ class Reading:
             batch, self._held = self._held, []
             self.given = True
             await self._put(batch)
+
+
+def _is_of_page(item: object) -> bool:
+    return isinstance(item, Problem) and item.code == "F05"
 
 
 async def ask_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, limits: Limits) -> Answer:

@@ -20,6 +20,7 @@ _WORDS = {
     "complete": "complete",
     "partial": "partial",
     "nothing": "without URLs",
+    "blocked": "blocked",
     "unreadable": "unreadable",
     "given_up": "given up",
     "failed": "failed",
@@ -40,11 +41,11 @@ class Harvest:
     """What there is in `folder`: `hosts` were asked for, of which each shard that is done tells what became.
 
     `has_state`: the rows of urls/ are changes. `verdicts` counts the hosts: complete, partial, nothing (no sitemap, or
-    no URL in them), unreadable, given_up, failed. `rows` counts those of each table; `urls` are those that were read,
-    `bytes_wire` as they came. `given_up` are hosts that were, each with why. `failed` says why shards could not be done
-    (the number of a shard -> why), `again` how often one was begun anew as its worker was lost, both in this run.
-    `refused` are entries of the list that are no hosts, with the number of their line; `repeated` counts those that
-    stood there before.
+    no URL in them), blocked (the host refused, or did not answer), unreadable, given_up, failed. `rows` counts those of
+    each table; `urls` are those that were read, `bytes_wire` as they came. `given_up` are hosts that were, each with
+    why. `failed` says why shards could not be done (the number of a shard -> why), `again` how often one was begun anew
+    as its worker was lost, both in this run. `refused` are entries of the list that are no hosts, with the number of
+    their line; `repeated` counts those that stood there before.
     """
 
     folder: Path

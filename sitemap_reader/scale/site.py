@@ -142,7 +142,9 @@ def _verdict(walk: Walk) -> tuple[Verdict, str | None]:
     """Of a host that was read to its end."""
     summary, error = walk.summary(), walk.verdict()
     if error is not None:
-        return ("nothing" if isinstance(error, NothingFound) else "unreadable"), str(error)
+        if isinstance(error, NothingFound):
+            return "nothing", str(error)
+        return ("blocked" if walk.ledger.blocked else "unreadable"), str(error)
     held_back = walk.following.counts.held_back if isinstance(walk, ChangeWalk) else 0
     if held_back:
         return "partial", f"{held_back:,} removals are held back"

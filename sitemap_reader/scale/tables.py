@@ -15,11 +15,12 @@ from ..shapes import Scalar
 if TYPE_CHECKING:
     from ..shapes import Kind
 
-# What became of a host. `nothing`: it has no sitemap, or these list nothing; `unreadable`: errors are why there is no
-# URL; `given_up`: its time or its URLs were up; `failed`: we failed.
-Verdict = Literal["complete", "partial", "nothing", "unreadable", "given_up", "failed"]
+# What became of a host. `nothing`: it has no sitemap, or these list nothing; `blocked`: it refused robots.txt or the
+# well-known paths, or could not be connected to; `unreadable`: other errors are why there is no URL; `given_up`: its
+# time or its URLs were up; `failed`: we failed.
+Verdict = Literal["complete", "partial", "nothing", "blocked", "unreadable", "given_up", "failed"]
 # Of these something may be missing.
-NOT_WHOLE: tuple[Verdict, ...] = ("partial", "unreadable", "given_up", "failed")
+NOT_WHOLE: tuple[Verdict, ...] = ("partial", "blocked", "unreadable", "given_up", "failed")
 # These are named one by one.
 NAMED: tuple[Verdict, ...] = ("given_up", "failed")
 

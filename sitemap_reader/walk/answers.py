@@ -12,6 +12,7 @@ import attrs
 
 from ..limits import advice
 from ..read.urls import clean_url
+from .blocked import ABSENT
 from .pacing import retry_after
 from .robots import ALLOW_ALL, Rules, rules_for_status
 
@@ -39,10 +40,14 @@ class Follow:
 
 @attrs.frozen
 class Settle:
-    """A robots.txt whose head alone says what holds; `message` where that is worth a word."""
+    """A robots.txt whose head alone says what holds; `message` where that is worth a word.
+
+    `refused`: there may be one all the same, so that what it names is not known.
+    """
 
     rules: Rules
     message: str | None = None
+    refused: bool = False
 
 
 @attrs.frozen
@@ -73,7 +78,7 @@ def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
         if rules == "read":
             return Read()
         if rules.why is None:
-            return Settle(rules)
+            return Settle(rules) if head.status in ABSENT else Settle(rules, _text(head.status), refused=True)
     elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
         return Read()
     elif head.status == HTTPStatus.NOT_MODIFIED and visit.headers:  # else nobody asked for that
@@ -100,7 +105,7 @@ def _redirect(visit: Visit, location: str, limits: Limits) -> Step:
 def _astray(visit: Visit, message: str) -> Step:
     """A redirect that leads nowhere. RFC 9309 2.3.1.2: such a robots.txt is unavailable, so all is allowed."""
     if visit.is_robots:
-        return Settle(ALLOW_ALL, f"robots.txt is taken for missing, all is allowed: {message}")
+        return Settle(ALLOW_ALL, message)
     return Refuse("F04", message)
 
 

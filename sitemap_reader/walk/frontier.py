@@ -15,6 +15,7 @@ from ..read.sniff import Format
 from ..read.urls import origin
 from ..records import Outcome, SitemapRef, Why
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
+from .blocked import Walls, hides_names, is_refusal, take_page, with_remedy
 from .held import Held
 from .hosts import Hosts
 from .listings import Listings
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from ..problems import Problem
+    from ..problems import Problem, Severity
     from .discovery import Seed
     from .hosts import Host
     from .robots import Rules
@@ -75,6 +76,7 @@ class Frontier:
         self._listings = Listings(plan, self._register, self._proofs, self._permission, self._telling, self._admit)
         self._recall = Recall(plan.memory, self._proofs, self._listings.enter)
         self._held = Held(plan, self._proofs, self._listings, self._telling, self._queue)
+        self._walls = Walls(self._telling, self._held)
         self._bytes = 0
         # Documents last: a robots.txt that is asked for on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -153,6 +155,8 @@ class Frontier:
 
     def abandon(self) -> list[Problem | Outcome]:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
+        for site in self.sites:
+            self._walls.tell(self._hosts.of(site.origin).robots_visit)
         self._held.abandon()
         return self.take()
 
@@ -216,7 +220,7 @@ class Frontier:
     def _queue(self, visit: Visit) -> None:
         host = self._hosts.of(visit.url)
         if host.given_up:
-            self._fail(visit, "F04", host.given_up)
+            self._fail(visit, "F04", host.given_up, severity="info")  # what gave it up has been told
             return
         if not visit.is_robots:
             self._permission.learn_rules(host)
@@ -229,7 +233,8 @@ class Frontier:
             return False
         refusal = self._permission.refusal(host, visit)
         if refusal:
-            self._fail(visit, "F02", refusal)
+            # That a robots.txt cannot be read has been told, and why.
+            self._fail(visit, "F02", refusal, severity="info" if host.rules and host.rules.why else None)
         return refusal is None
 
     def _arrive(self, visit: Visit) -> None:
@@ -270,10 +275,7 @@ class Frontier:
         elif isinstance(step, Follow):
             self._move(visit, step.target)
         elif isinstance(step, Settle):
-            if step.message:
-                self._telling.note(visit, "F14", step.message)
-            self._permission.set_rules(visit, step.rules)
-            self._finish(visit, Outcome(format=Format.ROBOTS.value))
+            self._finish(visit, self._permission.settle(visit, step))
         else:
             self._refused(visit, step, now)
         return False
@@ -312,8 +314,10 @@ class Frontier:
         host.given_up = f"{host.origin} was given up: {why}"
         host.rules = host.rules or disallow_all(host.given_up)
         visit.aloud = visit.aloud or not visit.is_robots
-        for each in [visit, *self._hosts.drain(host)]:
-            self._fail(each, "F04", host.given_up)
+        waiting = self._hosts.drain(host)
+        self._fail(visit, "F04", host.given_up)
+        for each in waiting:
+            self._fail(each, "F04", host.given_up, severity="info")
 
     def _move(self, visit: Visit, target: str) -> None:
         """To where a redirect points, unless that is being read for itself."""
@@ -350,25 +354,45 @@ class Frontier:
 
     def _finished(self, visit: Visit, finished: Finished) -> None:
         if visit.is_robots:
-            self._set_rules(visit, finished.rules)
+            self._set_rules(visit, finished.rules, is_page=take_page(finished.outcome))
         elif visit.is_index and not visit.again and self._register.is_in_index(visit):
             self._telling.note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
 
-    def _set_rules(self, robots: Visit, rules: Rules | None) -> None:
+    def _set_rules(self, robots: Visit, rules: Rules | None, *, is_page: bool) -> None:
         self._permission.set_rules(robots, rules or ALLOW_ALL)
-        if robots.sites and not robots.named:
+        robots.is_page = is_page
+        if robots.sites and not robots.named and not robots.is_page:
             self._telling.note(robots, "F09", "robots.txt names no sitemap")
+        elif robots.is_page and not robots.sites:
+            self._walls.tell(robots)
 
-    def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
-        listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
-        self._telling.note(visit, code, message + listed)
+    def _fail(
+        self,
+        visit: Visit,
+        code: str,
+        message: str,
+        outcome: Outcome | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> None:
+        host = self._hosts.of(visit.asked)
+        told = f"{message} (listed in {visit.listed_at})" if visit.listed_at else message
         if visit.is_robots:
-            self._permission.lose_rules(visit, code, message)
+            told = self._permission.failure(visit, message, closes_host=True)
+        elif visit.is_guess and is_refusal(visit, code) and not host.blocked:
+            visit.aloud, told = True, with_remedy(message, visit.status)
+        self._telling.note(visit, code, told, severity=severity)
+        # One message for the host: what is guessed later fares no better.
+        host.blocked = host.blocked or (not visit.is_guess and is_refusal(visit, code))
+        if visit.is_robots:
+            self._permission.lose_rules(visit, message)
         if outcome is None and visit.reached:
             outcome = visit.reached.outcome
         outcome = outcome or Outcome(format=Format.ROBOTS.value if visit.is_robots else None)
         outcome.complete = False
+        if visit.is_robots:
+            take_page(outcome)  # of a page that broke off, this is told already
         self._finish(visit, outcome)
 
     def _finish(self, visit: Visit, outcome: Outcome) -> None:
@@ -388,13 +412,15 @@ class Frontier:
             if alias.is_robots and known is not None:
                 for ref in known.named:
                     self._listings.enter(alias, ref)
-                self._set_rules(alias, self._hosts.of(known.asked).rules)
+                rules = self._hosts.of(known.asked).rules
+                self._set_rules(alias, rules, is_page=known.is_page or hides_names(outcome))
             self._end(alias, _of_alias(outcome))
             due += alias.aliases
 
     def _end(self, visit: Visit, outcome: Outcome) -> None:
         self._telling.settle(visit, outcome)
-        self._held.end(visit, outcome)
+        if not visit.is_page:
+            self._held.end(visit, outcome)
         self.documents_done += not visit.is_robots
         for site in visit.sites:
             self._go_on(visit, site, outcome)
@@ -404,14 +430,19 @@ class Frontier:
         site.awaits_robots = False
         if visit is not self._hosts.of(site.origin).robots_visit:
             site.settled(outcome)
-        elif not outcome.complete:
-            self._permission.tell_of_first(site, outcome)
-        if self._permission.is_lost(site, visit):
-            return
-        while (guess := site.next_guess()) is not None:
-            if guess not in self._register and not self.plan.no_follow.find_in(guess):
-                self._add_candidate(guess, "well-known", site)
-                return
+            if visit.is_guess and outcome.format == Format.HTML:
+                site.pages.append(visit)
+        elif not outcome.complete and (first := self._permission.first_failure(site)):
+            self._telling.add_earlier(first)
+        if visit.why == "well-known" and not (visit.is_guess or outcome.complete):
+            site.list_candidate(outcome)
+        if not self._permission.is_lost(site, visit):
+            while (guess := site.next_guess()) is not None:
+                if guess not in self._register and not self.plan.no_follow.find_in(guess):
+                    self._add_candidate(guess, "well-known", site)
+                    return
+        if not site.pending and not site.is_over:
+            self._walls.end(site, self._hosts.of(site.origin))
 
 
 def _of_alias(outcome: Outcome) -> Outcome:

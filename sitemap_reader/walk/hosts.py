@@ -72,6 +72,7 @@ class Host:
     rules: Rules | None = None
     robots_visit: Visit | None = None  # the one that asks, or asked, for its robots.txt
     given_up: str | None = None
+    blocked: bool = False  # it was reported that it refuses
     at_work: int = 0  # documents whose request is over, but not they
     robots: Line = attrs.field(factory=Line)
     waiting: Line = attrs.field(factory=Line)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..limits import advice
 from ..problems import report
 from ..read.scope import proof_authorities
 from ..read.sniff import Format
 from ..read.urls import origin, without_userinfo
 from ..records import Outcome
+from .blocked import of_both_schemes, with_remedy
 from .robots import ALLOW_ALL, Rules, disallow_all
 from .visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .answers import Settle
     from .hosts import Host, Hosts
     from .plan import Plan
     from .sites import Site
@@ -111,11 +112,16 @@ class Permission:
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
             self.ask(self._hosts.of(site.origin), site)
 
-    def tell_of_first(self, site: Site, later: Outcome) -> None:
-        """Neither of a bare host's origins could be read; one that is asked anew has an end of its own."""
+    def first_failure(self, site: Site) -> Outcome | None:
+        """Of a bare host whose first origin gave no answer: that; one that is asked anew has an end of its own."""
         first = site.first_failure
-        if first is not None and self._hosts.of(str(first.url)).robots_visit is None:
-            self._telling.add_earlier(first, later)
+        return first if first is not None and self._hosts.of(str(first.url)).robots_visit is None else None
+
+    def failure(self, robots: Visit, message: str, *, closes_host: bool) -> str:
+        """Why a robots.txt could not be read, with what helps: one message for the host, whatever was tried."""
+        for first in filter(None, map(self.first_failure, robots.sites)):
+            message = of_both_schemes(first.samples[0].message, message, robots.status)
+        return with_remedy(message, robots.status, closes_host=closes_host and self._plan.obey_robots)
 
     # --- what came of it ---
 
@@ -151,21 +157,18 @@ class Permission:
                 host.pace.delay_seconds = min(delay, limit)
             self._hosts.rouse(host)
 
-    def lose_rules(self, robots: Visit, code: str, why: str) -> None:
-        """RFC 9309 2.3.1.4: unreachable means that all is disallowed. `code` and `why` are those of the failure."""
-        message = "nothing on this host is fetched, except with --no-robots (obey_robots=False)"
-        if remedy := self._remedy(robots, code):
-            message = f"nothing on this host is fetched, also with --no-robots (obey_robots=False); {remedy}"
-        elif not self._plan.obey_robots:
-            message = "it is not obeyed, and what it names is not known"
-        self._telling.note(robots, "F14", f"robots.txt is unreachable: {message}")
-        self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
+    def settle(self, robots: Visit, step: Settle) -> Outcome:
+        """One that is missing, or is taken for missing: what it would name is missed by its own sites only."""
+        is_blocked = step.refused and bool(robots.sites)
+        if is_blocked:
+            self._hosts.of(robots.asked).blocked = True
+            self._telling.note(robots, "F01", self.failure(robots, str(step.message), closes_host=False))
+        elif step.message:
+            told = f"robots.txt is taken for missing, all is allowed: {step.message}"
+            self._telling.note(robots, "F14", told, severity="info" if step.refused else None)
+        self.set_rules(robots, step.rules)
+        return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)
 
-    def _remedy(self, robots: Visit, code: str) -> str | None:
-        """What helps where documents would fare as their robots.txt did, obeyed or not."""
-        host = self._hosts.of(robots.asked)
-        if host.given_up:
-            return advice("max_wait_seconds", "wait for it")
-        if code == "F13" and host is self._hosts.of(robots.url):  # and not where a redirect led
-            return "--allow-private (allow_private=True) permits its address"
-        return advice("max_site_bytes") if code == "S16" else None
+    def lose_rules(self, robots: Visit, why: str) -> None:
+        """RFC 9309 2.3.1.4: unreachable means that all is disallowed; `why` it is."""
+        self.set_rules(robots, disallow_all(f"robots.txt: {why}"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..read.sniff import SITEMAP_FORMATS
+from ..read.sniff import SITEMAP_FORMATS, Format
 from ..records import Candidate, Outcome
 from .discovery import WELL_KNOWN, Probe, Seed
 
@@ -32,6 +32,9 @@ class Site:
     found: bool = False  # a named candidate holds a sitemap
     candidates: list[Candidate] = attrs.field(factory=list)
     first_failure: Outcome | None = None
+    is_over: bool = False  # nothing more will be asked for on its account
+    pages: list[Visit] = attrs.field(factory=list)  # well-known paths with an HTML page
+    _is_absent: bool = False  # a well-known path has neither a sitemap nor a page
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
     _guess_found: bool = False
 
@@ -57,13 +60,27 @@ class Site:
         guess = outcome.why == "well-known"
         if guess:
             self._guess_found = self._guess_found or holds
+            is_absent = not (holds or outcome.format == Format.HTML or "F02" in outcome.problems)
+            self._is_absent = self._is_absent or is_absent
         else:
             self.found = self.found or holds
         if holds or not guess:
-            error = next((f"{p.code} {p.message}" for p in outcome.samples if p.severity == "error"), None)
-            self.candidates.append(
-                Candidate(outcome.url or "", outcome.why, outcome.status, outcome.format, error)
-            )
+            self.list_candidate(outcome)
+
+    def list_candidate(self, outcome: Outcome) -> None:
+        """Discovery reports it."""
+        error = next((f"{p.code} {p.message}" for p in outcome.samples if p.severity == "error"), None)
+        self.candidates.append(Candidate(outcome.url or "", outcome.why, outcome.status, outcome.format, error))
+
+    @property
+    def has_sitemap(self) -> bool:
+        """One was found, at whatever place."""
+        return self.found or self._guess_found
+
+    @property
+    def has_only_pages(self) -> bool:
+        """All well-known paths that were asked for have an HTML page, and nothing is known of any other place."""
+        return bool(self.pages) and not (self._is_absent or self.candidates)
 
     def next_guess(self) -> str | None:
         """The next well-known URL, once all named candidates are through and unless it is not called for."""

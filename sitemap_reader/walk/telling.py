@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..problems import SAMPLES_PER_CODE, Problem, report
+from ..problems import SAMPLES_PER_CODE, Problem, Severity, report
 from ..read.sniff import SITEMAP_FORMATS
 from ..read.urls import origin
 from .again import outcome_of_both
@@ -32,10 +32,18 @@ class Telling:
         out, self._out = self._out, []
         return out
 
-    def note(self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None) -> None:
+    def note(
+        self,
+        visit: Visit,
+        code: str,
+        message: str,
+        ref: SitemapRef | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> None:
         """A Problem of the visit; of a guess it is held back until the guess proves right."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=visit.asked, line=line, raw=raw)
+        problem = report(code, message, sitemap=visit.asked, line=line, raw=raw, severity=severity)
         visit.tally.add(problem)
         if visit.outcome:  # it is held back, and this came up since
             sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE
@@ -77,10 +85,8 @@ class Telling:
             self._out += [*outcome.samples, outcome]
         visit.aloud = True
 
-    def add_earlier(self, earlier: Outcome, later: Outcome) -> None:
-        """The end of a try that `later` followed, and which has been told. What both have to say was said once."""
-        told = {(problem.code, problem.message) for problem in later.samples}
-        self._out += [problem for problem in earlier.samples if (problem.code, problem.message) not in told]
+    def add_earlier(self, earlier: Outcome) -> None:
+        """The end of a try that another one followed, whose message says what both came to."""
         self._out.append(earlier)
 
 

@@ -73,6 +73,7 @@ class Visit:
     forgone: Counter[str] = attrs.field(factory=Counter)  # children that no proof has come for: reason -> count
     gains: int = 0  # how often it was handed more authorities
     is_index: bool = False
+    is_page: bool = False  # a robots.txt that is an HTML page, which has not been reported yet
     aloud: bool = False  # its failure is news, even if it was only a guess or might have been a proof
     reached: Reached | None = None
     aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it

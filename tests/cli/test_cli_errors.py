@@ -53,9 +53,6 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", "wort"], 2, "example.com"),
         (["dump", ""], 2, "example.com"),
         (["dump", "-"], 2, "no target on stdin"),
-        (["dump", "127.0.0.1:9"], 5, "--allow-private"),
-        (["dump", "no-such-host.invalid"], 5, "no-such-host.invalid"),
-        (["discover", "no-such-host.invalid"], 5, "no-such-host.invalid"),
         (["dump", SHOP, "--include", "("], 2, "no regular expression"),
         (["dump", SHOP, "--no-follow", "*.xml"], 2, "'--no-follow': '*.xml'"),
         (["dump", SHOP, "--proxy", "localhost:3128"], 2, "write it as http://HOST:PORT"),
@@ -106,6 +103,27 @@ def test_a_mistake_is_answered_in_one_line(arguments: list[str], code: int, told
     assert result.stdout == ""
     if code == 2:
         assert result.stderr.splitlines() == errors
+
+
+@pytest.mark.parametrize("command", ["dump", "discover", "tree", "stats"])
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("no-such-host.invalid", "F04 http://no-such-host.invalid/robots.txt: {}: no such host; check the spelling"),
+        ("https://no-such-host.invalid/s.xml", "F04 https://{}/robots.txt: {}: no such host; check the spelling"),
+        ("127.0.0.1:9", "F13 http://127.0.0.1:9/robots.txt: 127.0.0.1 is a loopback address; --allow-private "),
+    ],
+)
+def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, told: str) -> None:
+    """Also over https and http, and without the advice to pass over a robots.txt."""
+    result = run(command, target)
+    (error, *rest) = result.stderr.splitlines()
+    assert error.startswith("error " + told.replace("{}", "no-such-host.invalid"))
+    assert not any(line.startswith(("error", "warning")) for line in rest)
+    assert "--no-robots" not in result.stderr
+    assert result.exit_code == 5
+    quiet = run(command, target, "-q").stderr.splitlines()
+    assert [line.startswith("error: no URL could be read of") for line in quiet] == [True]
 
 
 @pytest.mark.parametrize(

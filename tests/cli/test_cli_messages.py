@@ -57,9 +57,17 @@ def test_what_the_problem_itself_says_is_said_once(
     assert ended(capsys, (code, message), quiet=False) == f"error: no URL could be read of a.example; {to_try}\n"
 
 
-def test_a_robots_txt_that_closes_its_host_is_what_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    told = ended(capsys, ("F01", "503 Service Unavailable"), ("F14", "robots.txt is unreachable"), quiet=False)
-    assert told == f"error: no URL could be read of a.example; {HINTS['F14']}\n"
+@pytest.mark.parametrize(("why", "lines"), [("well-known", 0), ("robots", 1)])
+def test_what_the_line_of_a_host_says_in_full_is_not_said_again(
+    capsys: pytest.CaptureFixture[str], why: str, lines: int
+) -> None:
+    problem = Problem("F01", "error", "401 Unauthorized; --auth USER:PASSWORD signs in", URL)
+    outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F01": 1})  # type: ignore[arg-type]
+    failure = NothingReadable(f"no URL could be read of a.example: {problem}", [outcome])
+    Console().nothing_read(failure)
+    assert capsys.readouterr().err.count("\n") == lines
+    Console(quiet=True).nothing_read(failure)
+    assert capsys.readouterr().err == f"error: no URL could be read of a.example: {problem}\n"
 
 
 def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ from ...ledger import count_of
 from ...read.sniff import FEEDS, SITEMAP_FORMATS
 from ...read.urls import clean_url, is_clean
 from ...records import Precision
+from ...walk.blocked import hides_names
 from ...walk.discovery import parse_target
 from ..check import Check
 
@@ -206,6 +207,7 @@ class Earlier(Check):
         self._now: set[str] = set()
         self._hears_documents = False
         self._is_whole = True
+        self._names_are_hidden = False  # robots.txt is an HTML page
 
     @classmethod
     def read(cls, baseline: Baseline) -> Self:
@@ -241,6 +243,7 @@ class Earlier(Check):
         """A document; one that was only guessed is none unless it is a sitemap."""
         self._hears_documents = True
         self._is_whole = self._is_whole and outcome.complete
+        self._names_are_hidden = self._names_are_hidden or hides_names(outcome)
         if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
             self._now.add(outcome.url)
 
@@ -255,6 +258,9 @@ class Earlier(Check):
             )
         elif self._is_of_another_site():
             self.notes.append(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
+        elif self._names_are_hidden and self._vanished():
+            told = "robots.txt is an HTML page, and which sitemaps it names is not known"
+            self.notes.append(f"{told}: so what of {name} is listed no more is not known either (X01, X02)")
         else:
             self._tell_sitemaps(found)
             self._tell_urls(found)
@@ -264,15 +270,18 @@ class Earlier(Check):
         return bool(before and now) and before.isdisjoint(now)
 
     def _tell_sitemaps(self, found: Findings) -> None:
-        # Of a dump of URLs alone nobody knows which indexes there are, or which sitemaps are empty.
-        known = [*self._counts, *sorted(self._baseline.sitemaps)] if self._hears_documents else [*self._counts]
-        if known and not self._hears_documents and self._now.isdisjoint(known):
+        if self._counts and not self._hears_documents and self._now.isdisjoint(self._counts):
             self.notes.append(f"no URL says that it is of a sitemap of {self._baseline.name}: X02 cannot be found")
             return
-        for sitemap in dict.fromkeys(known):
-            if sitemap not in self._now:
-                message = f"listed no more; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
-                found.note("X02", message, sitemap=sitemap)
+        for sitemap in self._vanished():
+            message = f"listed no more; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
+            found.note("X02", message, sitemap=sitemap)
+
+    def _vanished(self) -> list[str]:
+        """Sitemaps that are listed no more."""
+        # Of a dump of URLs alone nobody knows which indexes there are, or which sitemaps are empty.
+        known = [*self._counts, *sorted(self._baseline.sitemaps)] if self._hears_documents else [*self._counts]
+        return [sitemap for sitemap in dict.fromkeys(known) if sitemap not in self._now]
 
     def _tell_urls(self, found: Findings) -> None:
         missing = len(self._missing)

@@ -1,0 +1,96 @@
+"""Hosts that refuse: what each kind answers, as a replay and as a server, and what every command makes of it.
+
+`EXPECTED` is the table of docs/blocked.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from sitemap_reader.walk.discovery import WELL_KNOWN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOST = "blocked.example"
+SITE = f"https://{HOST}"
+PAGE = b"<!DOCTYPE html><html><head><title>One moment, please</title></head><body>Are you human?</body></html>"
+GOOD = (
+    f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{SITE}/page</loc></url></urlset>'
+).encode()
+
+# Kind -> the status, or the message of a connection that failed.
+KINDS: dict[str, int | str] = {
+    **{str(status): status for status in (401, 403, 407, 429, 451, 500, 503)},
+    "HTML page with 200": 200,
+    "TLS error": f"TLS certificate of {HOST}:443 has expired; --cacert FILE trusts its issuer",
+    "refused": f"connection refused by {HOST}:443; check the host and the port",
+    "reset": f"connection reset by {HOST}:443",
+}
+PLACES = ("robots.txt", "all paths")
+COMMANDS = ("dump", "discover", "tree", "audit", "sync", "harvest", "urls()", "snapshot()")
+
+
+@attrs.frozen
+class Verdict:
+    """What a reading comes to: the exit code of most commands, and the rest."""
+
+    name: str
+    code: int
+    audit_code: int
+    harvest: str
+    python: str
+
+    def of(self, command: str) -> str:
+        """As the table has it."""
+        if command == "harvest":
+            return f"{self.harvest}, {self.code}"
+        if command.endswith("()"):
+            return self.python
+        return str(self.audit_code if command == "audit" else self.code)
+
+
+COMPLETE = Verdict("complete", 0, 0, "complete", "complete")
+PARTIAL = Verdict("partial", 3, 1, "partial", "not complete")
+BLOCKED = Verdict("blocked", 5, 5, "blocked", "NothingReadable")
+
+# RFC 9309: 4xx but 429 allows all, so that the well-known paths are tried; 429, 5xx and no answer forbid all.
+EXPECTED: dict[tuple[str, str], Verdict] = {
+    (kind, place): BLOCKED for kind in KINDS for place in PLACES
+} | {
+    **{(kind, "robots.txt"): PARTIAL for kind in ("401", "403", "407", "451")},
+    ("HTML page with 200", "robots.txt"): COMPLETE,
+}
+CODES = {kind: "F04" if isinstance(answer, str) else "F01" for kind, answer in KINDS.items()}
+CODES["HTML page with 200"] = "F05"
+
+
+def docs_table() -> list[str]:
+    """The lines of the table in docs/blocked.md."""
+    lines = [f"| answer | of | {' | '.join(f'`{command}`' for command in COMMANDS)} |", "|---" * 10 + "|"]
+    for (kind, place), verdict in EXPECTED.items():
+        lines.append(f"| {kind} | {place} | {' | '.join(map(verdict.of, COMMANDS))} |")
+    return lines
+
+
+def lay_out(folder: Path, kind: str | None, place: str = "all paths") -> Path:
+    """A replay in which the host refuses in this way; of no kind, a good site whose robots.txt names its sitemap."""
+    base = folder / "https" / HOST
+    base.mkdir(parents=True)
+    (folder / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
+    (base / "sitemap.xml").write_bytes(GOOD)
+    if kind is None:
+        (base / "robots.txt").write_text(f"User-agent: *\nSitemap: {SITE}/sitemap.xml\n")
+        return folder
+    for path in ("/robots.txt", *(WELL_KNOWN if place == "all paths" else ())):
+        file = base / path[1:]
+        file.parent.mkdir(exist_ok=True)
+        file.unlink(missing_ok=True)
+        answer = KINDS[kind]
+        if answer == 200:
+            file.write_bytes(PAGE)
+        head = f"replay-error: {answer}" if isinstance(answer, str) else f"status: {answer}\ncontent-type: text/html"
+        file.with_name(f"{file.name}.headers").write_text(head + "\n")
+    return folder

@@ -1,0 +1,305 @@
+"""The blocked matrix: what every command and function makes of a host that refuses, and never calls complete.
+
+Most of it is replayed; one server of each kind on loopback shows that the network says the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from blocked_hosts import (
+    CODES,
+    COMPLETE,
+    EXPECTED,
+    GOOD,
+    HOST,
+    KINDS,
+    PAGE,
+    SITE,
+    Verdict,
+    docs_table,
+    lay_out,
+)  # fmt: skip
+from certificates import EXPIRED, tls_contexts
+from faultserver import FaultServer
+from servers import SiteServer, free_port
+
+import sitemap_reader as sr
+from sitemap_reader.cli.exits import worst
+from sitemap_reader.cli.harvest import _codes
+from sitemap_reader.crawl.replay import ReplayFetcher
+from sitemap_reader.walk.discovery import WELL_KNOWN
+
+sys.path += [str(Path(__file__).parent / name) for name in ("cli", "scale")]
+
+from cli_runs import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parent.parent
+ROBOTS = f"{SITE}/robots.txt"
+
+cases = pytest.mark.parametrize(
+    ("kind", "place", "verdict"),
+    [(*key, verdict) for key, verdict in EXPECTED.items()],
+    ids=[f"{kind}-{place}" for kind, place in EXPECTED],
+)
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """A replay of each case."""
+    folder = tmp_path_factory.mktemp("blocked")
+    return {key: lay_out(folder / str(number), *key) for number, key in enumerate(EXPECTED)}
+
+
+def test_the_table_in_the_docs_is_what_is_expected() -> None:
+    lines = (ROOT / "docs" / "blocked.md").read_text("utf-8").splitlines()
+    assert [line for line in lines if line.startswith("|")][: len(docs_table())] == docs_table()
+
+
+def errors(stderr: str) -> list[str]:
+    """The lines of stderr that are errors or warnings."""
+    return [line for line in stderr.splitlines() if line.startswith(("error", "warning"))]
+
+
+def expected_line(kind: str, verdict: Verdict) -> str:
+    return f"{'warning' if verdict is COMPLETE else 'error'} {CODES[kind]} {ROBOTS}: "
+
+
+# --- the shell ---
+
+
+@cases
+@pytest.mark.parametrize("command", ["dump", "discover", "tree", "stats"])
+def test_a_command_has_one_error_and_its_exit_code(
+    sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict, command: str
+) -> None:
+    result = run(command, sites[kind, place])
+    assert result.exit_code == verdict.code
+    (error,) = errors(result.stderr)
+    assert error.startswith(expected_line(kind, verdict))
+    assert verdict is COMPLETE or "; " in error, "it says what helps"
+    if isinstance(KINDS[kind], str):
+        assert "--no-robots" not in error
+    assert "no sitemap found" not in result.stderr
+
+
+@cases
+def test_the_report_has_the_refusal_as_an_outcome(
+    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+) -> None:
+    run("dump", sites[kind, place], "--report", tmp_path / "report.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
+    (robots,) = [line for line in lines if line["type"] == "outcome" and line["url"] == ROBOTS]
+    assert robots["complete"] is (verdict is COMPLETE)
+    assert robots["status"] == (None if isinstance(KINDS[kind], str) else KINDS[kind])
+    assert robots["problems"] == {CODES[kind]: 1}
+    assert len([line for line in lines if line["type"] == "problem"]) == 1
+
+
+@cases
+@pytest.mark.parametrize("format", ["tsv", "jsonl", "table"])
+def test_discover_and_tree_have_the_status_and_the_reason(
+    sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict, format: str
+) -> None:
+    for command in ("discover", "tree"):
+        stdout = run(command, sites[kind, place], "--format", format).stdout
+        status = "" if isinstance(KINDS[kind], str) else str(KINDS[kind])
+        (row,) = [line for line in stdout.splitlines() if ROBOTS in line] or [None]
+        if verdict is COMPLETE:
+            assert command == "tree" or row is None
+            continue
+        assert row is not None
+        assert CODES[kind] in row
+        if format == "tsv":
+            header = stdout.splitlines()[0].split("\t")
+            named = dict(zip(header, row.split("\t"), strict=True))
+            assert (named["status"], named["problem"][:3]) == (status, CODES[kind])
+        elif format == "jsonl":
+            form = json.loads(row)
+            assert (form["status"], form["problem"][:3]) == (int(status) if status else None, CODES[kind])
+
+
+@cases
+def test_an_audit_never_says_that_all_was_read(
+    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+) -> None:
+    good = lay_out(tmp_path / "good", None)
+    baseline = tmp_path / "before.jsonl"
+    run("dump", good, "-o", baseline)
+    vanished = f'{{"loc":"{SITE}/x","sitemap":"{SITE}/vanished.xml"}}\n'
+    baseline.write_text(baseline.read_text() + vanished)
+    result = run("audit", sites[kind, place], "--format", "json", "--baseline", baseline)
+    report = json.loads(result.stdout)
+    assert result.exit_code == verdict.audit_code
+    assert report["complete"] is (verdict is COMPLETE)
+    found = {finding["code"]: finding["severity"] for finding in report["findings"]}
+    assert found[CODES[kind]] == ("warning" if verdict is COMPLETE else "error")
+    assert "X02" not in found
+    assert "X01" not in found
+    text = run("audit", sites[kind, place]).stdout
+    assert ("partial: " in text) is (verdict is not COMPLETE)
+
+
+@cases
+def test_a_sync_removes_nothing(
+    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+) -> None:
+    site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
+    assert run("sync", site, "--state", state).exit_code == 0
+    for days in (0, 2, 4):
+        with sr.changes(
+            sites[kind, place], state=state, clock=lambda days=days: _later(days)
+        ) as changes, pytest.raises(sr.NothingReadable) if verdict.code == 5 else ExitStack():
+            assert list(changes) == []
+        assert not changes.counts.removed
+        assert "X02" not in changes.problems.counts
+        assert changes.complete is (verdict is COMPLETE)
+    assert run("sync", sites[kind, place], "--state", state).exit_code == verdict.code
+    with sr.State(state) as stored:
+        assert [record.loc for record in stored.entries()] == [f"{SITE}/page"]
+
+
+def _later(days: int) -> datetime:
+    return datetime.now(UTC) + timedelta(days=days)
+
+
+# --- a harvest ---
+
+
+@cases
+def test_a_harvest_tells_blocked_from_nothing(
+    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+) -> None:
+    """In this process; the workers of a harvest run the same."""
+    harvests = pytest.importorskip("harvests")
+    import attrs
+
+    from sitemap_reader.scale.account import account
+    from sitemap_reader.scale.shard import harvest_shard
+
+    order = harvests.order_of()
+    folder = harvests.lay_out(tmp_path / "out", [SITE], order)
+    order = attrs.evolve(order, reading={**order.reading, "fetcher": ReplayFetcher(sites[kind, place])})
+    harvest_shard(folder, 0, order)
+    (row,) = harvests.table(folder, "hosts")
+    assert (row["site"], row["verdict"]) == (SITE, verdict.harvest)
+    if verdict.code == 5:
+        assert f"{CODES[kind]} {ROBOTS}" in row["why"]
+    found = account(tmp_path / "out")
+    assert worst(_codes(found)) == verdict.code
+    assert (found.missing() == "") is (verdict is COMPLETE)
+
+
+# --- Python ---
+
+
+@cases
+def test_urls_and_snapshot_say_it(
+    sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict
+) -> None:
+    site = sites[kind, place]
+    if verdict.code == 5:
+        with pytest.raises(sr.NothingReadable) as caught, sr.urls(site) as urls:
+            list(urls)
+        assert [(each.url, each.complete) for each in caught.value.outcomes] == [(ROBOTS, False)]
+        with pytest.raises(sr.NothingReadable):
+            sr.snapshot(site)
+        return
+    with sr.urls(site) as urls:
+        assert [url.loc for url in urls] == [f"{SITE}/page"]
+    assert urls.complete is urls.summary.complete is (verdict is COMPLETE)
+    pytest.importorskip("pandas")
+    assert sr.snapshot(site).complete is (verdict is COMPLETE)
+
+
+def test_a_site_without_a_sitemap_is_still_none(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
+    for command in ("dump", "discover", "tree", "audit"):
+        assert run(command, tmp_path).exit_code == 4
+    with pytest.raises(sr.NothingFound), sr.urls(tmp_path) as urls:
+        list(urls)
+    assert urls.complete
+
+
+# --- robots.txt turns into a page ---
+
+
+def test_a_sync_keeps_what_a_robots_txt_named_that_is_a_page_now(tmp_path: Path) -> None:
+    """Another sitemap is found by its well-known path, and the site is complete; what robots.txt names is not known."""
+    site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
+    base = site / "https" / HOST
+    (base / "robots.txt").write_text(f"Sitemap: {SITE}/named.xml\n")
+    (base / "named.xml").write_bytes(GOOD.replace(b"/page", b"/named"))
+    assert run("sync", site, "--state", state).exit_code == 0
+    (base / "robots.txt").write_bytes(PAGE)
+    for days in (0, 2, 4):
+        with sr.changes(site, state=state, clock=lambda days=days: _later(days)) as changes:  # type: ignore[misc]
+            found = [(each.change, each.record.loc) for each in changes]
+        assert found == ([("new", f"{SITE}/page")] if days == 0 else [])
+        assert changes.complete
+        assert "X02" not in changes.problems.counts
+    report = sr.audit(site, state=state)
+    assert "X02" not in {finding.code for finding in report.findings}
+    assert any("robots.txt is an HTML page" in note for note in report.notes)
+    (base / "robots.txt").write_text(f"Sitemap: {SITE}/sitemap.xml\n")
+    for days in (6, 8):
+        with sr.changes(site, state=state, clock=lambda days=days: _later(days)) as changes:  # type: ignore[misc]
+            found = [(each.change, each.record.loc) for each in changes]
+    assert found == [("removed", f"{SITE}/named")]
+
+
+# --- the network ---
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Kind -> the origin of a server that refuses so at every path."""
+    paths = ("/robots.txt", *WELL_KNOWN)
+    with ExitStack() as running:
+        urls: dict[str, str] = {}
+        for kind, answer in KINDS.items():
+            if isinstance(answer, int):
+                page = (answer, {"content-type": "text/html"}, PAGE)
+                urls[kind] = running.enter_context(SiteServer(dict.fromkeys(paths, page))).url
+        context, _ = tls_contexts(EXPIRED, tmp_path_factory.mktemp("tls"))
+        urls["TLS error"] = running.enter_context(FaultServer(tls=context)).url
+        reset: dict[str, Callable[..., object]] = dict.fromkeys(paths, lambda wire: wire.reset())
+        urls["reset"] = running.enter_context(FaultServer(reset)).url
+        urls["refused"] = f"http://127.0.0.1:{free_port()}"
+        yield urls
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_refuses_is_one_error(servers: dict[str, str], kind: str) -> None:
+    result = run("dump", servers[kind], "--allow-private", "--retries", "0")
+    assert result.exit_code == 5
+    (error,) = errors(result.stderr)
+    assert error.startswith(f"error {CODES[kind]} {servers[kind]}/robots.txt: ")
+    assert re.search(HELPS.get(kind, "try "), error.partition("; ")[2])
+
+
+HELPS = {
+    "401": "--auth USER:PASSWORD",
+    "403": "-A, user_agent=",
+    "407": "--proxy",
+    "429": "--max-wait",
+    "HTML page with 200": "-A, user_agent=",
+    "TLS error": "--cacert FILE .*--insecure",
+    "refused": "check the host and the port",
+}
+
+
+def test_both_schemes_of_a_bare_host_are_one_error() -> None:
+    result = run("dump", f"127.0.0.1:{free_port()}", "--allow-private", "--retries", "0")
+    assert result.exit_code == 5
+    assert len(errors(result.stderr)) == 1

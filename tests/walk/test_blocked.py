@@ -1,0 +1,189 @@
+"""A host that refuses is not one that has nothing: what is told of it, once, and what stays complete."""
+
+from __future__ import annotations
+
+import pytest
+from walks import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
+
+from sitemap_reader.errors import NothingFound, NothingReadable
+from sitemap_reader.ledger import Ledger
+from sitemap_reader.problems import Problem
+from sitemap_reader.records import UrlRecord
+from sitemap_reader.walk.blocked import OWN_REMEDY
+from sitemap_reader.walk.discovery import WELL_KNOWN
+from sitemap_reader.walk.visit import Failed
+
+PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
+PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"
+SECOND = PATHS[1]
+GOOD = urlset(f"{SITE}/1")
+REFUSALS: list[Reply] = [400, 401, 403, 405, 407, 418, 429, 451, 500, 503, 599, 304, REFUSED]
+
+
+def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[Ledger, list[str]]:
+    """What a caller is told, and the errors and warnings in words."""
+    seen = walk(targets, pages, **plan)
+    ledger = Ledger()
+    ledger.take([*seen.records, *seen.told], UrlRecord)
+    ledger.progress.urls = len(seen.records)
+    told = [each for each in seen.told if isinstance(each, Problem) and each.severity != "info"]
+    return ledger, [f"{each.severity} {each.code} {each.sitemap}" for each in told]
+
+
+@pytest.mark.parametrize("reply", REFUSALS)
+def test_a_path_that_refuses_is_told_once_for_the_host(reply: Reply) -> None:
+    ledger, told = ledger_of(SITE, {ROBOTS: "User-agent: *\n", **dict.fromkeys(PATHS, reply)})
+    code = "F04" if isinstance(reply, Failed) else "F01"
+    assert told == [f"warning F09 {ROBOTS}", f"error {code} {MAP}"]
+    assert isinstance(ledger.verdict(SITE), NothingReadable)
+    (outcome,) = [each for each in ledger.outcomes if each.url == MAP]
+    assert (outcome.complete, outcome.why, outcome.problems) == (False, "well-known", {code: 1})
+    assert outcome.status == (None if isinstance(reply, Failed) else reply)
+    assert OWN_REMEDY.fullmatch(outcome.samples[0].message), "it says what helps"
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_what_is_absent_is_no_news(status: int) -> None:
+    ledger, told = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
+    assert told == []
+    assert isinstance(ledger.verdict(SITE), NothingFound)
+    assert ledger.complete
+
+
+def test_a_path_that_robots_txt_forbids_is_no_refusal() -> None:
+    ledger, told = ledger_of(SITE, {ROBOTS: names(rules="Disallow: /")})
+    assert told == [f"warning F09 {ROBOTS}"]
+    assert isinstance(ledger.verdict(SITE), NothingFound)
+
+
+@pytest.mark.parametrize("reply", [403, 500, REFUSED])
+def test_a_refused_path_before_the_one_that_holds_a_sitemap_makes_it_partial(reply: Reply) -> None:
+    ledger, told = ledger_of(SITE, {MAP: reply, SECOND: GOOD})
+    assert len(told) == 1
+    assert MAP in told[0]
+    assert (ledger.summary().failed, ledger.summary().urls, ledger.complete) == (1, 1, False)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 407, 451])
+def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -> None:
+    """RFC 9309 2.3.1.3: all is allowed; which sitemaps it names is not known."""
+    ledger, told = ledger_of(SITE, {ROBOTS: status, MAP: GOOD})
+    assert told == [f"error F01 {ROBOTS}"]
+    assert (ledger.summary().urls, ledger.complete, ledger.summary().robots_failed) == (1, False, 1)
+    ledger, told = ledger_of(SITE, {ROBOTS: status, **dict.fromkeys(PATHS, status)})
+    assert told == [f"error F01 {ROBOTS}"], "once for the host"
+    assert isinstance(ledger.verdict(SITE), NothingReadable)
+
+
+def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> None:
+    """Nothing of what was asked for is missing."""
+    seen = walk(MAP, {ROBOTS: 403, MAP: GOOD})
+    problem = seen.problem("F14")
+    assert (problem.severity, "403 Forbidden" in problem.message) == ("info", True)
+    assert seen.outcomes[ROBOTS].complete
+    ledger, told = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
+    assert told == [f"error F01 {MAP}"]
+    assert isinstance(ledger.verdict(MAP), NothingReadable)
+
+
+@pytest.mark.parametrize(
+    ("robots", "paths", "told"),
+    [
+        (PAGE, dict.fromkeys(PATHS, PAGE), [f"error F05 {ROBOTS}"]),
+        (PAGE, {}, [f"error F05 {ROBOTS}"]),
+        (404, dict.fromkeys(PATHS, PAGE), [f"error F05 {MAP}"]),
+        ("User-agent: *\n", dict.fromkeys(PATHS, PAGE), [f"warning F09 {ROBOTS}", f"error F05 {MAP}"]),
+        (PAGE, {MAP: 403}, [f"error F01 {MAP}", f"warning F05 {ROBOTS}"]),
+        (404, {MAP: (302, {"location": f"{SITE}/"}), f"{SITE}/": PAGE, **dict.fromkeys(PATHS[1:], PAGE)}, None),
+    ],
+    ids=["all", "robots", "paths", "paths, robots is text", "and 403", "a redirect to the home page"],
+)
+def test_pages_and_no_sitemap_are_a_wall(robots: Reply, paths: Pages, told: list[str] | None) -> None:
+    ledger, found = ledger_of(SITE, {ROBOTS: robots, **paths})
+    assert found == ([f"error F05 {MAP}"] if told is None else told)
+    assert isinstance(ledger.verdict(SITE), NothingReadable)
+    assert not ledger.complete
+    assert sum(outcome.complete is False for outcome in ledger.outcomes) == 1
+    assert sum(ledger.problems.counts.values()) == sum(sum(each.problems.values()) for each in ledger.outcomes)
+
+
+@pytest.mark.parametrize(
+    ("pages", "told"),
+    [
+        ({ROBOTS: PAGE, MAP: GOOD}, [f"warning F05 {ROBOTS}"]),
+        ({ROBOTS: PAGE, MAP: PAGE, SECOND: GOOD}, [f"warning F05 {ROBOTS}"]),
+        ({ROBOTS: 404, MAP: PAGE, SECOND: GOOD}, []),
+        ({ROBOTS: "User-agent: *\n", MAP: PAGE, SECOND: GOOD}, [f"warning F09 {ROBOTS}"]),
+        ({ROBOTS: names(MAP), MAP: GOOD, **dict.fromkeys(PATHS[1:], PAGE)}, []),
+    ],
+)
+def test_pages_beside_a_sitemap_leave_a_good_site_complete(pages: Pages, told: list[str]) -> None:
+    for probe in ("auto", "always"):
+        ledger, found = ledger_of(SITE, pages, probe=probe)
+        assert (found, ledger.complete, ledger.summary().urls) == (told, True, 1)
+        assert not any(outcome.format == "html" for outcome in ledger.outcomes)
+
+
+def test_a_page_at_some_paths_and_nothing_at_others_is_no_wall() -> None:
+    ledger, told = ledger_of(SITE, {MAP: PAGE, SECOND: PAGE})
+    assert told == []
+    assert isinstance(ledger.verdict(SITE), NothingFound)
+
+
+def test_a_page_where_only_robots_txt_was_asked_for_is_an_error() -> None:
+    ledger, told = ledger_of(ROBOTS, {ROBOTS: PAGE, MAP: GOOD})
+    assert told == [f"error F05 {ROBOTS}"]
+    assert isinstance(ledger.verdict(ROBOTS), NothingReadable)
+
+
+@pytest.mark.parametrize("targets", [[SITE, "shop.example"], ["shop.example", SITE]])
+def test_two_targets_on_one_host_have_one_verdict(targets: list[str]) -> None:
+    ledger, told = ledger_of(targets, {ROBOTS: PAGE, MAP: GOOD})
+    assert (told, ledger.complete) == ([f"warning F05 {ROBOTS}"], True)
+    ledger, told = ledger_of(targets, {ROBOTS: PAGE, **dict.fromkeys(PATHS, PAGE)})
+    assert (told, ledger.complete) == ([f"error F05 {ROBOTS}"], False)
+
+
+def test_a_page_is_told_of_where_the_walk_is_left_early() -> None:
+    seen = walk(SITE, {ROBOTS: PAGE, MAP: GOOD})
+    assert [each.code for each in seen.told if isinstance(each, Problem)] == ["F05"]
+    assert seen.frontier.abandon() == []
+
+
+def test_a_page_for_the_robots_txt_of_another_host_is_a_warning() -> None:
+    cdn = "https://cdn.example"
+    seen = walk(f"{cdn}/map.xml", {f"{cdn}/robots.txt": PAGE, f"{cdn}/map.xml": urlset(f"{cdn}/1")})
+    assert seen.problem("F05").severity == "warning"
+    assert all(outcome.complete for outcome in seen.outcomes.values())
+
+
+@pytest.mark.parametrize("reply", [403, PAGE, 500])
+def test_where_named_sitemaps_are_refused_the_paths_are_not_told_of_again(reply: Reply) -> None:
+    named = f"{SITE}/named.xml"
+    ledger, told = ledger_of(SITE, {ROBOTS: names(named), named: reply, **dict.fromkeys(PATHS, reply)})
+    assert [line.rpartition(" ")[2] for line in told] in ([named], [])
+    assert isinstance(ledger.verdict(SITE), NothingReadable)
+
+
+def test_children_of_a_host_without_robots_txt_are_told_as_information() -> None:
+    dead = "https://dead.example"
+    children = index(*(f"{dead}/{number}.xml" for number in range(3)))
+    pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": REFUSED}
+    ledger, told = ledger_of(SITE, pages, scope="any")
+    assert told == [f"error F04 {dead}/robots.txt"]
+    assert ledger.summary().failed == 3
+    assert ledger.problems.counts["F02"] == 3
+
+
+def test_discovery_lists_what_refused() -> None:
+    for pages, row in (
+        ({ROBOTS: 403}, (ROBOTS, 403)),
+        ({MAP: 503}, (MAP, 503)),
+        ({ROBOTS: REFUSED}, (ROBOTS, None)),
+        ({ROBOTS: PAGE}, (ROBOTS, 200)),
+        (dict.fromkeys(PATHS, PAGE), (MAP, 200)),
+    ):
+        (candidate,) = walk(SITE, pages).frontier.sites[0].candidates
+        assert (candidate.url, candidate.status) == row
+        assert candidate.problem is not None
+    assert walk(SITE, {}).frontier.sites[0].candidates == []
