@@ -45,15 +45,13 @@ class ChildRules:
     """What decides on children, the same for the whole walk."""
 
     proofs: Proofs
-    window: Window
+    window: Window | None  # None: no child is skipped by its date
     follow: Callable[[SitemapRef], bool] | None
     no_follow: Patterns
     limits: Limits
 
     def judge(self, index: Visit, ref: SitemapRef) -> Verdict:
         """The verdict on a child that was not listed before."""
-        if self.window.prunes(ref):
-            return Verdict(False, pruned="since")
         if self.no_follow.find_in(ref.loc):
             return Verdict(False, pruned="no-follow")
         if self.follow is not None and not self.follow(ref):
@@ -62,6 +60,8 @@ class ChildRules:
         if index.depth >= limit:
             message = f"{ref.loc} lies below {limit} indexes: not read; {advice('max_index_depth')}"
             return Verdict(False, "S14", message, missing=True)
+        if self.window is not None and self.window.prunes(ref):
+            return Verdict(False, pruned="since")
         return self.judge_place(index, ref)
 
     def judge_place(self, index: Visit, ref: SitemapRef) -> Verdict:

@@ -46,6 +46,7 @@ _EFFORT_A_TURN = 20_000_000
 _EFFORT_OF_A_VISIT = 10_000
 _HELD_A_TURN = 1_000
 _RECALLED_A_TURN = 256
+_DATED_A_TURN = 2_000
 _HANDED_DOWN_A_TURN = 2_000
 # How many more tries a document has that failed through a fault of ours.
 _TRIES_OF_OURS = 3
@@ -87,6 +88,11 @@ class Frontier:
         return self._register.documents
 
     @property
+    def checked(self) -> int:
+        """Children that were read to see whether others may be skipped by their date, and which confirmed it."""
+        return self._listings.dates.checked
+
+    @property
     def pruned(self) -> Counter[str]:
         """Children that are not asked for at the caller's wish: reason -> count."""
         return self._listings.pruned
@@ -109,6 +115,8 @@ class Frontier:
         """The visits that may start now, within the caps of the plan; each must be answered."""
         for visit, outcome in self._recall.go_on(_RECALLED_A_TURN):
             self._finished(visit, Finished(outcome))
+        for index in self._listings.dates.go_on(_DATED_A_TURN):
+            self._hold(index)
         started = self._start(now)
         if self._is_idle and not self._held.is_empty:
             self._held.settle(_HELD_A_TURN)
@@ -117,7 +125,7 @@ class Frontier:
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
-        if not (self._proofs.is_settled and self._recall.is_idle) or (self._is_idle and not self._held.is_empty):
+        if not self._is_settled or (self._is_idle and not self._held.is_empty):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
@@ -146,6 +154,8 @@ class Frontier:
 
     def abandon(self) -> list[Problem | Outcome]:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
+        for index in self._listings.dates.abandon():
+            self._hold(index)
         self._held.abandon()
         return self.take()
 
@@ -156,9 +166,13 @@ class Frontier:
     # --- starting ---
 
     @property
+    def _is_settled(self) -> bool:
+        """All that could be decided without another answer is."""
+        return self._proofs.is_settled and self._recall.is_idle and self._listings.dates.is_idle
+
+    @property
     def _is_idle(self) -> bool:
-        is_settled = self._proofs.is_settled and self._recall.is_idle
-        return is_settled and not self.awaits_answers and self._hosts.is_idle
+        return self._is_settled and not self.awaits_answers and self._hosts.is_idle
 
     @property
     def _gathers_proofs(self) -> bool:
@@ -254,6 +268,7 @@ class Frontier:
             visit.etag, visit.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
             if visit.reached is None:  # a reading that goes on keeps what it began with: its items are counted
                 visit.holds = self._proofs.of(visit)
+            visit.read_at = today
             return True
         self._release(visit)
         if isinstance(step, Unchanged):
@@ -361,10 +376,16 @@ class Frontier:
 
     def _end(self, visit: Visit, outcome: Outcome) -> None:
         self._telling.settle(visit, outcome)
-        self._held.end(visit, outcome)
+        if not self._listings.dates.ended(visit, outcome):
+            self._hold(visit)
         self.documents_done += not visit.is_robots
         for site in visit.sites:
             self._go_on(visit, site, outcome)
+
+    def _hold(self, visit: Visit) -> None:
+        """Nothing more comes up of a document but, perhaps, a proof."""
+        assert visit.outcome is not None  # noqa: S101 - for the type checker: it has ended
+        self._held.end(visit, visit.outcome)
 
     def _go_on(self, visit: Visit, site: Site, outcome: Outcome) -> None:
         """Discovery hears of the end of a candidate, and may have a guess."""

@@ -32,10 +32,12 @@ class Telling:
         out, self._out = self._out, []
         return out
 
-    def note(self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None) -> None:
+    def note(
+        self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None, *, field: str | None = None
+    ) -> None:
         """A Problem of the visit; of a guess it is held back until the guess proves right."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=visit.asked, line=line, raw=raw)
+        problem = report(code, message, sitemap=visit.asked, line=line, field=field, raw=raw)
         visit.tally.add(problem)
         if visit.outcome:  # it is held back, and this came up since
             sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE

@@ -602,13 +602,18 @@ def test_no_more_bytes_are_read_than_the_limit() -> None:
 
 def test_children_older_than_the_window_are_left_out_and_counted() -> None:
     pages = {INDEX: index(MAP, f"{SITE}/b.xml", lastmod="2025-01-31"), MAP: urlset()}
-    old = walk(INDEX, pages, selection=Selection(Window(since=datetime(2025, 2, 1, tzinfo=UTC))))
+    february = Selection(Window(since=datetime(2025, 2, 1, tzinfo=UTC)))
+    old = walk(INDEX, pages, selection=february, trust_lastmod="always")
     assert old.documents == [INDEX]
     assert old.frontier.pruned == {"since": 2}
     assert old.outcomes[INDEX].complete
-    same_day = walk(INDEX, pages, selection=Selection(Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC))))
-    assert len(same_day.documents) == 3
-    assert not same_day.frontier.pruned
+    same_day = Selection(Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC)))
+    for seen in (
+        walk(INDEX, pages, selection=same_day, trust_lastmod="always"),
+        walk(INDEX, pages, selection=february, trust_lastmod="never"),
+    ):
+        assert len(seen.documents) == 3
+        assert not seen.frontier.pruned
 
 
 def test_until_leaves_out_no_child() -> None:
