@@ -25,18 +25,24 @@ if TYPE_CHECKING:
     from .jsonl import Lines
     from .records import Item
     from .seen import Seen
+    from .walk.permission import Delay
 
 Given = TypeVar("Given")
 
 
 @attrs.define
 class Progress:
-    """How far a run is. Documents are sitemaps; those known may still become more."""
+    """How far a run is. Documents are sitemaps; those known may still become more.
+
+    `delay` is the host whose Crawl-delay makes it take longest: its `host`, `delay_seconds`, the `documents` that wait
+    there and the `seconds_left` that these take at least. None where there is no such host.
+    """
 
     documents_done: int = 0
     documents_known: int = 0
     urls: int = 0
     bytes_wire: int = 0
+    delay: Delay | None = None
 
 
 class Problems:

@@ -336,7 +336,7 @@ class SitemapReader:
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
     ) -> Run:
-        plan = attrs.evolve(self._plan, **changes)
+        plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)

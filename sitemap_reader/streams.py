@@ -58,7 +58,7 @@ class Walk:
         """The numbers as they stand."""
         progress, frontier = self.ledger.progress, self.run.frontier
         progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
-        progress.bytes_wire = self.run.bytes_wire
+        progress.bytes_wire, progress.delay = self.run.bytes_wire, self.run.delay()
         return progress
 
     def summary(self) -> Summary:

@@ -246,7 +246,7 @@ ELSEWHERE = {
     "max_proof_hosts": "walk/test_proofs.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
     "max_robots_redirects": "walk/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
     "max_redirects": "walk/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
-    "max_crawl_delay_seconds": "walk/test_frontier.py::test_the_longest_crawl_delay_is_a_limit",
+    "max_crawl_delay_seconds": "walk/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",
     "connect_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
     "read_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
     "document_seconds": "crawl/test_run.py::test_a_document_has_so_many_seconds_of_the_network",

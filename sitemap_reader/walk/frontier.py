@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from ..problems import Problem
+    from ..problems import Problem, Severity
     from .discovery import Seed
     from .hosts import Host
+    from .permission import Delay
     from .robots import Rules
 
 __all__ = ["Frontier", "Plan"]
@@ -96,6 +97,10 @@ class Frontier:
     def pruned(self) -> Counter[str]:
         """Children that are not asked for at the caller's wish: reason -> count."""
         return self._listings.pruned
+
+    def delay(self) -> Delay | None:
+        """The Crawl-delay that makes this walk take longest, if there is one."""
+        return self._permission.longest_delay()
 
     def rules(self, url: str) -> Rules | None:
         """What the robots.txt of a URL's host says; None where it was not read, or is not obeyed."""
@@ -210,7 +215,8 @@ class Frontier:
 
     def _add_candidate(self, url: str, why: Why, site: Site) -> None:
         visit = Visit(url, url, why)
-        visit.aloud = url in self.plan.memory.names  # it held a sitemap once
+        # It held a sitemap once, or is a guess that stands for all that its host has.
+        visit.aloud = url in self.plan.memory.names or bool(self._hosts.of(url).too_slow)
         site.expect(visit)
         self._register.add(visit)
         self._admit(visit)
@@ -236,7 +242,7 @@ class Frontier:
             return False
         refusal = self._permission.refusal(host, visit)
         if refusal:
-            self._fail(visit, "F02", refusal)
+            self._fail(visit, refusal.code, refusal.message, severity=refusal.severity)
         return refusal is None
 
     def _arrive(self, visit: Visit) -> None:
@@ -351,9 +357,17 @@ class Frontier:
             self._telling.note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
 
-    def _fail(self, visit: Visit, code: str, message: str, outcome: Outcome | None = None) -> None:
+    def _fail(
+        self,
+        visit: Visit,
+        code: str,
+        message: str,
+        outcome: Outcome | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> None:
         listed = f" (listed in {visit.listed_at})" if visit.listed_at else ""
-        self._telling.note(visit, code, message + listed)
+        self._telling.note(visit, code, message + listed, severity=severity)
         if visit.is_robots:
             self._permission.lose_rules(visit, code, message)
         if outcome is None and visit.reached:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..limits import advice
+import attrs
+
+from ..limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..problems import report
 from ..read.sniff import Format
 from ..records import Outcome
@@ -18,11 +20,35 @@ from .visit import Visit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..problems import Severity
     from .hosts import Host, Hosts
     from .plan import Plan
     from .sites import Site
     from .telling import Telling
     from .visit import Failed
+
+
+@attrs.frozen
+class Refusal:
+    """Why a document is not asked for: a Problem's code, message and severity, None for that of the code."""
+
+    code: str
+    message: str
+    severity: Severity | None = None
+
+
+@attrs.frozen
+class Delay:
+    """A host with a Crawl-delay, and how many of its documents wait for their turn by now."""
+
+    host: str
+    delay_seconds: float
+    documents: int
+
+    @property
+    def seconds_left(self) -> float:
+        """How long those documents take at least; others may yet be found."""
+        return self.delay_seconds * self.documents
 
 
 class Permission:
@@ -34,6 +60,7 @@ class Permission:
         self._telling = telling
         self._origins = frozenset(origins)
         self._proof_hosts = 0
+        self._delayed: list[Host] = []
 
     # --- asking ---
 
@@ -103,15 +130,19 @@ class Permission:
         rules = self._hosts.of(url).rules
         return None if rules is None or rules.why else rules
 
-    def refusal(self, host: Host, visit: Visit) -> str | None:
+    def refusal(self, host: Host, visit: Visit) -> Refusal | None:
         """Why a document may not be asked for, if it may not."""
+        if host.too_slow and not visit.is_robots:
+            return Refusal("F15", f"not read: {host.too_slow}", "info")  # the error is that of robots.txt
         if visit.is_robots or host.rules is None or (why := host.rules.refusal(visit.url)) is None:
             return None
-        return f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else "")
+        return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""))
 
     def is_lost(self, site: Site, visit: Visit) -> bool:
         """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
         host = self._hosts.of(site.origin)
+        if host.too_slow:  # the first guess stands for what is not read
+            return not visit.is_robots or bool(visit.named)
         unanswered = visit.is_robots and visit.status is None
         return unanswered or bool(host.given_up or (host.rules and host.rules.why))
 
@@ -121,10 +152,27 @@ class Permission:
         host.rules = rules if self._plan.obey_robots else ALLOW_ALL
         delay, limit = host.rules.delay_seconds, self._plan.limits.max_crawl_delay_seconds
         if delay is not None and delay > limit:
-            self._telling.note(robots, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
-        if delay:
-            host.pace.delay_seconds = min(delay, limit)
+            self._tell_too_slow(host, robots, f"Crawl-delay of {_number(delay)} s is over {_number(limit)} s", delay)
+        if delay and not host.too_slow:
+            host.pace.delay_seconds = delay
+            self._delayed.append(host)
         self._hosts.rouse(host)
+
+    def _tell_too_slow(self, host: Host, robots: Visit, why: str, delay: float) -> None:
+        """Nothing but robots.txt is fetched there; a recording is read all the same."""
+        if self._plan.is_recording:
+            self._telling.note(robots, "F15", f"{why}: only as a recording is this host read", severity="info")
+            return
+        host.too_slow = f"{host.origin}: {why}"
+        remedy = advice("max_crawl_delay_seconds", "wait for it")
+        if delay > MOST_CRAWL_DELAY_SECONDS:
+            remedy = "--no-robots (obey_robots=False) reads it without"
+        self._telling.note(robots, "F15", f"{why}: nothing on this host is fetched; {remedy}")
+
+    def longest_delay(self) -> Delay | None:
+        """The host whose Crawl-delay makes this walk take longest; None where none does."""
+        delays = (Delay(host.origin, host.pace.delay_seconds or 0.0, len(host.waiting)) for host in self._delayed)
+        return max((each for each in delays if each.documents), key=lambda each: each.seconds_left, default=None)
 
     def lose_rules(self, robots: Visit, code: str, why: str) -> None:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed. `code` and `why` are those of the failure."""
@@ -144,3 +192,8 @@ class Permission:
         if code == "F13" and host is self._hosts.of(robots.url):  # and not where a redirect led
             return "--allow-private (allow_private=True) permits its address"
         return advice("max_site_bytes") if code == "S16" else None
+
+
+def _number(number: float) -> str:
+    """`3,600`, `30.5`."""
+    return f"{number:,.1f}".removesuffix(".0")

@@ -27,6 +27,7 @@ class Plan:
     trust_lastmod: Trust = "auto"  # whether what an index calls older than the selection is skipped: see index_dates.py
     probe: Probe = "auto"
     obey_robots: bool = True
+    is_recording: bool = False  # nothing is waited for, so that no Crawl-delay is too long
     follow: Callable[[SitemapRef], bool] | None = None  # which children of an index to read
     no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps never to read, whoever lists them
     user_agent: str = "sitemap-reader"

@@ -16,6 +16,7 @@ from .again import outcome_of_both
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..problems import Severity
     from ..records import Outcome, SitemapRef
     from .again import Again
     from .visit import Visit
@@ -33,11 +34,18 @@ class Telling:
         return out
 
     def note(
-        self, visit: Visit, code: str, message: str, ref: SitemapRef | None = None, *, field: str | None = None
+        self,
+        visit: Visit,
+        code: str,
+        message: str,
+        ref: SitemapRef | None = None,
+        *,
+        field: str | None = None,
+        severity: Severity | None = None,
     ) -> None:
         """A Problem of the visit; of a guess it is held back until the guess proves right."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=visit.asked, line=line, field=field, raw=raw)
+        problem = report(code, message, sitemap=visit.asked, line=line, field=field, raw=raw, severity=severity)
         visit.tally.add(problem)
         if visit.outcome:  # it is held back, and this came up since
             sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE

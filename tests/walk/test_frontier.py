@@ -34,6 +34,7 @@ from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.restore import from_json
 from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.robots import parse_rules
 from sitemap_reader.walk.selection import Selection
 from sitemap_reader.walk.visit import Arrived, Failed, Finished, Head
 from sitemap_reader.walk.window import Window
@@ -809,20 +810,73 @@ def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
     assert seen.at == [0.0, 10.0, 20.0, 30.0, 40.0]
 
 
-def test_a_crawl_delay_over_the_limit_is_noted_and_shortened() -> None:
-    pages: Pages = {ROBOTS: names(MAP, rules="Crawl-delay: 301"), MAP: urlset()}
-    assert walk(SITE, pages).at == [0.0, 300.0]
-    assert walk(SITE, pages).problem("F15").sitemap == ROBOTS
-    pages[ROBOTS] = names(MAP, rules="Crawl-delay: 300")
-    assert "F15" not in walk(SITE, pages).codes
-
-
-@pytest.mark.parametrize(("asked", "kept", "noted"), [("20", 20.0, False), ("20.5", 20.0, True), ("19.5", 19.5, False)])
-def test_the_longest_crawl_delay_is_a_limit(asked: str, kept: float, noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("asked", "limit", "remedy"),
+    [
+        ("30", 30.0, None),
+        ("30.5", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("300", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("301", 30.0, "--no-robots (obey_robots=False) reads it without"),
+        ("300", 300.0, None),
+        ("20.5", 20.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("0.5", 0.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("0", 0.0, None),
+    ],
+)
+def test_a_host_with_a_longer_crawl_delay_is_skipped(asked: str, limit: float, remedy: str | None) -> None:
     pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {asked}"), MAP: urlset()}
-    seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=20.0))
-    assert seen.at == [0.0, kept]
-    assert [problem.sitemap for problem in problems(seen, "F15")] == ([ROBOTS] if noted else [])
+    seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=limit))
+    if remedy is None:
+        assert seen.at == [0.0, float(asked)]
+        assert "F15" not in seen.codes
+        return
+    assert seen.asked == [ROBOTS]
+    error, told = problems(seen, "F15")
+    assert (error.severity, error.sitemap) == ("error", ROBOTS)
+    assert error.message.startswith(f"Crawl-delay of {asked} s is over {limit:g} s: nothing on this host is fetched; ")
+    assert error.message.endswith(remedy)
+    assert (told.severity, told.sitemap) == ("info", MAP)
+    assert told.message.startswith(f"not read: {SITE}: Crawl-delay of {asked} s is over ")
+    assert seen.outcomes[ROBOTS].complete
+    assert not seen.outcomes[MAP].complete
+
+
+def test_without_a_named_sitemap_a_guess_stands_for_a_host_that_is_skipped() -> None:
+    pages: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: urlset()}
+    seen = walk(SITE, pages)
+    assert seen.asked == [ROBOTS]
+    assert [*seen.outcomes] == [ROBOTS, MAP]
+    assert not seen.outcomes[MAP].complete
+    assert walk(SITE, pages, obey_robots=False).documents == [MAP]
+
+
+def test_a_slow_host_is_skipped_and_another_is_read() -> None:
+    far = "https://far.example"
+    near = f"{SITE}/a.xml"
+    pages: Pages = {ROBOTS: names(MAP), MAP: index(near, f"{far}/b.xml"), near: urlset(f"{SITE}/1")}
+    pages[f"{far}/robots.txt"] = names(f"{far}/b.xml", rules="Crawl-delay: 60")
+    seen = walk(SITE, pages, scope="any")
+    assert seen.locs == [f"{SITE}/1"]
+    assert [url for url, outcome in seen.outcomes.items() if not outcome.complete] == [f"{far}/b.xml"]
+    assert [(told.severity, told.sitemap) for told in problems(seen, "F15")] == [
+        ("error", f"{far}/robots.txt"),
+        ("info", f"{far}/b.xml"),
+    ]
+
+
+def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(4)]
+    frontier = Frontier([parse_target(SITE)], Plan())
+    (robots,) = frontier.next_requests(0.0)
+    assert frontier.delay() is None
+    assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
+    for child in children:
+        frontier.receive(robots, SitemapRef(child, sitemap=ROBOTS), 0.0, TODAY)
+    rules = parse_rules("User-agent: *\nCrawl-delay: 10", "bot")
+    frontier.receive(robots, Finished(Outcome(format="robots"), rules), 0.0, TODAY)
+    delay = frontier.delay()
+    assert delay is not None
+    assert (delay.host, delay.delay_seconds, delay.documents, delay.seconds_left) == (SITE, 10.0, 4, 40.0)
 
 
 @pytest.mark.parametrize("per_host", [1, 3])
