@@ -772,6 +772,25 @@ def test_retry_after_is_a_minimum() -> None:
     assert seen.at[-1] == 0.5
 
 
+@pytest.mark.parametrize(("most", "at"), [(60.0, [0.0, 5.0, 15.0]), (7.0, [0.0, 5.0, 12.0]), (0.0, [0.0, 0.5, 1.5])])
+@pytest.mark.parametrize("headers", [{}, {"retry-after": "soon"}])
+def test_a_429_without_a_time_waits_five_seconds_then_twice_as_long(
+    headers: dict[str, str], most: float, at: list[float]
+) -> None:
+    other = f"{SITE}/b.xml"
+    limits = Limits(max_wait_seconds=most)
+    pages: Pages = {MAP: [(429, headers), (429, headers), urlset()], other: urlset()}
+    seen = walk([MAP, other], pages, per_host=1, limits=limits)
+    asked = [*zip(seen.at, seen.asked, strict=True)]
+    assert [at for at, url in asked if url == MAP] == at
+    assert next(at for at, url in asked if url == other) >= min(most, 5.0)  # the whole host is left alone
+    assert not seen.codes
+
+
+def test_a_429_that_says_at_once_is_tried_again_like_any_other() -> None:
+    assert walk(MAP, {MAP: [(429, {"retry-after": "0"}), urlset()]}).at[-1] == 0.5
+
+
 @pytest.mark.parametrize(("seconds", "given_up"), [("60", False), ("61", True)])
 def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, given_up: bool) -> None:
     other = f"{SITE}/b.xml"
