@@ -86,6 +86,11 @@ class Console:
             except OSError:  # stderr is closed or full: the data matters more
                 return
 
+    def note(self, text: str) -> None:
+        """One line, unless it is to be quiet."""
+        if not self._quiet:
+            self.line(text)
+
     def detail(self, text: str) -> None:
         """One line for whoever wants to know all."""
         if self._verbose:
