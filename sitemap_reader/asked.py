@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import attrs
 
 from .callbacks import Listening, carried
+from .errors import UsageError
 from .ledger import Ledger
 from .seen import Seen
+from .walk.memory import Trust
 from .walk.selection import make_patterns, make_selection
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .walk.window import Moment, Undated
 
 Heard = TypeVar("Heard")
+TRUSTS: tuple[str, ...] = get_args(Trust)
 
 
 @attrs.frozen
@@ -30,6 +33,7 @@ class Asked:
     since: Moment | None = None
     until: Moment | None = None
     undated: Undated = "keep"
+    trust_lastmod: Trust = "auto"
     include: Pattern | Iterable[Pattern] | None = None
     exclude: Pattern | Iterable[Pattern] | None = None
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None
@@ -44,7 +48,10 @@ class Asked:
 
     def plan(self, now: datetime) -> dict[str, Any]:
         """Fields of Plan; UsageError for what cannot be."""
+        if self.trust_lastmod not in TRUSTS:
+            raise UsageError(f"trust_lastmod must be one of {', '.join(TRUSTS)}, not {self.trust_lastmod!r}")
         return {
+            "trust_lastmod": self.trust_lastmod,
             "selection": make_selection(
                 now,
                 since=self.since,

@@ -41,6 +41,7 @@ def urls(
     since: Moment | None = None,
     until: Moment | None = None,
     undated: Undated = "keep",
+    trust_lastmod: Trust = "auto",
     include: Pattern | Iterable[Pattern] | None = None,
     exclude: Pattern | Iterable[Pattern] | None = None,
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
@@ -59,7 +60,7 @@ def urls(
     `on_wait` is called a few times a second while there is nothing to iterate over.
     """
     reader = _own_reader(options)
-    filters = (since, until, undated, include, exclude, follow, no_follow, unique)
+    filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     asked = Asked(*filters, on_outcome, on_item, on_progress, show_progress)
     return UrlStream(reader.walk(target, asked), reader.close, on_wait)
 
@@ -73,6 +74,7 @@ def lines(
     since: Moment | None = None,
     until: Moment | None = None,
     undated: Undated = "keep",
+    trust_lastmod: Trust = "auto",
     include: Pattern | Iterable[Pattern] | None = None,
     exclude: Pattern | Iterable[Pattern] | None = None,
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
@@ -91,7 +93,7 @@ def lines(
     """
     at_least_one(jobs=jobs)
     reader = _own_reader(options)
-    filters = (since, until, undated, include, exclude, follow, no_follow, unique)
+    filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     asked = Asked(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, most=most)
     walk = reader.walk(target, asked, as_lines=AsLines(site), workers=workers_for(jobs))
     return LineStream(walk, reader.close, on_wait)

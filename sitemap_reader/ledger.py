@@ -13,16 +13,19 @@ import attrs
 from .crawl.sieve import Many
 from .errors import NothingFound, NothingReadable, ReadError
 from .problems import SAMPLES_PER_CODE, Problem
+from .read.dates import stated
 from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
 from .walk.selection import UNWANTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from .jsonl import Lines
     from .records import Item
     from .seen import Seen
+    from .walk.permission import Delay
 
 Given = TypeVar("Given")
 
@@ -32,12 +35,17 @@ _BLOCKED = frozenset({"F01", "F04", "F05", "F13"})
 
 @attrs.define
 class Progress:
-    """How far a run is. Documents are sitemaps; those known may still become more."""
+    """How far a run is. Documents are sitemaps; those known may still become more.
+
+    `delay` is the host whose Crawl-delay makes it take longest: its `host`, `delay_seconds`, the `documents` that wait
+    there and the `seconds_left` that these take at least. None where there is no such host.
+    """
 
     documents_done: int = 0
     documents_known: int = 0
     urls: int = 0
     bytes_wire: int = 0
+    delay: Delay | None = None
 
 
 class Problems:
@@ -82,6 +90,8 @@ class Summary:
     repeated: int  # listed once more, where each URL was asked for once
     not_modified: int  # sitemaps that are as they were, and were not read
     pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
+    checked: int  # sitemaps that were read to see whether those with the reason "since" may be skipped
+    since: datetime | None  # the moment that `since` came to; of several runs the earliest one
     problems: int
     failed: int  # sitemaps that gave nothing because of an error
     incomplete: int  # sitemaps that gave a part
@@ -96,10 +106,14 @@ class Summary:
     def __add__(self, other: Summary) -> Summary:
         """Both runs as one."""
         fields = attrs.asdict(self, recurse=False)
+        since = min(filter(None, (self.since, other.since)), default=None)
         for name, mine in fields.items():
             theirs = getattr(other, name)
-            fields[name] = dict(Counter(mine) + Counter(theirs)) if isinstance(mine, dict) else mine + theirs
-        return Summary(**fields)
+            if isinstance(mine, dict):
+                fields[name] = dict(Counter(mine) + Counter(theirs))
+            elif isinstance(mine, int | float):
+                fields[name] = mine + theirs
+        return Summary(**{**fields, "since": since})
 
     def __str__(self) -> str:
         parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
@@ -110,7 +124,7 @@ class Summary:
             parts.append(f"{self.repeated:,} listed again")
         if self.not_modified:
             parts.append(f"{count_of(self.not_modified, 'sitemap')} not modified")
-        parts += [f"{count_of(count, 'sitemap')} left out ({reason})" for reason, count in sorted(self.pruned.items())]
+        parts += [self._pruned(reason, count) for reason, count in sorted(self.pruned.items())]
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
         return "; ".join([*parts, f"{self.seconds:.1f} s"])
@@ -130,6 +144,14 @@ class Summary:
         if self.robots_failed:
             parts.append(f"{self.robots_failed:,} robots.txt could not be read")
         return ", ".join(parts)
+
+    def _pruned(self, reason: str, count: int) -> str:
+        """So many sitemaps that were not asked for, and the evidence where it is a date."""
+        if reason != "since" or self.since is None:
+            return f"{count_of(count, 'sitemap')} left out ({reason})"
+        precision = "day" if self.since == self.since.replace(hour=0, minute=0, second=0, microsecond=0) else "minute"
+        others = f"{count_of(self.checked, 'other')} checked" if self.checked else "not checked"
+        return f"{count_of(count, 'sitemap')} skipped: index lastmod before {stated(self.since, precision)}, {others}"
 
     def _sitemaps(self) -> str:
         read = self.sitemaps_read - self.not_modified
@@ -167,6 +189,8 @@ class Ledger:
         self.outcomes: list[Outcome] = []
         self.progress = Progress()
         self.pruned: Counter[str] = Counter()
+        self.checked = 0
+        self.since: datetime | None = None
         self.seconds = 0.0
         self._on_outcome = on_outcome
         self._on_item = on_item
@@ -256,6 +280,8 @@ class Ledger:
             repeated=self._repeated,
             not_modified=sum(outcome.not_modified for outcome in sitemaps),
             pruned=dict(self.pruned),
+            checked=self.checked,
+            since=self.since,
             problems=len(self.problems),
             failed=failed,
             incomplete=len(broken) - failed,

@@ -26,6 +26,8 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
 }
+# Between two requests to a host. A site of 100 sitemaps takes eight hours then.
+MOST_CRAWL_DELAY_SECONDS = 300.0
 _MOST_GZIP_LAYERS = 100  # each is a stage that bytes pass through
 
 
@@ -62,7 +64,7 @@ class Limits:
     max_robots_bytes: int = 500 * KIB  # RFC 9309 2.5
     max_robots_redirects: int = 5  # RFC 9309 2.3.1.2
     max_redirects: int = 10
-    max_crawl_delay_seconds: float = 300.0
+    max_crawl_delay_seconds: float = 30.0  # a host that asks for more is skipped; MOST_CRAWL_DELAY_SECONDS at most
 
     # one request
     connect_seconds: float = 10.0
@@ -83,6 +85,8 @@ class Limits:
                 raise UsageError(f"Limits: {field.name} must be {words}, 0 or more, not {value!r}")
         if self.max_gzip_layers > _MOST_GZIP_LAYERS:
             raise UsageError(f"Limits: max_gzip_layers must be {_MOST_GZIP_LAYERS} at most")
+        if self.max_crawl_delay_seconds > MOST_CRAWL_DELAY_SECONDS:
+            raise UsageError(f"Limits: max_crawl_delay_seconds must be {MOST_CRAWL_DELAY_SECONDS:g} at most")
 
 
 # field -> the option of the command line that sets it
@@ -92,6 +96,7 @@ OPTIONS = {
     "max_entries": "--max-urls",
     "max_index_depth": "--max-depth",
     "max_wait_seconds": "--max-wait",
+    "max_crawl_delay_seconds": "--max-crawl-delay",
 }
 
 

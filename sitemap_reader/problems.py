@@ -44,7 +44,7 @@ CATALOGUE: dict[str, Rule] = {
     "F12": Rule("warning", "malformed, keyless or relative Sitemap line"),
     "F13": Rule("error", "refused address"),
     "F14": Rule("warning", "robots.txt unavailable, taken for missing"),
-    "F15": Rule("info", "Crawl-delay over the limit"),
+    "F15": Rule("error", "Crawl-delay over the limit"),
     "F16": Rule("warning", "headers or credentials not sent over http"),
     # Structure
     "S01": Rule("error", "not well-formed XML"),  # a warning where it was mended without loss

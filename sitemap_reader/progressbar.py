@@ -5,6 +5,7 @@ Where there is neither it shows nothing. Nobody who cannot read it hears of that
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -39,6 +40,8 @@ class Shown:
 
 def _sitemaps(progress: Progress) -> Shown:
     told = f"{count_of(progress.urls, 'URL')}, {size_of(progress.bytes_wire)}"
+    if progress.delay is not None:
+        told += f", Crawl-delay {progress.delay.delay_seconds:g} s, {duration_of(progress.delay.seconds_left)} left"
     return Shown(progress.documents_done, progress.documents_known, told)
 
 
@@ -193,6 +196,13 @@ def _shape(stream: Any) -> tuple[int, int]:
     except (OSError, ValueError):
         columns = lines = 0
     return (columns or _COLUMNS) - 1, lines or _LINES
+
+
+def duration_of(seconds: float) -> str:
+    """`0:20`, `1:02:00`."""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def size_of(number: int) -> str:

@@ -177,6 +177,7 @@ class SitemapReader:
         since: Moment | None = None,
         until: Moment | None = None,
         undated: Undated = "keep",
+        trust_lastmod: Trust = "auto",
         include: Pattern | Iterable[Pattern] | None = None,
         exclude: Pattern | Iterable[Pattern] | None = None,
         follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
@@ -194,7 +195,11 @@ class SitemapReader:
         expressions (one or several) that are searched for in the URL. `unique` gives each URL once, however many
         listings it has; a Seen does so over all streams that share it.
 
-        Which sitemaps: `since` also leaves out those that their index calls older. `follow` decides on the children of
+        Which sitemaps: `since` also skips those that their index calls older, and `trust_lastmod` says when. With
+        "auto" up to three of them are read first; where a URL of one is newer than the index says, or has no lastmod
+        and undated URLs are kept, none of that index is skipped (D05). "always" skips them at once, "never" none of
+        them. `summary.pruned["since"]` counts those that were skipped, `summary.checked` those that were read for it.
+        `follow` decides on the children of
         an index, as a function of the SitemapRef or as regular expressions of which one must be found in its URL;
         sitemaps that `no_follow` finds are never read, also if robots.txt names them.
 
@@ -202,7 +207,7 @@ class SitemapReader:
         the reading is. What one of them raises ends the reading, and reaches whoever iterates as it is.
         `show_progress` shows a bar: a widget in a notebook, a line on a terminal, elsewhere nothing.
         """
-        filters = (since, until, undated, include, exclude, follow, no_follow, unique)
+        filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
         return AsyncUrlStream(self.walk(target, Asked(*filters, on_outcome, on_item, on_progress, show_progress)))
 
     def changes(
@@ -357,7 +362,7 @@ class SitemapReader:
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
     ) -> Run:
-        plan = attrs.evolve(self._plan, **changes)
+        plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)

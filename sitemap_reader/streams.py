@@ -62,12 +62,18 @@ class Walk:
         """The numbers as they stand."""
         progress, frontier = self.ledger.progress, self.run.frontier
         progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
-        progress.bytes_wire = self.run.bytes_wire
+        progress.bytes_wire, progress.delay = self.run.bytes_wire, self.run.delay()
         return progress
 
     def summary(self) -> Summary:
-        self.ledger.pruned = self.run.frontier.pruned
+        self._enter_pruned()
         return self.ledger.summary()
+
+    def _enter_pruned(self) -> None:
+        """What was not asked for, and why."""
+        frontier = self.run.frontier
+        self.ledger.pruned, self.ledger.checked = frontier.pruned, frontier.checked
+        self.ledger.since = frontier.plan.selection.window.since
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -118,7 +124,7 @@ class Walk:
 
     def verdict(self) -> ReadError | None:
         """At the end: what there is to raise, where there was nothing at all."""
-        self.ledger.pruned = self.run.frontier.pruned
+        self._enter_pruned()
         return self.ledger.verdict(self.target)
 
     def judge(self) -> None:

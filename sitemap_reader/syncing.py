@@ -112,6 +112,11 @@ class _ChangeStream(Stream):
         """How many URLs were found to be what, so far."""
         return self._walk.following.counts
 
+    @property
+    def removals_suspended(self) -> bool:
+        """Whether it came to its end without deciding what is removed, as a document could not be read whole."""
+        return self._walk.following.removals_suspended
+
 
 class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
     """Changes by `async for`; leaving its block cancels what is on its way, and undoes what was not delivered whole.

@@ -229,12 +229,17 @@ def test_a_limit_of_one_is_told_in_the_singular() -> None:
     [
         ("max_entries", -1), ("max_entries", 1.5), ("max_entries", float("inf")), ("max_entries", None),
         ("max_token_bytes", "1M"), ("tries", True), ("read_seconds", float("nan")), ("read_seconds", -0.1),
-        ("max_gzip_layers", 101),
+        ("max_gzip_layers", 101), ("max_crawl_delay_seconds", 300.1),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"Limits: {field} must be"):
         sr.Limits(**{field: value})
+
+
+def test_a_crawl_delay_of_five_minutes_may_be_waited_for() -> None:
+    assert sr.Limits().max_crawl_delay_seconds == 30
+    assert sr.Limits(max_crawl_delay_seconds=300).max_crawl_delay_seconds == 300
 
 
 def test_a_time_without_end_is_a_limit() -> None:
@@ -250,7 +255,7 @@ ELSEWHERE = {
     "max_proof_hosts": "walk/test_proofs.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
     "max_robots_redirects": "walk/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
     "max_redirects": "walk/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
-    "max_crawl_delay_seconds": "walk/test_frontier.py::test_the_longest_crawl_delay_is_a_limit",
+    "max_crawl_delay_seconds": "walk/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",
     "connect_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
     "read_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
     "document_seconds": "crawl/test_run.py::test_a_document_has_so_many_seconds_of_the_network",

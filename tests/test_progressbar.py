@@ -26,6 +26,7 @@ from terminals import on_terminal, screen
 from sitemap_reader import progressbar
 from sitemap_reader.ledger import Progress
 from sitemap_reader.progressbar import ProgressBar, size_of
+from sitemap_reader.walk.permission import Delay
 
 if TYPE_CHECKING:
     from faultserver import Wire
@@ -80,6 +81,14 @@ def shown(terminal: Terminal) -> list[str]:
         (Progress(1, 2, 1, 1_000), "sitemaps  1/2 [00:00, 1 URL, 1.0 kB]"),
         (Progress(12, 40, 51_204, 8_123_456), "sitemaps  12/40 [00:00, 51,204 URLs, 8.1 MB]"),
         (Progress(1_200, 40_000, 60_000_000, 10**10), "sitemaps  1,200/40,000 [00:00, 60,000,000 URLs, 10.0 GB]"),
+        (
+            Progress(1, 40, 9, 999, Delay("https://a.example", 7.5, 39)),
+            "sitemaps  1/40 [00:00, 9 URLs, 999 B, Crawl-delay 7.5 s, 4:53 left]",
+        ),
+        (
+            Progress(1, 900, 9, 999, Delay("https://a.example", 10.0, 899)),
+            "sitemaps  1/900 [00:00, 9 URLs, 999 B, Crawl-delay 10 s, 2:29:50 left]",
+        ),
     ],
 )
 def test_it_says_how_far_the_run_is(terminal: Terminal, progress: Progress, told: str) -> None:

@@ -297,13 +297,43 @@ def test_since_takes_an_age(site: SiteServer) -> None:
         )
     )
     site.pages["/index.xml"] = xml(index(f"{site.url}/pruned.xml", lastmod=old))
-    with sr.urls(site.url, since="7d", allow_private=True) as urls:
+    with sr.urls(site.url, since="7d", trust_lastmod="always", allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/young"]
     assert "/pruned.xml" not in site.requests()
     assert (urls.summary.unwanted, urls.summary.pruned, urls.summary.dropped) == ({"date": 1}, {"since": 1}, {})
+    assert "; 1 sitemap skipped: index lastmod before " in str(urls.summary)
+    assert "Z, not checked; " in str(urls.summary)
     assert urls.complete
     with sr.urls(site.url, until=timedelta(days=7), allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/old"]
+
+
+def test_since_reads_three_children_before_it_skips_any(site: SiteServer) -> None:
+    children = [f"{site.url}/{number}.xml" for number in range(9)]
+    site.pages["/index.xml"] = xml(index(*children, lastmod="2026-01-05"))
+    for child in children:
+        site.pages[child.removeprefix(site.url)] = xml(urlset(child[:-4], lastmod="2026-01-05"))
+    asked = f"{site.url}/index.xml"
+    with sr.urls(asked, since="2026-11-01", allow_private=True) as urls:
+        assert not list(urls)
+    assert (urls.summary.pruned, urls.summary.checked, urls.complete) == ({"since": 6}, 3, True)
+    assert "; 6 sitemaps skipped: index lastmod before 2026-11-01, 3 others checked; " in str(urls.summary)
+    both = urls.summary + urls.summary
+    assert "; 12 sitemaps skipped: index lastmod before 2026-11-01, 6 others checked; " in str(both)
+    site.pages["/8.xml"] = xml(urlset(f"{site.url}/new", lastmod="2026-11-05"))
+    with sr.urls(asked, since="2026-11-01", allow_private=True) as urls:
+        assert [url.loc for url in urls] == [f"{site.url}/new"]
+    assert (urls.summary.pruned, urls.problems.counts) == ({}, {"D05": 1})
+    site.pages["/8.xml"] = xml(urlset(f"{site.url}/new"))
+    for undated, given in (("keep", 1), ("drop", 0)):
+        with sr.urls(asked, since="2026-11-01", undated=undated, allow_private=True) as urls:
+            assert len(list(urls)) == given
+        assert bool(urls.summary.pruned) == (undated == "drop")
+
+
+def test_what_trust_lastmod_may_be(site: SiteServer) -> None:
+    with pytest.raises(sr.UsageError, match="trust_lastmod must be one of auto, always, never, not 'maybe'"):
+        sr.urls(site.url, trust_lastmod="maybe")  # type: ignore[arg-type]
 
 
 def test_several_streams_of_one_reader_at_once(site: SiteServer, site_server: Serve) -> None:

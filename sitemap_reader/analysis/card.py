@@ -99,7 +99,7 @@ def _most(column: Any) -> str:
 def _newest(pages: Any) -> str:
     from pyarrow import compute
 
-    from ..checks.check import stated
+    from ..read.dates import stated
 
     newest = compute.max(pages["lastmod"]).as_py()
     if newest is None:

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import attrs
 
-from ..jsonl import stamp
-from ..statistics import as_stated
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -80,11 +77,6 @@ def listed(sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) ->
 def _path_at(loc: str) -> int:
     """Where the path of a clean URL begins."""
     return loc.index("/", loc.index("://") + 3)
-
-
-def stated(moment: datetime, precision: str | None) -> str:
-    """A date as exact as it was stated."""
-    return as_stated(stamp(moment) or "", precision or "second")
 
 
 class Check:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..jsonl import stamp
-from ..read.dates import EXACT, TOLERANCE, period_end, tolerance
+from ..read.dates import EXACT, TOLERANCE, period_end, stated, tolerance
 from ..read.sniff import Format
-from .check import Check, stated
+from .check import Check
 from .documents import ByDocument
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ..read.dates import period_end
-from .check import Check, stated
+from ..read.dates import period_end, stated
+from .check import Check
 from .codes import LANGUAGES
 from .documents import ByDocument
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..limits import MIB, OPTIONS, Limits
+from ..limits import MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
 from . import typed
 from .options import FILE, flag, number, option, stacked
 
@@ -99,6 +99,17 @@ _NETWORK = (
         default=_DEFAULTS.max_wait_seconds,
         default_is=f"{_DEFAULTS.max_wait_seconds:g}",
         help="The longest Retry-After that is waited for; a host that asks for more is given up.",
+    ),
+    option(
+        "Network",
+        "--max-crawl-delay",
+        metavar="SECONDS",
+        type=float,
+        callback=typed.crawl_delay,
+        default=_DEFAULTS.max_crawl_delay_seconds,
+        default_is=f"{_DEFAULTS.max_crawl_delay_seconds:g}",
+        help="The longest Crawl-delay of a robots.txt that is kept; a host that asks for more is skipped. "
+        f"{MOST_CRAWL_DELAY_SECONDS:g} at most.",
     ),
     option(
         "Network",

@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..escapes import masked, printable
 from ..ledger import Problems, count_of
 from ..problems import CATALOGUE, Problem
-from ..progressbar import ProgressBar
+from ..progressbar import ProgressBar, duration_of
 from ..records import Outcome
 from ..walk.blocked import OWN_REMEDY
 from ..walk.selection import UNWANTED
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..errors import ReadError
     from ..ledger import Summary
     from ..records import Item
+    from ..walk.permission import Delay
 
 # Keywords as the library's messages have them: `full=True`, `scope="any"`, `state=FILE`, `record=`.
 _KEYWORD = re.compile(
@@ -57,6 +58,10 @@ HINTS = {
 }
 
 
+# How many times as long as it was told to take, for it to be told again.
+_FAR_LONGER = 4.0
+
+
 class Console:
     """Stderr for one command. `quiet` leaves errors only; `verbose` adds infos and a line for each document.
 
@@ -75,6 +80,7 @@ class Console:
         self._severities: dict[tuple[str, str | None], str] = {}
         self._errors: set[str] = set()
         self._bar = bar or ProgressBar()
+        self._delays: dict[str, float] = {}  # host -> the seconds that were told
 
     def line(self, text: str) -> None:
         """One line, unless nobody can read it; a bar makes room for it."""
@@ -85,6 +91,11 @@ class Console:
                 print(printable(text), file=sys.stderr, flush=True)
             except OSError:  # stderr is closed or full: the data matters more
                 return
+
+    def note(self, text: str) -> None:
+        """One line, unless it is to be quiet."""
+        if not self._quiet:
+            self.line(text)
 
     def detail(self, text: str) -> None:
         """One line for whoever wants to know all."""
@@ -101,6 +112,18 @@ class Console:
     def _show_progress(self, progress: Any) -> None:
         self._bar.open()
         self._bar(progress)
+        self._tell_delay(getattr(progress, "delay", None))
+
+    def _tell_delay(self, delay: Delay | None) -> None:
+        """A line for a host with a Crawl-delay, and another when so much was found that it takes far longer."""
+        if delay is None or delay.seconds_left < self._delays.get(delay.host, 0.0) * _FAR_LONGER:
+            return
+        self._delays[delay.host] = delay.seconds_left
+        known = f"{count_of(delay.documents, 'known sitemap')} at least {duration_of(delay.seconds_left)}"
+        self.line(
+            f"note {delay.host}: Crawl-delay {delay.delay_seconds:g} s, {known}; "
+            "--max-crawl-delay SECONDS skips hosts that ask for more"
+        )
 
     def error(self, text: str) -> None:
         """`error: ...`; the same one is told once, however many targets have it. No login that was typed is shown."""

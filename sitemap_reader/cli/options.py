@@ -317,7 +317,7 @@ dates = stacked(
         callback=typed.when,
         default_is="no bound",
         help="URLs with a lastmod of then or later: a date such as 2026-05-31, or an age such as 7d or 12h. "
-        "Leaves out sitemaps that their index calls older.",
+        "Skips sitemaps that an index calls older, as --trust-lastmod says.",
     ),
     option(
         "Filter",
@@ -333,6 +333,15 @@ dates = stacked(
         type=click.Choice(["keep", "drop"]),
         default="keep",
         help="What to do with URLs without a lastmod.",
+    ),
+    option(
+        "Filter",
+        "--trust-lastmod",
+        type=click.Choice(TRUSTS),
+        default="auto",
+        help="With --since, skip a sitemap whose index lastmod is older: auto only where up to three of them, read "
+        "first, hold nothing that is asked for or newer than the index says; always without reading any; never reads "
+        "all.",
     ),
 )
 

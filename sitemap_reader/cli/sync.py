@@ -104,7 +104,15 @@ class _Sync:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
                 self.counts = self.counts + stream.counts
+                if stream.removals_suspended:
+                    self._tell_suspended(site, summary)
         return Exit.COMPLETE if summary.complete and not stream.counts.held_back else Exit.PARTIAL
+
+    def _tell_suspended(self, site: str | None, summary: Summary) -> None:
+        count = summary.failed + summary.incomplete
+        what = count_of(count, "sitemap") if count else "robots.txt"
+        whole = " whole" if summary.incomplete else ""
+        self.console.note(f"removals suspended{f' for {site}' if site else ''}: {what} could not be read{whole}")
 
     def missing(self) -> str | None:
         """The line that says what is partial."""

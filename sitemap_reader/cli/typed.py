@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import UsageError
-from ..limits import GIB, KIB, MIB
+from ..limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,13 @@ def length(context: click.Context, param: click.Parameter, seconds: float) -> fl
     """A length of time: 0 only where waiting not at all makes sense."""
     if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and param.name == "timeout"):
         raise click.BadParameter(f"{seconds:g} is no length of time; give a number of seconds", context, param)
+    return seconds
+
+
+def crawl_delay(context: click.Context, param: click.Parameter, seconds: float) -> float:
+    """A length of time that somebody may want to wait between two requests."""
+    if length(context, param, seconds) > MOST_CRAWL_DELAY_SECONDS:
+        raise click.BadParameter(f"{seconds:g} is more than {MOST_CRAWL_DELAY_SECONDS:g} seconds", context, param)
     return seconds
 
 

@@ -92,6 +92,7 @@ class Following:
     ) -> None:
         """`settings` decide what is read: with others than last time nothing can be compared, unless it is `full`."""
         self.counts = Counted()
+        self.removals_suspended = False
         self._plan = plan
         self._owns = not isinstance(state, State)
         self._state = state if isinstance(state, State) else _opened(state, dry_run=plan.dry_run)
@@ -125,7 +126,8 @@ class Following:
             " ON CONFLICT DO NOTHING",
             told,
         )
-        self._is_known = not added.rowcount  # of a name that was mistyped nothing is kept
+        self._was_known = not added.rowcount
+        self._is_known = self._was_known  # of a name that was mistyped nothing is kept
         number, before, secret = db.execute("SELECT id, settings, secret FROM site WHERE name = ?", (site,)).fetchone()
         if before != settings and not plan.full:
             raise UsageError(_told_of_settings(site, json.loads(before), wanted))
@@ -241,6 +243,7 @@ class Following:
     def _settle_documents(self, note: Callable[[Problem], None]) -> bool:
         """Lets go of documents that are gone for good. Whether all others are what they are."""
         if not self._all_fine or self._documents.any_failed():
+            self.removals_suspended = self._was_known
             return False  # what was not listed may be listed where nobody could look
         if self._documents.any_missing_of(self._silent_robots):
             return False

@@ -45,6 +45,12 @@ class Before:
         counted = own + [listing for how, listing in elsewhere if how in (_LISTED, _LEFT_OPEN)]
         return counted or [listing for _, listing in elsewhere]
 
+    def documents(self, key: int) -> Iterator[int]:
+        """Those that listed it, whenever that was."""
+        if key in self.own:
+            yield self.own[key].document
+        yield from (listing.document for _, listing in self.elsewhere.get(key, ()))
+
     def beside(self, key: int, document: int) -> list[Listing]:
         """Those that count beside what the document lists now."""
         return [

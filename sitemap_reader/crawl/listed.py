@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 
 _PIECE_CHANGES = 1_000
+# New URLs of documents that are older than the run, remembered as such until its end: some 64 bytes each. Of more than
+# that one may be told as updated, too, when another document of the run has a newer listing of it.
+_MOST_NEW = 100_000
 
 _STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
 _COLUMNS = ", ".join(_STATED)
@@ -146,6 +149,9 @@ class Listed:
         self._site = site
         self._keys = Keys(secret)
         self._compared = frozenset(COMPARED[on])
+        # What is new in this run is told once: by the first listing that is read. Others only change what is stored.
+        self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
+        self._new: set[int] = set()
         execute_all(db, _TABLES)
 
     def say(self, place: Place, said: Said, listed: Entries | Sequence[UrlRecord], now: datetime) -> None:
@@ -205,6 +211,8 @@ class Listed:
             if changes := [change for change in found if change is not None]:
                 yield changes
             stated = stated.only([not each for each in is_known])
+        if place.document < self._first_new_document and len(self._new) < _MOST_NEW:
+            self._new.update(stated.keys)
         if stated.forms is not None:
             yield from mixed(stated, place.sitemap)
         elif stated.keys:
@@ -218,7 +226,7 @@ class Listed:
             seen.count(before.own[key], listing)
         old, new = best(before.of(key)), best([listing, *before.beside(key, place.document)])
         changed = self._differences(old, new)
-        if not changed:
+        if not changed or self._is_new(key, before):
             return None
         if new is not listing:
             return _updated(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old)
@@ -226,6 +234,12 @@ class Listed:
         record = _record(form) if form else record_of(loc, listing[1:5], place.sitemap)
         record.line = stated.lines[index]
         return _updated(record, changed, old)
+
+    def _is_new(self, key: int, before: Before) -> bool:
+        """Whether a URL that is listed by now was not when the run began."""
+        return key in self._new or all(
+            document >= self._first_new_document for document in before.documents(key)
+        )
 
     def _differences(self, old: Listing, new: Listing) -> tuple[str, ...]:
         return tuple(name for name in old.differences(new) if name in self._compared)

@@ -114,6 +114,7 @@ class Reading:
 
     def _outcome(self) -> Outcome:
         state = self._hand.state
+        self._visit.dates = state.dates
         if self._visit.again:
             self._visit.again.regained.update(state.regained)
         return state.outcome

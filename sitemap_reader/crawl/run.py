@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..records import Outcome
     from ..walk.credentials import RequestHeaders
     from ..walk.frontier import Frontier
+    from ..walk.permission import Delay
     from ..walk.visit import Answer
     from .fetch import Fetcher, Response
     from .hands import Hand
@@ -91,6 +92,10 @@ class Run:
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
+
+    def delay(self) -> Delay | None:
+        """The Crawl-delay that makes it take longest, if it is kept."""
+        return self.frontier.delay() if self._patient else None
 
     async def batches(self) -> AsyncGenerator[Batch, None]:
         """What the walk gives, as it comes. Leaving early cancels every request."""

@@ -17,6 +17,7 @@ from ..jsonl import Lines, joined, json_lines, lines_of_columns
 from ..read.document import SitemapParser
 from ..read.plain_records import Entries, records_of
 from ..records import Outcome, SitemapRef, UrlRecord
+from ..walk.window import Dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +86,8 @@ class State:
     `items` counts what its parser gave. `has_given`: a URL or a child was among that, wanted or not. `needs_no_more`
     bytes: a limit was reached, or what is asked for is known. `has_caught_up`: it is as far as an earlier try was, and
     `is_shorter` where the bytes are not. `question`: what a feed fallback is to be asked, before finish(). `regained`
-    counts what a second reading gave, by the reason for which the first one dropped it.
+    counts what a second reading gave, by the reason for which the first one dropped it. `dates` are those of all
+    URLs, wanted or not, where some are wanted by their date alone.
     """
 
     items: int
@@ -98,6 +100,7 @@ class State:
     outcome: Outcome
     question: tuple[bytes, str | None] | None
     regained: Counter[str]
+    dates: Dates | None = None
 
 
 class Sieve:
@@ -126,6 +129,7 @@ class Sieve:
         self._has_given = False
         self._unwanted: Counter[str] = Counter()
         self._regained: Counter[str] = Counter()
+        self._dates = None if task.selection.window.since is None else Dates()
         self._takes_every_record = task.selection.takes_all and task.former is None and not task.peek
         # Nobody looks at each record.
         self._takes_many = self._takes_every_record and not task.skipped
@@ -153,6 +157,7 @@ class Sieve:
             outcome=outcome,
             question=self._question,
             regained=self._regained.copy(),
+            dates=self._dates and attrs.evolve(self._dates),
         )
 
     def pieces(self, chunk: bytes) -> Iterator[Piece]:
@@ -228,6 +233,8 @@ class Sieve:
 
     def _chooses(self, record: UrlRecord) -> bool:
         """Whether the caller wants it; what he does not is counted."""
+        if self._dates is not None:
+            self._dates.add(record)
         reason = self._task.selection.refuses(record)
         if reason:
             self._unwanted[reason] += 1

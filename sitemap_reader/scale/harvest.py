@@ -31,6 +31,7 @@ from .tasks import Tasks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..walk.memory import Trust
     from ..walk.selection import Pattern
     from ..walk.window import Moment, Undated
     from .account import Harvest
@@ -51,6 +52,7 @@ class HarvestOptions(ReaderOptions, total=False):
     since: Moment | None
     until: Moment | None
     undated: Undated
+    trust_lastmod: Trust
     include: Pattern | Iterable[Pattern] | None
     exclude: Pattern | Iterable[Pattern] | None
     follow: Pattern | Iterable[Pattern] | None

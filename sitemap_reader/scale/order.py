@@ -17,7 +17,7 @@ from ..walk.window import make_window
 
 # Of the keywords of SitemapReader those that belong to one process.
 _NOT_SENT = ("session", "fetcher", "record")
-_FILTERS = ("since", "until", "undated", "include", "exclude", "follow", "no_follow")
+_FILTERS = ("since", "until", "undated", "trust_lastmod", "include", "exclude", "follow", "no_follow")
 
 
 @attrs.frozen
@@ -44,6 +44,7 @@ class Order:
         """All that decides on the rows."""
         dates = {name: _shown(self.filters.get(name)) for name in ("since", "until")}
         dates["undated"] = self.filters.get("undated", "keep")
+        dates["trust_lastmod"] = self.filters.get("trust_lastmod", "auto")
         limits = attrs.asdict(self.reading.get("limits", Limits()))
         reading = {
             "probe": self.reading.get("probe", "auto"),

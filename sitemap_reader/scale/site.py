@@ -80,7 +80,7 @@ class _Site:
         site, state = site_target(self._target), self._parts.state
         if state is None:
             return reader.walk(site, asked, as_lines=AsLines(self._target))
-        plan = SyncPlan(accept_removals=self._order.accept_removals)
+        plan = SyncPlan(asked.trust_lastmod, accept_removals=self._order.accept_removals)
         return reader.change_walk(site, asked, state, plan, None, site=self._target)
 
     async def _walked(self, walk: Walk) -> tuple[Verdict, str | None]:

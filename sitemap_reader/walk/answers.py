@@ -13,7 +13,7 @@ import attrs
 from ..limits import advice
 from ..read.urls import clean_url
 from .blocked import ABSENT
-from .pacing import retry_after
+from .pacing import retry_after, slow_down
 from .robots import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
     elif head.status == HTTPStatus.NOT_MODIFIED and visit.headers:  # else nobody asked for that
         return Unchanged()
     if head.status in _BUSY:
-        return _busy(head, limits, today)
+        return _busy(visit, head, limits, today)
     return Refuse("F01", _text(head.status), transient=500 <= head.status <= 599)
 
 
@@ -109,10 +109,13 @@ def _astray(visit: Visit, message: str) -> Step:
     return Refuse("F04", message)
 
 
-def _busy(head: Head, limits: Limits, today: datetime) -> Refuse:
-    """429 or 503: Retry-After is a minimum, up to the user's patience."""
+def _busy(visit: Visit, head: Head, limits: Limits, today: datetime) -> Refuse:
+    """429 or 503: Retry-After is a minimum, up to the user's patience. A 429 without one is given a few seconds."""
     message = _text(head.status)
-    asked = retry_after(head.headers.get("retry-after"), today) or 0.0
+    asked = retry_after(head.headers.get("retry-after"), today)
+    if asked is None:
+        is_limited = head.status == HTTPStatus.TOO_MANY_REQUESTS
+        asked = min(slow_down(visit.tries), limits.max_wait_seconds) if is_limited else 0.0
     if asked > limits.max_wait_seconds:
         message += f", Retry-After {asked:,.0f} s is over {limits.max_wait_seconds:,.0f} s"
         return Refuse("F04", f"{message}; {advice('max_wait_seconds', 'wait for it')}", give_up=True)

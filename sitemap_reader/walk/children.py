@@ -45,20 +45,21 @@ class ChildRules:
     """What decides on children, the same for the whole walk."""
 
     proofs: Proofs
-    window: Window
+    window: Window | None  # None: no child is skipped by its date
     follow: Callable[[SitemapRef], bool] | None
     no_follow: Patterns
     limits: Limits
 
     def judge(self, index: Visit, ref: SitemapRef) -> Verdict:
         """The verdict on a child that was not listed before."""
-        if self.window.prunes(ref):
-            return Verdict(False, pruned="since")
         if self.no_follow.find_in(ref.loc):
             return Verdict(False, pruned="no-follow")
         if self.follow is not None and not self.follow(ref):
             return Verdict(False, pruned="follow")
-        return self.judge_depth(index, ref) or self.judge_place(index, ref)
+        too_deep = self.judge_depth(index, ref)
+        if too_deep is None and self.window is not None and self.window.prunes(ref):
+            return Verdict(False, pruned="since")
+        return too_deep or self.judge_place(index, ref)
 
     def judge_depth(self, index: Visit, ref: SitemapRef) -> Verdict | None:
         """The verdict on a child that lies too deep."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..problems import Problem, Severity
     from .discovery import Seed
     from .hosts import Host
+    from .permission import Delay
     from .robots import Rules
 
 __all__ = ["Frontier", "Plan"]
@@ -48,6 +49,7 @@ _EFFORT_A_TURN = 20_000_000
 _EFFORT_OF_A_VISIT = 10_000
 _HELD_A_TURN = 1_000
 _RECALLED_A_TURN = 256
+_DATED_A_TURN = 2_000
 _HANDED_DOWN_A_TURN = 2_000
 # How many more tries a document has that failed through a fault of ours.
 _TRIES_OF_OURS = 3
@@ -90,9 +92,18 @@ class Frontier:
         return self._register.documents
 
     @property
+    def checked(self) -> int:
+        """Children that were read to see whether others may be skipped by their date, and which confirmed it."""
+        return self._listings.dates.checked
+
+    @property
     def pruned(self) -> Counter[str]:
         """Children that are not asked for at the caller's wish: reason -> count."""
         return self._listings.pruned
+
+    def delay(self) -> Delay | None:
+        """The Crawl-delay that makes this walk take longest, if there is one."""
+        return self._permission.longest_delay()
 
     def rules(self, url: str) -> Rules | None:
         """What the robots.txt of a URL's host says; None where it was not read, or is not obeyed."""
@@ -112,6 +123,8 @@ class Frontier:
         """The visits that may start now, within the caps of the plan; each must be answered."""
         for visit, outcome in self._recall.go_on(_RECALLED_A_TURN):
             self._finished(visit, Finished(outcome))
+        for index in self._listings.dates.go_on(_DATED_A_TURN):
+            self._hold(index)
         started = self._start(now)
         if self._is_idle and not self._held.is_empty:
             self._held.settle(_HELD_A_TURN)
@@ -120,7 +133,7 @@ class Frontier:
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() is worth asking again; None if only an answer can change that."""
-        if not (self._proofs.is_settled and self._recall.is_idle) or (self._is_idle and not self._held.is_empty):
+        if not self._is_settled or (self._is_idle and not self._held.is_empty):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
@@ -157,6 +170,8 @@ class Frontier:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
         for site in self.sites:
             self._walls.tell(self._hosts.of(site.origin).robots_visit)
+        for index in self._listings.dates.abandon():
+            self._hold(index)
         self._held.abandon()
         return self.take()
 
@@ -167,9 +182,13 @@ class Frontier:
     # --- starting ---
 
     @property
+    def _is_settled(self) -> bool:
+        """All that could be decided without another answer is."""
+        return self._proofs.is_settled and self._recall.is_idle and self._listings.dates.is_idle
+
+    @property
     def _is_idle(self) -> bool:
-        is_settled = self._proofs.is_settled and self._recall.is_idle
-        return is_settled and not self.awaits_answers and self._hosts.is_idle
+        return self._is_settled and not self.awaits_answers and self._hosts.is_idle
 
     @property
     def _gathers_proofs(self) -> bool:
@@ -207,7 +226,8 @@ class Frontier:
 
     def _add_candidate(self, url: str, why: Why, site: Site) -> None:
         visit = Visit(url, url, why)
-        visit.aloud = url in self.plan.memory.names  # it held a sitemap once
+        # It held a sitemap once, or is a guess that stands for all that its host has.
+        visit.aloud = url in self.plan.memory.names or bool(self._hosts.of(url).too_slow)
         site.expect(visit)
         self._register.add(visit)
         self._admit(visit)
@@ -233,8 +253,7 @@ class Frontier:
             return False
         refusal = self._permission.refusal(host, visit)
         if refusal:
-            # That a robots.txt cannot be read has been told, and why.
-            self._fail(visit, "F02", refusal, severity="info" if host.rules and host.rules.why else None)
+            self._fail(visit, refusal.code, refusal.message, severity=refusal.severity)
         return refusal is None
 
     def _arrive(self, visit: Visit) -> None:
@@ -268,6 +287,7 @@ class Frontier:
                 self._permission.share(visit)
             if visit.reached is None:  # a reading that goes on keeps what it began with: its items are counted
                 visit.holds = self._proofs.of(visit)
+            visit.read_at = today
             return True
         self._release(visit)
         if isinstance(step, Unchanged):
@@ -419,11 +439,17 @@ class Frontier:
 
     def _end(self, visit: Visit, outcome: Outcome) -> None:
         self._telling.settle(visit, outcome)
-        if not visit.is_page:
-            self._held.end(visit, outcome)
+        waits = self._listings.dates.ended(visit, outcome)
+        if not (waits or visit.is_page):
+            self._hold(visit)
         self.documents_done += not visit.is_robots
         for site in visit.sites:
             self._go_on(visit, site, outcome)
+
+    def _hold(self, visit: Visit) -> None:
+        """Nothing more comes up of a document but, perhaps, a proof."""
+        assert visit.outcome is not None  # noqa: S101 - for the type checker: it has ended
+        self._held.end(visit, visit.outcome)
 
     def _go_on(self, visit: Visit, site: Site, outcome: Outcome) -> None:
         """Discovery hears of the end of a candidate, and may have a guess."""

@@ -65,7 +65,10 @@ class Line:
 
 @attrs.define(eq=False)
 class Host:
-    """An origin. While `rules` is None, documents wait for robots.txt; `given_up` says why nothing more is asked."""
+    """An origin. While `rules` is None, documents wait for robots.txt; `given_up` says why nothing more is asked.
+
+    `too_slow` says so where its robots.txt asks for a longer Crawl-delay than may be kept.
+    """
 
     origin: str
     pace: HostPace
@@ -73,6 +76,7 @@ class Host:
     robots_visit: Visit | None = None  # the one that asks, or asked, for its robots.txt
     given_up: str | None = None
     blocked: bool = False  # it was reported that it refuses
+    too_slow: str | None = None
     at_work: int = 0  # documents whose request is over, but not they
     robots: Line = attrs.field(factory=Line)
     waiting: Line = attrs.field(factory=Line)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..limits import advice
 from ..read.urls import without_userinfo
 from .children import ChildRules
+from .index_dates import IndexDates
 from .telling import place
 from .visit import Visit
 
@@ -34,7 +35,10 @@ _MOST_REMEMBERED = 1_000_000
 
 
 class Listings:
-    """The listings of a walk. `queue` takes each document that is new; `pruned` counts those not asked for."""
+    """The listings of a walk. `queue` takes each document that is new; `pruned` counts those not asked for.
+
+    Children that are older than what is asked for wait in `dates` for what their index's dates are worth.
+    """
 
     def __init__(
         self,
@@ -46,7 +50,7 @@ class Listings:
         queue: Callable[[Visit], None],
     ) -> None:
         self.pruned: Counter[str] = Counter()
-        self._pruned: set[str] = set()
+        self._pruned: dict[str, str] = {}
         self._plan = plan
         self._register = register
         self._proofs = proofs
@@ -55,7 +59,9 @@ class Listings:
         self._queue = queue
         self._remembered = 0
         self._robots = 0  # that documents list or redirect to
-        self._rules = ChildRules(proofs, plan.selection.window, plan.follow, plan.no_follow, plan.limits)
+        window = None if plan.trust_lastmod == "never" else plan.selection.window
+        self._rules = ChildRules(proofs, window, plan.follow, plan.no_follow, plan.limits)
+        self.dates = IndexDates(plan, telling, self)
 
     def enter(self, visit: Visit, ref: SitemapRef) -> None:
         """A document lists another, right now."""
@@ -125,7 +131,7 @@ class Listings:
         known = self._register.get(ref.loc)
         counts = visit.sites or visit.parents  # else it is read for what it permits and proves
         if known is None and counts and self._plan.no_follow.find_in(ref.loc):
-            self._prune(ref, "no-follow")
+            self._prune(ref.loc, "no-follow")
             for site in visit.sites:
                 site.found = True  # there is a sitemap all the same, and no reason to guess
         elif known is None and counts and self._is_near(visit, ref) and self._has_room(visit, ref):
@@ -177,15 +183,54 @@ class Listings:
 
     def _judge(self, visit: Visit, ref: SitemapRef) -> None:
         verdict = self._rules.judge(visit, ref)
+        if verdict.pruned == "since" and self.dates.is_needed:
+            self.dates.defer(visit, ref)
+        else:
+            self._carry_out(visit, ref, verdict)
+
+    def _carry_out(self, visit: Visit, ref: SitemapRef, verdict: Verdict, *, is_probe: bool = False) -> None:
         visit.missing = visit.missing or verdict.missing
         if verdict.pruned:
-            self._prune(ref, verdict.pruned)
+            self._prune(ref.loc, verdict.pruned)
         if verdict.unproven:
             self._await_proof(visit, ref, verdict)
         elif verdict.code:
             self._telling.note(visit, verdict.code, verdict.message, ref)
         if verdict.read:
-            self._adopt(visit, ref)
+            self._adopt(visit, ref, is_probe=is_probe)
+
+    # --- children that were deferred by their date ---
+
+    def may_read(self, index: Visit, ref: SitemapRef) -> bool:
+        """Whether a deferred child is not known yet, and may lie where it does."""
+        return self._register.get(ref.loc) is None and self._rules.judge_place(index, ref).read
+
+    def probe(self, index: Visit, ref: SitemapRef) -> Visit | None:
+        """Reads one that may be read, to see what the dates of its index are worth; None where there is no room."""
+        self._carry_out(index, ref, self._rules.judge_place(index, ref), is_probe=True)
+        return self._register.get(ref.loc)
+
+    def read(self, index: Visit, ref: SitemapRef) -> None:
+        """Reads one as if its index had not said how old it is."""
+        known = self._register.get(ref.loc)
+        if known is not None:
+            self._listed_again(index, ref, known)
+        else:
+            self._carry_out(index, ref, self._rules.judge_place(index, ref))
+
+    def skip(self, index: Visit, ref: SitemapRef) -> None:
+        """Leaves one out, unless something else has had it read."""
+        known = self._register.get(ref.loc)
+        if known is not None:
+            self._listed_again(index, ref, known)
+        else:
+            self._prune(ref.loc, "since")
+
+    def refuse(self, index: Visit, ref: SitemapRef, message: str) -> None:
+        """One that cannot be decided on."""
+        self._cap(index, ref, message)
+
+    # --- what is not read, and what is ---
 
     def _await_proof(self, visit: Visit, ref: SitemapRef, verdict: Verdict) -> None:
         limits = self._plan.limits
@@ -199,7 +244,7 @@ class Listings:
         self._telling.note(index, "U04", verdict.message, ref)
         index.forgone[str(verdict.unproven)] += 1
 
-    def _adopt(self, index: Visit, ref: SitemapRef) -> None:
+    def _adopt(self, index: Visit, ref: SitemapRef, *, is_probe: bool = False) -> None:
         """A child that may be read, with all that its index holds by now."""
         known = self._register.get(ref.loc)
         if known is not None:
@@ -207,10 +252,11 @@ class Listings:
         elif self._has_room(index, ref) and not self._lists_robots(index, ref):
             child = Visit(ref.loc, ref.loc, "index", depth=index.depth + 1)
             child.authorities = self._proofs.inheritance(index)
-            child.listed_at = place(ref)
+            child.listed_at, child.listed_line, child.is_probe = place(ref), ref.line, is_probe
             if ref.lastmod is not None and ref.lastmod_precision is not None:
                 child.stated = ref.lastmod, ref.lastmod_precision
             child.add_parent(index.asked)
+            self.dates.expect(index, child)
             self._add(child)
 
     def _lists_robots(self, index: Visit, ref: SitemapRef) -> bool:
@@ -220,12 +266,12 @@ class Listings:
             self._telling.note(index, "S05", f"{ref.loc} lists itself, by way of this index: not followed", ref)
         return robots is not None
 
-    def _prune(self, ref: SitemapRef, reason: str) -> None:
-        """A sitemap that is not asked for, counted once whoever lists it."""
-        if ref.loc not in self._pruned:
+    def _prune(self, loc: str, reason: str) -> None:
+        """A sitemap that is not asked for, counted once whoever lists it, as long as it is not read after all."""
+        if loc not in self._pruned:
             self.pruned[reason] += 1
         if len(self._pruned) < _MOST_REMEMBERED:
-            self._pruned.add(ref.loc)
+            self._pruned.setdefault(loc, reason)
 
     # --- documents ---
 
@@ -236,6 +282,9 @@ class Listings:
 
     def _add(self, visit: Visit) -> None:
         """A new document: known from now on, and waiting for its host."""
+        reason = self._pruned.pop(visit.asked, None)
+        if reason is not None:
+            self.pruned -= Counter({reason: 1})
         self._register.add(visit)
         self._queue(visit)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 30.0
+SLOW_DOWN_SECONDS = 5.0
 _FOREVER_SECONDS = 1e15  # what a longer row of digits stands for
 
 
@@ -28,6 +29,15 @@ def backoff(tries: int, jitter: float) -> float:
     """
     doublings = min(max(tries, 1) - 1, 10)
     return min(BACKOFF_SECONDS * 2.0**doublings, MAX_BACKOFF_SECONDS) * (0.5 + jitter)
+
+
+def slow_down(tries: int) -> float:
+    """Seconds for which a host is left alone that says 429 to the `tries`-th try, and not for how long.
+
+    >>> slow_down(1), slow_down(2), slow_down(3)
+    (5.0, 10.0, 20.0)
+    """
+    return SLOW_DOWN_SECONDS * 2.0 ** min(max(tries, 1) - 1, 10)
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:

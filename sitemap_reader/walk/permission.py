@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import attrs
+
+from ..limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..problems import report
 from ..read.scope import proof_authorities
 from ..read.sniff import Format
@@ -20,12 +23,36 @@ from .visit import Visit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..problems import Severity
     from .answers import Settle
     from .hosts import Host, Hosts
     from .plan import Plan
     from .sites import Site
     from .telling import Telling
     from .visit import Failed
+
+
+@attrs.frozen
+class Refusal:
+    """Why a document is not asked for: a Problem's code, message and severity, None for that of the code."""
+
+    code: str
+    message: str
+    severity: Severity | None = None
+
+
+@attrs.frozen
+class Delay:
+    """A host with a Crawl-delay, and how many of its documents wait for their turn by now."""
+
+    host: str
+    delay_seconds: float
+    documents: int
+
+    @property
+    def seconds_left(self) -> float:
+        """How long those documents take at least; others may yet be found."""
+        return self.delay_seconds * self.documents
 
 
 class Permission:
@@ -37,6 +64,7 @@ class Permission:
         self._telling = telling
         self._origins = frozenset(origins)
         self._proof_hosts = 0
+        self._delayed: list[Host] = []
 
     # --- asking ---
 
@@ -132,30 +160,57 @@ class Permission:
         rules = self._hosts.of(url).rules
         return None if rules is None or rules.why else rules
 
-    def refusal(self, host: Host, visit: Visit) -> str | None:
+    def refusal(self, host: Host, visit: Visit) -> Refusal | None:
         """Why a document may not be asked for, if it may not."""
+        if host.too_slow and not visit.is_robots:
+            return Refusal("F15", f"not read: {host.too_slow}", "info")  # the error is that of robots.txt
         if visit.is_robots or host.rules is None or (why := host.rules.refusal(visit.url)) is None:
             return None
-        return f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else "")
+        # That a robots.txt cannot be read has been reported, with the reason.
+        severity: Severity | None = "info" if host.rules.why else None
+        return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
     def is_lost(self, site: Site, visit: Visit) -> bool:
         """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
         host = self._hosts.of(site.origin)
+        if host.too_slow:  # the first guess stands for what is not read
+            return visit is not host.robots_visit or bool(visit.named)
         unanswered = visit is host.robots_visit and visit.status is None
         return unanswered or bool(host.given_up or (host.rules and host.rules.why))
 
     def set_rules(self, robots: Visit, rules: Rules) -> None:
         """Permission and pace of the host whose robots.txt was asked for."""
         rules = rules if self._plan.obey_robots else ALLOW_ALL
-        delay, limit = rules.delay_seconds, self._plan.limits.max_crawl_delay_seconds
-        if delay is not None and delay > limit:
-            self._telling.note(robots, "F15", f"Crawl-delay of {delay:,.0f} s: {limit:,.0f} s are kept")
+        delay = rules.delay_seconds
+        why = self._too_slow(robots, delay)
         asked, final = self._hosts.of(robots.asked), self._hosts.of(robots.url)
         for host in (asked, final) if final.robots_visit is robots and final is not asked else (asked,):
             host.rules = rules
-            if delay:
-                host.pace.delay_seconds = min(delay, limit)
+            host.too_slow = f"{host.origin}: {why}" if why else None
+            if delay and not why:
+                host.pace.delay_seconds = delay
+                self._delayed.append(host)
             self._hosts.rouse(host)
+
+    def _too_slow(self, robots: Visit, delay: float | None) -> str | None:
+        """Why nothing but robots.txt is fetched, which is reported here; a recording is read all the same."""
+        limit = self._plan.limits.max_crawl_delay_seconds
+        if delay is None or delay <= limit:
+            return None
+        why = f"Crawl-delay of {_number(delay)} s is over {_number(limit)} s"
+        if self._plan.is_recording:
+            self._telling.note(robots, "F15", f"{why}: only as a recording is this host read", severity="info")
+            return None
+        remedy = advice("max_crawl_delay_seconds", "wait for it")
+        if delay > MOST_CRAWL_DELAY_SECONDS:
+            remedy = "--no-robots (obey_robots=False) reads it without"
+        self._telling.note(robots, "F15", f"{why}: nothing on this host is fetched; {remedy}")
+        return why
+
+    def longest_delay(self) -> Delay | None:
+        """The host whose Crawl-delay makes this walk take longest; None where none does."""
+        delays = (Delay(host.origin, host.pace.delay_seconds or 0.0, len(host.waiting)) for host in self._delayed)
+        return max((each for each in delays if each.documents), key=lambda each: each.seconds_left, default=None)
 
     def settle(self, robots: Visit, step: Settle) -> Outcome:
         """One that is missing, or is taken for missing: what it would name is missed by its own sites only."""
@@ -164,11 +219,16 @@ class Permission:
             self._hosts.of(robots.asked).blocked = True
             self._telling.note(robots, "F01", self.failure(robots, str(step.message), closes_host=False))
         elif step.message:
-            told = f"robots.txt is taken for missing, all is allowed: {step.message}"
-            self._telling.note(robots, "F14", told, severity="info" if step.refused else None)
+            message = f"robots.txt is taken for missing, all is allowed: {step.message}"
+            self._telling.note(robots, "F14", message, severity="info" if step.refused else None)
         self.set_rules(robots, step.rules)
         return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)
 
     def lose_rules(self, robots: Visit, why: str) -> None:
         """RFC 9309 2.3.1.4: unreachable means that all is disallowed; `why` it is."""
         self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
+
+
+def _number(number: float) -> str:
+    """`3,600`, `30.5`."""
+    return f"{number:,.1f}".removesuffix(".0")

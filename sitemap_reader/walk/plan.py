@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..limits import Limits
-from .memory import Memory
+from .memory import Memory, Trust
 from .selection import Patterns, Selection
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ class Plan:
 
     scope: Mode = "protocol"
     selection: Selection = attrs.field(factory=Selection)
+    trust_lastmod: Trust = "auto"  # whether what an index calls older than the selection is skipped: see index_dates.py
     probe: Probe = "auto"
     obey_robots: bool = True
+    is_recording: bool = False  # nothing is waited for, so that no Crawl-delay is too long
     follow: Callable[[SitemapRef], bool] | None = None  # which children of an index to read
     no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps never to read, whoever lists them
     user_agent: str = "sitemap-reader"

@@ -69,7 +69,8 @@ class Site:
 
     def list_candidate(self, outcome: Outcome) -> None:
         """Discovery reports it."""
-        error = next((f"{p.code} {p.message}" for p in outcome.samples if p.severity == "error"), None)
+        errors = (p for p in outcome.samples if p.severity == "error" or p.code == "F15")
+        error = next((f"{p.code} {p.message}" for p in errors), None)
         self.candidates.append(Candidate(outcome.url or "", outcome.why, outcome.status, outcome.format, error))
 
     @property

@@ -16,6 +16,7 @@ from .again import outcome_of_both
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..problems import Severity
     from ..records import Outcome, SitemapRef
     from .again import Again
     from .visit import Visit
@@ -39,11 +40,12 @@ class Telling:
         message: str,
         ref: SitemapRef | None = None,
         *,
+        field: str | None = None,
         severity: Severity | None = None,
     ) -> None:
         """A Problem of the visit; of a guess it is held back until the guess proves right."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=visit.asked, line=line, raw=raw, severity=severity)
+        problem = report(code, message, sitemap=visit.asked, line=line, field=field, raw=raw, severity=severity)
         visit.tally.add(problem)
         if visit.outcome:  # it is held back, and this came up since
             sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE

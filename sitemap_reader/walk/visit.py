@@ -15,12 +15,15 @@ from ..records import Outcome, SitemapRef, Why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from ..read.decode import Prefix
     from .again import Again
+    from .index_dates import IndexCheck
     from .memory import Stated
     from .robots import Rules
     from .sites import Site
+    from .window import Dates
 
 
 @attrs.frozen
@@ -55,7 +58,13 @@ class Visit:
     headers: dict[str, str] = attrs.field(factory=dict)
     parents: list[str] = attrs.field(factory=list)
     listed_at: str | None = None  # `document:line` of the first listing
+    listed_line: int | None = None
     stated: Stated | None = None  # the lastmod that it has there
+    listed_by: IndexCheck | None = None  # the check of the index that does, if its dates are to be checked
+    is_probe: bool = False  # its index would have it skipped: it is read to see whether that is right
+    check: IndexCheck | None = None  # of an index: that of the dates which it states itself
+    read_at: datetime | None = None  # the calendar's time of the head that its body is behind
+    dates: Dates | None = None  # what it holds, where that is asked for
     sites: list[Site] = attrs.field(factory=list)  # whose discovery waits for it
     redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
     tries: int = 0

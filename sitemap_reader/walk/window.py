@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..read.dates import parse_date, period_end
 
 if TYPE_CHECKING:
-    from ..records import SitemapRef, UrlRecord
+    from ..records import Precision, SitemapRef, UrlRecord
 
 Undated = Literal["keep", "drop"]
 Moment = str | date | datetime | timedelta
@@ -53,6 +53,29 @@ class Window:
         if self.since is None or ref.lastmod is None or ref.lastmod_precision is None:
             return False
         return period_end(ref.lastmod, ref.lastmod_precision) <= self.since
+
+
+@attrs.define
+class Dates:
+    """The lastmods of one document in short: the newest, the latest end of a period, and how many URLs have none."""
+
+    newest: tuple[datetime, Precision] | None = None
+    latest_end: datetime | None = None
+    undated: int = 0
+
+    def add(self, record: UrlRecord) -> None:
+        """One record more, wanted or not."""
+        lastmod, precision = record.lastmod, record.lastmod_precision
+        if lastmod is None or precision is None:
+            self.undated += 1
+            return
+        if self.newest is None or lastmod > self.newest[0]:
+            self.newest = lastmod, precision
+        elif precision == self.newest[1]:  # what began no later ends no later
+            return
+        end = period_end(lastmod, precision)
+        if self.latest_end is None or end > self.latest_end:
+            self.latest_end = end
 
 
 def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:

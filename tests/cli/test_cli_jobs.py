@@ -146,6 +146,27 @@ def test_undated_ones_are_counted_as_they_are_written(large: Path, jobs: str) ->
     assert f"note {undated} URLs without a lastmod" in limited.stderr
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("newest", ["2025-01-01", "2030-06-01"])
+def test_dates_count_wherever_a_document_is_read(tmp_path: Path, jobs: str, newest: str) -> None:
+    names = [f"{A}/{number}.xml" for number in range(6)]
+    locs = {name: [f"{name}/{number}" for number in range(LARGE)] for name in names}
+    pages = {f"{n}.xml": urlset(*locs[name], lastmod=dict.fromkeys(locs[name], newest)) for n, name in enumerate(names)}
+    index = "".join(f"<sitemap><loc>{name}</loc><lastmod>2025-01-01</lastmod></sitemap>" for name in names)
+    pages["sitemap.xml"] = f"<sitemapindex {NS}>{index}</sitemapindex>"
+    site = replay(tmp_path / "old", pages)
+    result = run("dump", site, "--since", "2030-01-01", "-j", jobs)
+    everything = run("dump", site, "--since", "2030-01-01", "--trust-lastmod", "never", "-j", jobs)
+    assert (result.exit_code, result.stdout.count("\n")) == (0, 6 * LARGE if newest > "2030" else 0)
+    assert sorted(result.stdout.splitlines()) == sorted(everything.stdout.splitlines())
+    assert ("warning D05 " in result.stderr) == (newest > "2030")
+    assert ("3 sitemaps skipped: index lastmod before 2030-01-01, 3 others checked" in result.stderr) == (
+        newest < "2030"
+    )
+    limited = run("dump", site, "--since", "2030-01-01", "--limit", "7", "-j", jobs)
+    assert (limited.exit_code, limited.stdout.count("\n")) == (0, 7 if newest > "2030" else 0)
+
+
 @pytest.mark.parametrize(
     ("typed", "words"), [("0", "0 is not in the range x>=1"), ("-2", "-2 is not in"), ("x", "'x' is not a valid int")]
 )

@@ -131,6 +131,33 @@ def test_a_partial_run_says_so_and_removes_nothing(state: Path, tmp_path: Path) 
     assert told(sync(folder, state)) == [("removed", "y")]
 
 
+@pytest.mark.parametrize(
+    ("others", "what"),
+    [
+        ({"b.xml": None}, "1 sitemap could not be read"),
+        ({"b.xml": None, "c.xml": None}, "2 sitemaps could not be read"),
+        ({"b.xml": pages("b")[:-20]}, "1 sitemap could not be read whole"),
+    ],
+)
+def test_suspended_removals_are_one_line(
+    state: Path, tmp_path: Path, others: dict[str, str | None], what: str
+) -> None:
+    whole = {"sitemap.xml": index(*(f"https://a.example/{name}.xml" for name in "abc"))}
+    whole |= {f"{name}.xml": pages(name, f"{name}2") for name in "abc"}
+    publish(tmp_path / "one", whole)
+    sync(tmp_path / "one", state)
+    left = {**whole, "a.xml": pages("a"), **others}
+    publish(tmp_path / "two", {name: body for name, body in left.items() if body is not None})
+    (tmp_path / "two" / "site.toml").write_text((tmp_path / "one" / "site.toml").read_text())
+    second = sync(tmp_path / "two", state)
+    assert (told(second), second.exit_code) == ([], Exit.PARTIAL)
+    assert f"removals suspended: {what}" in second.stderr.splitlines()
+    assert "suspended" not in sync(tmp_path / "two", state, "-q").stderr
+    third = sync(tmp_path / "one", state)
+    assert "suspended" not in third.stderr
+    assert "suspended" not in sync(tmp_path / "two", tmp_path / "other.db").stderr  # nothing could be removed yet
+
+
 def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> None:
     folder = publish(tmp_path / "site", {"sitemap.xml": pages(*(f"p{number}" for number in range(1500)))})
     sync(folder, state)

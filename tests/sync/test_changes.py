@@ -95,6 +95,41 @@ def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
     assert site.run(state).told == ({"x", "y", "z"}, set(), set())
 
 
+@pytest.mark.parametrize(("first", "second"), [("2026-01-01", "2026-01-05"), ("2026-01-05", "2026-01-01")])
+def test_what_is_new_is_not_told_as_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
+    """The first listing is out before the second is read; the state has the newest one."""
+    site = world(a=Document(entries("x", lastmod=first)), b=Document(entries("x", "y", lastmod=second)))
+    assert site.run(state).told == ({"x", "y"}, set(), set())
+    assert site.run(state).told == NOTHING
+    site.documents["c.xml"] = Document(entries("z", lastmod=first))  # of a run in which others are known
+    site.documents["d.xml"] = Document(entries("z", "x", lastmod="2026-01-06"))
+    site.listed += ["c.xml", "d.xml"]
+    assert site.run(state).told == ({"z"}, {"x"}, set())
+    assert site.run(state).told == NOTHING
+
+
+def test_what_is_new_in_two_known_sitemaps_is_not_told_as_updated(state: Path) -> None:
+    site = world(a=Document(entries("x")), b=Document(entries("y")))
+    site.run(state)
+    site.documents["a.xml"].entries |= entries("z", lastmod="2026-01-01")
+    site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-05")
+    assert site.run(state).told == ({"z"}, set(), set())
+    assert site.run(state).told == NOTHING
+    site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-06")
+    (change,) = site.run(state).changes
+    assert (change.change, str(change.previous_lastmod)[:10]) == ("updated", "2026-01-05")
+
+
+def test_what_moves_and_is_dated_anew_is_updated(state: Path) -> None:
+    """It was listed when the run began, though by a document that lists it no more."""
+    site = world(a=Document(entries("x", "y", lastmod="2026-01-01")))
+    site.run(state)
+    site.documents["a.xml"].entries = entries("y", lastmod="2026-01-01")
+    site.documents["b.xml"] = Document(entries("x", lastmod="2026-01-05"))
+    site.listed.append("b.xml")
+    assert site.run(state).told == (set(), {"x"}, set())
+
+
 def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Path) -> None:
     twice = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
       <url><loc>https://shop.example/x</loc><lastmod>2026-01-01</lastmod></url>

@@ -218,6 +218,9 @@ def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
             lists.say(place, said, [plain], DAY)
             seen = Changed()
             assert len([*lists.changes(place, said, seen)]) == 1
+            told_of = "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (1, ?, 0, 0, 1)"
+            db.execute(told_of, (place.sitemap,))
+            lists = Listed(db, 1, b"0123456789abcdef", "any")  # the next run
             place, said = attrs.evolve(place, prefix=seen.prefix or "", stored=1), Said(0, Shelf())
             for some in [listed] if at_once else [[record] for record in listed]:
                 lists.say(place, said, some, DAY)

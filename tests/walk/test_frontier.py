@@ -34,6 +34,7 @@ from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.restore import from_json
 from sitemap_reader.walk.discovery import WELL_KNOWN, parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.robots import parse_rules
 from sitemap_reader.walk.selection import Selection
 from sitemap_reader.walk.visit import Arrived, Failed, Finished, Head
 from sitemap_reader.walk.window import Window
@@ -608,13 +609,18 @@ def test_no_more_bytes_are_read_than_the_limit() -> None:
 
 def test_children_older_than_the_window_are_left_out_and_counted() -> None:
     pages = {INDEX: index(MAP, f"{SITE}/b.xml", lastmod="2025-01-31"), MAP: urlset()}
-    old = walk(INDEX, pages, selection=Selection(Window(since=datetime(2025, 2, 1, tzinfo=UTC))))
+    february = Selection(Window(since=datetime(2025, 2, 1, tzinfo=UTC)))
+    old = walk(INDEX, pages, selection=february, trust_lastmod="always")
     assert old.documents == [INDEX]
     assert old.frontier.pruned == {"since": 2}
     assert old.outcomes[INDEX].complete
-    same_day = walk(INDEX, pages, selection=Selection(Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC))))
-    assert len(same_day.documents) == 3
-    assert not same_day.frontier.pruned
+    same_day = Selection(Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC)))
+    for seen in (
+        walk(INDEX, pages, selection=same_day, trust_lastmod="always"),
+        walk(INDEX, pages, selection=february, trust_lastmod="never"),
+    ):
+        assert len(seen.documents) == 3
+        assert not seen.frontier.pruned
 
 
 def test_until_leaves_out_no_child() -> None:
@@ -940,6 +946,25 @@ def test_retry_after_is_a_minimum() -> None:
     assert seen.at[-1] == 0.5
 
 
+@pytest.mark.parametrize(("most", "at"), [(60.0, [0.0, 5.0, 15.0]), (7.0, [0.0, 5.0, 12.0]), (0.0, [0.0, 0.5, 1.5])])
+@pytest.mark.parametrize("headers", [{}, {"retry-after": "soon"}])
+def test_a_429_without_a_time_waits_five_seconds_then_twice_as_long(
+    headers: dict[str, str], most: float, at: list[float]
+) -> None:
+    other = f"{SITE}/b.xml"
+    limits = Limits(max_wait_seconds=most)
+    pages: Pages = {MAP: [(429, headers), (429, headers), urlset()], other: urlset()}
+    seen = walk([MAP, other], pages, per_host=1, limits=limits)
+    asked = [*zip(seen.at, seen.asked, strict=True)]
+    assert [at for at, url in asked if url == MAP] == at
+    assert next(at for at, url in asked if url == other) >= min(most, 5.0)  # the whole host is left alone
+    assert not seen.codes
+
+
+def test_a_429_that_says_at_once_is_tried_again_like_any_other() -> None:
+    assert walk(MAP, {MAP: [(429, {"retry-after": "0"}), urlset()]}).at[-1] == 0.5
+
+
 @pytest.mark.parametrize(("seconds", "given_up"), [("60", False), ("61", True)])
 def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, given_up: bool) -> None:
     other = f"{SITE}/b.xml"
@@ -978,20 +1003,73 @@ def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
     assert seen.at == [0.0, 10.0, 20.0, 30.0, 40.0]
 
 
-def test_a_crawl_delay_over_the_limit_is_noted_and_shortened() -> None:
-    pages: Pages = {ROBOTS: names(MAP, rules="Crawl-delay: 301"), MAP: urlset()}
-    assert walk(SITE, pages).at == [0.0, 300.0]
-    assert walk(SITE, pages).problem("F15").sitemap == ROBOTS
-    pages[ROBOTS] = names(MAP, rules="Crawl-delay: 300")
-    assert "F15" not in walk(SITE, pages).codes
-
-
-@pytest.mark.parametrize(("asked", "kept", "noted"), [("20", 20.0, False), ("20.5", 20.0, True), ("19.5", 19.5, False)])
-def test_the_longest_crawl_delay_is_a_limit(asked: str, kept: float, noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("asked", "limit", "remedy"),
+    [
+        ("30", 30.0, None),
+        ("30.5", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("300", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("301", 30.0, "--no-robots (obey_robots=False) reads it without"),
+        ("300", 300.0, None),
+        ("20.5", 20.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("0.5", 0.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
+        ("0", 0.0, None),
+    ],
+)
+def test_a_host_with_a_longer_crawl_delay_is_skipped(asked: str, limit: float, remedy: str | None) -> None:
     pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {asked}"), MAP: urlset()}
-    seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=20.0))
-    assert seen.at == [0.0, kept]
-    assert [problem.sitemap for problem in problems(seen, "F15")] == ([ROBOTS] if noted else [])
+    seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=limit))
+    if remedy is None:
+        assert seen.at == [0.0, float(asked)]
+        assert "F15" not in seen.codes
+        return
+    assert seen.asked == [ROBOTS]
+    error, told = problems(seen, "F15")
+    assert (error.severity, error.sitemap) == ("error", ROBOTS)
+    assert error.message.startswith(f"Crawl-delay of {asked} s is over {limit:g} s: nothing on this host is fetched; ")
+    assert error.message.endswith(remedy)
+    assert (told.severity, told.sitemap) == ("info", MAP)
+    assert told.message.startswith(f"not read: {SITE}: Crawl-delay of {asked} s is over ")
+    assert seen.outcomes[ROBOTS].complete
+    assert not seen.outcomes[MAP].complete
+
+
+def test_without_a_named_sitemap_a_guess_stands_for_a_host_that_is_skipped() -> None:
+    pages: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: urlset()}
+    seen = walk(SITE, pages)
+    assert seen.asked == [ROBOTS]
+    assert [*seen.outcomes] == [ROBOTS, MAP]
+    assert not seen.outcomes[MAP].complete
+    assert walk(SITE, pages, obey_robots=False).documents == [MAP]
+
+
+def test_a_slow_host_is_skipped_and_another_is_read() -> None:
+    far = "https://far.example"
+    near = f"{SITE}/a.xml"
+    pages: Pages = {ROBOTS: names(MAP), MAP: index(near, f"{far}/b.xml"), near: urlset(f"{SITE}/1")}
+    pages[f"{far}/robots.txt"] = names(f"{far}/b.xml", rules="Crawl-delay: 60")
+    seen = walk(SITE, pages, scope="any")
+    assert seen.locs == [f"{SITE}/1"]
+    assert [url for url, outcome in seen.outcomes.items() if not outcome.complete] == [f"{far}/b.xml"]
+    assert [(told.severity, told.sitemap) for told in problems(seen, "F15")] == [
+        ("error", f"{far}/robots.txt"),
+        ("info", f"{far}/b.xml"),
+    ]
+
+
+def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(4)]
+    frontier = Frontier([parse_target(SITE)], Plan())
+    (robots,) = frontier.next_requests(0.0)
+    assert frontier.delay() is None
+    assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
+    for child in children:
+        frontier.receive(robots, SitemapRef(child, sitemap=ROBOTS), 0.0, TODAY)
+    rules = parse_rules("User-agent: *\nCrawl-delay: 10", "bot")
+    frontier.receive(robots, Finished(Outcome(format="robots"), rules), 0.0, TODAY)
+    delay = frontier.delay()
+    assert delay is not None
+    assert (delay.host, delay.delay_seconds, delay.documents, delay.seconds_left) == (SITE, 10.0, 4, 40.0)
 
 
 @pytest.mark.parametrize("per_host", [1, 3])

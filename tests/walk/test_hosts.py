@@ -9,6 +9,7 @@ import pytest
 from calls import calls_of
 from walks import INDEX, TODAY
 
+from sitemap_reader.limits import Limits
 from sitemap_reader.records import Outcome, SitemapRef
 from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
@@ -114,7 +115,7 @@ def test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves
     rules = parse_rules(f"User-agent: *\nCrawl-delay: {delay}", "bot")
 
     def calls(hosts: int) -> int:
-        frontier = Frontier([parse_target(INDEX)], Plan(scope="any"))
+        frontier = Frontier([parse_target(INDEX)], Plan(scope="any", limits=Limits(max_crawl_delay_seconds=60.0)))
         seen: list[Counter[str]] = []
         count = calls_of(lambda: seen.append(leisurely(frontier, hosts, rules)))
         assert len(seen[0]) == seen[0].total() == 2 + 3 * hosts

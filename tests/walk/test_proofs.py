@@ -68,7 +68,7 @@ def test_a_robots_txt_that_was_asked_for_as_proof_is_told_of_once_documents_are_
         moved: names(INDEX, rules="Crawl-delay: 999"),
         child: urlset(f"{HOST}/x"),
     }
-    seen = walk(SITE, pages)
+    seen = walk(SITE, pages, is_recording=True)
     assert seen.locs == [f"{HOST}/x"]
     told = [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)]
     assert told == [f"{HOST}/robots.txt"] * 2
@@ -251,7 +251,8 @@ def test_a_robots_txt_that_proves_nothing_is_nobodys_business(reply: Reply) -> N
 
 
 def test_a_robots_txt_that_proves_a_child_is_told_of_like_any_other() -> None:
-    seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Crawl-delay: 999"), CHILD: urlset()})
+    pages: Pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Crawl-delay: 999"), CHILD: urlset()}
+    seen = walk(INDEX, pages, is_recording=True)
     assert seen.problem("F15").sitemap == OTHER
     assert list(seen.outcomes) == [ROBOTS, OTHER, CHILD, INDEX]
     assert seen.outcomes[CHILD].parents == [INDEX]

@@ -16,6 +16,7 @@ from sitemap_reader.walk.discovery import parse_target
 from sitemap_reader.walk.frontier import Frontier, Plan
 from sitemap_reader.walk.robots import parse_rules
 from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
+from sitemap_reader.walk.window import Dates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +118,10 @@ def answer(seen: Walk, visit: Visit, reply: Reply, now: float) -> None:
         child_scope="any",
         limits=frontier.plan.limits,
     )
+    visit.dates = Dates()
     for item in [*parser.feed(body.encode()), *parser.close()]:
+        if isinstance(item, UrlRecord):
+            visit.dates.add(item)
         if visit.again:
             reason = visit.again.former.reason(item.loc) if isinstance(item, UrlRecord) else None
             if isinstance(item, UrlRecord) and reason:

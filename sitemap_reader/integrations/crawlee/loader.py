@@ -41,13 +41,12 @@ if TYPE_CHECKING:
 
 Target = str | Path
 # Of the options, those that go with a state.
-_OF_STATE = ("trust_lastmod", "full", "on", "accept_removals")
+_OF_STATE = ("full", "on", "accept_removals")
 
 
 class LoaderOptions(ReaderOptions, total=False):
     """The keywords of SitemapReader, and with a `state` some of those of its changes()."""
 
-    trust_lastmod: Trust
     full: bool
     on: On
     accept_removals: bool
@@ -62,7 +61,8 @@ class SitemapReaderLoader(RequestLoader):
 
     With a `state`, the file of sync, only what changed since the last crawl comes, and `user_data["sitemap_change"]`
     has `change` (new, updated), `changed` and `previous_lastmod`. Removed URLs are no Requests: `on_removed` hears of
-    them. It excludes `since`, `until` and `undated`; `trust_lastmod`, `full`, `on` and `accept_removals` go with it.
+    them. It excludes `since`, `until` and `undated`; `full`, `on` and `accept_removals` go with it. `trust_lastmod` is
+    as in changes() then, and without a state as in urls().
 
     `transform_request_function` is as in Crawlee's own loader, and called as a URL is read: RequestOptions in; others,
     "skip" or "unchanged" out. `on_item` hears of everything that is not a URL, `on_outcome` of each document as it
@@ -97,6 +97,7 @@ class SitemapReaderLoader(RequestLoader):
         since: Moment | None = None,
         until: Moment | None = None,
         undated: Undated = "keep",
+        trust_lastmod: Trust = "auto",
         include: Pattern | Iterable[Pattern] | None = None,
         exclude: Pattern | Iterable[Pattern] | None = None,
         follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
@@ -118,9 +119,10 @@ class SitemapReaderLoader(RequestLoader):
         dates = {"since": since, "until": until, "undated": undated}
         patterns = {"include": include, "exclude": exclude, "follow": follow, "no_follow": no_follow}
         filters: dict[str, Any] = {name: _lasting(value) for name, value in {**dates, **patterns}.items()}
+        filters["trust_lastmod"] = trust_lastmod
         asked = Asked(**filters)
         asked.plan(datetime.now(UTC))
-        plan, reading = _plan(options, state)
+        plan, reading = _plan(options, state, trust_lastmod)
         _check_state(state, dates, on_removed)
         if reader is not None and reading:
             raise UsageError(f"{', '.join(reading)}: of a reader of your own; give it to that")
@@ -266,7 +268,7 @@ def _targets(targets: Target | Iterable[Target]) -> tuple[Target, ...]:
     return several
 
 
-def _plan(options: LoaderOptions, state: object) -> tuple[SyncPlan | None, ReaderOptions]:
+def _plan(options: LoaderOptions, state: object, trust_lastmod: Trust) -> tuple[SyncPlan | None, ReaderOptions]:
     """Hands each option on to whom it is for."""
     given: dict[str, Any] = {**options}
     planned = {name: given.pop(name) for name in _OF_STATE if name in given}
@@ -276,7 +278,7 @@ def _plan(options: LoaderOptions, state: object) -> tuple[SyncPlan | None, Reade
         return None, given  # type: ignore[return-value]
     from ...crawl.changes import SyncPlan  # here: who only reads needs no database
 
-    plan = SyncPlan(**planned)
+    plan = SyncPlan(trust_lastmod, **planned)
     check_plan(plan)
     return plan, given  # type: ignore[return-value]
 

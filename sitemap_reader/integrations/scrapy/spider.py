@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from ...read.scope import Mode
     from ...streams import Walk
+    from ...walk.memory import Trust
     from ...walk.window import Moment
 
 _SEPARATORS = re.compile(r"[\s,]+")
@@ -62,8 +63,9 @@ class SitemapReaderSpider(SitemapSpider):
     states as text; here they have their record under "sitemap_record" too. Beside them:
 
     - `sites`: hosts or URLs whose sitemaps are to be found, by robots.txt and well-known paths.
-    - `sitemap_since`: a date, or an age such as "7d": only pages with a lastmod since then, or without any, and no
-      sitemap that its index calls older.
+    - `sitemap_since`: a date, or an age such as "7d": only pages with a lastmod since then, or without any.
+    - `sitemap_trust_lastmod`: whether sitemaps are skipped that their index calls older than that: auto (where up to
+      three of them, read first, confirm it), always, never.
     - `sitemap_scope`: protocol (what a sitemap may speak for), host, domain or any.
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
@@ -74,6 +76,7 @@ class SitemapReaderSpider(SitemapSpider):
 
     sites: str | Sequence[str] = ()
     sitemap_since: Moment | None = None
+    sitemap_trust_lastmod: Trust = "auto"
     sitemap_scope: Mode = "protocol"
     sitemap_limits: Limits = Limits()
 
@@ -125,7 +128,12 @@ class SitemapReaderSpider(SitemapSpider):
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
         hear_end = documents.hear if self._filters else None
-        asked = Asked(since=self.sitemap_since, on_item=account.hear, on_outcome=hear_end)
+        asked = Asked(
+            since=self.sitemap_since,
+            trust_lastmod=self.sitemap_trust_lastmod,
+            on_item=account.hear,
+            on_outcome=hear_end,
+        )
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
         choose = partial(self._children, account=account)

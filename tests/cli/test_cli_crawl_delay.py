@@ -1,0 +1,76 @@
+"""A Crawl-delay at the command line: what it takes is told, and too long a one is an error with the way out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import NS, run, urlset
+
+if TYPE_CHECKING:
+    from servers import SiteServer
+
+XML = {"Content-Type": "application/xml"}
+TEXT = {"Content-Type": "text/plain"}
+
+
+@pytest.fixture
+def site(site_server: Any) -> SiteServer:
+    """An index of three sitemaps; robots.txt is for the tests to write."""
+    server: SiteServer = site_server({})
+    children = "".join(f"<sitemap><loc>{server.url}/{number}.xml</loc></sitemap>" for number in range(3))
+    server.pages["/index.xml"] = (200, XML, f"<sitemapindex {NS}>{children}</sitemapindex>".encode())
+    for number in range(3):
+        server.pages[f"/{number}.xml"] = (200, XML, urlset(f"{server.url}/{number}").encode())
+    return server
+
+
+def delayed(server: SiteServer, delay: str, *named: str) -> None:
+    lines = "".join(f"Sitemap: {server.url}{path}\n" for path in named)
+    server.pages["/robots.txt"] = (200, TEXT, f"User-agent: *\nCrawl-delay: {delay}\n{lines}".encode())
+
+
+def test_a_line_says_what_a_crawl_delay_takes(site: SiteServer) -> None:
+    delayed(site, "0.1", "/index.xml")
+    result = run("dump", site.url, "--allow-private")
+    assert (result.exit_code, result.stdout.count("\n")) == (0, 3)
+    notes = [line for line in result.stderr.splitlines() if "Crawl-delay" in line]
+    assert 1 <= len(notes) <= 2
+    assert notes[0].startswith(f"note {site.url}: Crawl-delay 0.1 s, ")
+    assert "at least 0:01; --max-crawl-delay SECONDS skips hosts that ask for more" in notes[0]
+    assert "Crawl-delay" not in run("dump", site.url, "--allow-private", "-q").stderr
+    assert "Crawl-delay" not in run("dump", site.url, "--allow-private", "--no-robots").stderr
+
+
+@pytest.mark.parametrize("named", [("/index.xml",), ()])
+@pytest.mark.parametrize(("command", "code"), [("dump", 5), ("discover", 5), ("tree", 5), ("audit", 5)])
+def test_too_long_a_crawl_delay_is_an_error_that_names_the_option(
+    site: SiteServer, command: str, code: int, named: tuple[str, ...]
+) -> None:
+    delayed(site, "31", *named)
+    result = run(command, site.url, "--allow-private")
+    assert result.exit_code == code
+    told = (
+        f"error F15 {site.url}/robots.txt: Crawl-delay of 31 s is over 30 s: nothing on this host is fetched; "
+        "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"
+    )
+    if command != "audit":
+        assert told in result.stderr.splitlines()
+        assert result.stderr.count("error F15 ") == 1
+    assert site.requests() == ["/robots.txt"]
+    assert run(command, site.url, "--allow-private", "--no-robots").exit_code in ((0, 1) if named else (4,))
+
+
+@pytest.mark.parametrize(("typed", "words"), [("301", "more than 300 seconds"), ("-1", "no length of time")])
+def test_a_longest_crawl_delay_that_cannot_be(typed: str, words: str) -> None:
+    result = run("dump", "a.example", "--max-crawl-delay", typed)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'--max-crawl-delay'" in result.stderr
+    assert words in result.stderr
+
+
+def test_the_limit_is_the_callers(site: SiteServer) -> None:
+    delayed(site, "0.3", "/index.xml")
+    result = run("dump", site.url, "--allow-private", "--max-crawl-delay", "0.2")
+    assert result.exit_code == 5
+    assert "Crawl-delay of 0.3 s is over 0.2 s" in result.stderr

@@ -1,0 +1,273 @@
+"""`since` and what indexes state: what comes out is what a filter of everything gives, or it is counted as skipped."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from dated_sites import HONEST, INDEX, LYING, SITE, STALE, TODAY, some_world
+from walks import Pages, Walk, index, names, problems, urlset, walk
+
+from sitemap_reader.limits import Limits
+from sitemap_reader.records import Outcome, SitemapRef
+from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.walk.index_dates import Deferred
+from sitemap_reader.walk.selection import Selection, make_patterns
+from sitemap_reader.walk.visit import Finished, Head
+from sitemap_reader.walk.window import Undated, Window
+
+SINCE = datetime(2026, 2, 1, tzinfo=UTC)
+OTHER = f"{SITE}/other.xml"
+CHILDREN = [f"{SITE}/{number}.xml" for number in range(8)]
+
+
+def since(moment: datetime = SINCE, undated: Undated = "drop") -> Selection:
+    return Selection(Window(since=moment, undated=undated))
+
+
+def dated(*lastmods: str | None) -> str:
+    """A sitemap with such URLs."""
+    entries = "".join(
+        f"<url><loc>{SITE}/{number}</loc>{f'<lastmod>{lastmod}</lastmod>' if lastmod else ''}</url>"
+        for number, lastmod in enumerate(lastmods)
+    )
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+
+
+def listing(stated: dict[str, str]) -> str:
+    """An index that says so of its children, one a line from the second one on."""
+    entries = "".join(f"\n<sitemap><loc>{url}</loc><lastmod>{date}</lastmod></sitemap>" for url, date in stated.items())
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
+
+
+def old_site(lastmod: str = "2025-06-01", **others: str) -> Pages:
+    """Eight children that their index calls old, and that are. `others` are bodies by number: c3=..."""
+    bodies = {f"{SITE}/{name[1:]}.xml": body for name, body in others.items()}
+    return {INDEX: listing(dict.fromkeys(CHILDREN, lastmod)), **dict.fromkeys(CHILDREN, dated(lastmod)), **bodies}
+
+
+# --- the whole of it ---
+
+
+def wanted(seen: Walk, window: Window) -> set[str]:
+    return {record.loc for record in seen.records if window.takes(record)}
+
+
+@pytest.mark.parametrize(
+    ("says", "sites", "equal"),
+    [
+        *((says, 30, 30) for says in HONEST),
+        *((says, 20, 17) for says in STALE),
+        *((says, 25, 17) for says in LYING),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_since_gives_what_a_filter_gives_or_counts_what_it_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
+    """200 sites. Where only a few children are wrong three that are read may not show it: then that is said."""
+    found = asked = all_asked = 0
+    for seed in range(sites):
+        chance = random.Random(f"{says.__name__} {seed}")  # noqa: S311 - no secret
+        undated: Undated = chance.choice(["keep", "drop"])
+        world = some_world(chance, says, undated=undated == "keep" and seed % 3 == 0)
+        window = Window(since=TODAY - timedelta(days=chance.choice([1, 7, 30])), undated=undated)
+        auto = walk(INDEX, world.pages, selection=Selection(window))
+        everything = walk(INDEX, world.pages, selection=Selection(window), trust_lastmod="never")
+        missing = wanted(everything, window) - wanted(auto, window)
+        skipped = set(everything.documents) - set(auto.documents)
+        assert all(outcome.complete for outcome in auto.outcomes.values())
+        assert wanted(auto, window) <= wanted(everything, window)
+        assert missing <= {record.loc for record in everything.records if record.sitemap in skipped}
+        assert bool(skipped) == bool(auto.frontier.pruned["since"])
+        assert bool(skipped) == bool(auto.frontier.checked)
+        found += not missing
+        asked += len(auto.documents)
+        all_asked += len(everything.documents)
+    assert found >= equal
+    if says.__name__ in ("accurate", "touched"):
+        assert asked < 0.75 * all_asked
+
+
+# --- evidence ---
+
+
+def test_three_children_are_read_and_the_others_skipped() -> None:
+    seen = walk(INDEX, old_site(), selection=since())
+    assert seen.documents == [INDEX, CHILDREN[7], CHILDREN[0], CHILDREN[4]]
+    assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 5}, 3)
+    assert not seen.codes
+    assert seen.outcomes[INDEX].complete
+
+
+def test_the_newest_and_the_oldest_are_read_first() -> None:
+    dates = ["2025-06-03", "2025-06-01", "2025-06-08", "2025-06-02", "2025-06-05", "2025-06-06", "2025-06-07"]
+    deferred = Deferred()
+    for number, date in enumerate(dates):
+        deferred.add(SitemapRef(CHILDREN[number], datetime.fromisoformat(date).replace(tzinfo=UTC), "day"))
+    assert deferred.candidates() == [2, 1, 3, 6, 5, 4]
+
+
+@pytest.mark.parametrize("few", [1, 2, 3])
+def test_of_three_children_none_is_skipped(few: int) -> None:
+    bodies = dict.fromkeys(CHILDREN, dated("2026-02-20"))
+    pages = {INDEX: listing(dict.fromkeys(CHILDREN[:few], "2025-06-01")), **bodies}
+    seen = walk(INDEX, pages, selection=since())
+    assert len(seen.documents) == 1 + few
+    assert (seen.frontier.pruned, seen.frontier.checked) == ({}, 0)
+    assert not seen.codes  # there is nothing that it would be the reason for
+
+
+def test_a_child_with_a_newer_url_has_all_read_and_is_named_once() -> None:
+    pages = old_site(c0=dated("2025-01-01", "2026-02-20T08:00:00Z"), c7=dated("2026-02-21"))
+    seen = walk(INDEX, pages, selection=since())
+    assert len(seen.documents) == 9
+    assert not seen.frontier.pruned
+    told = seen.problem("D05")
+    assert (told.severity, told.sitemap, told.field, told.raw) == ("warning", INDEX, "lastmod", "2025-06-01")
+    assert told.line == 9  # of the child in the index
+    assert told.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
+    assert seen.outcomes[INDEX].problems == {"D05": 1}
+    assert seen.told.index(told) < seen.told.index(seen.outcomes[INDEX])
+
+
+@pytest.mark.parametrize(
+    ("said", "holds", "is_believed"),
+    [
+        ("2025-06-01", "2025-06-01T23:59:59Z", True),
+        ("2025-06-01", "2025-06-02T23:59:59Z", True),  # the day may have begun elsewhere
+        ("2025-06-01", "2025-06-03", False),
+        ("2025-06-01T10:00:00Z", "2025-06-01T10:09:00Z", True),  # clocks differ
+        ("2025-06-01T10:00:00Z", "2025-06-01T10:11:00Z", False),
+        ("2025-06-01T10:00:00Z", "2025-06-01", True),
+        ("2025-06", "2025-06-30", True),
+        ("2025-06", "2025-07-03", False),
+        ("2026-01-31", "2026-01-31T23:00:00Z", True),
+        ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is asked for, whatever is granted
+        ("2026-01-31", "2026", False),  # a year that overlaps what is asked for
+        ("2025-06-01", "2027-01-01", False),  # in the future, and asked for
+    ],
+)
+def test_what_a_date_below_says_of_the_index(said: str, holds: str, is_believed: bool) -> None:
+    seen = walk(INDEX, old_site(said, c7=dated(said, holds), c0=dated(said), c4=dated(said)), selection=since())
+    assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
+
+
+@pytest.mark.parametrize(("undated", "pruned"), [("keep", {}), ("drop", {"since": 5})])
+def test_undated_urls_that_are_kept_would_be_lost(undated: Undated, pruned: dict[str, int]) -> None:
+    seen = walk(INDEX, old_site(c7=dated("2025-06-01", None)), selection=since(undated=undated))
+    assert seen.frontier.pruned == pruned
+    assert not seen.codes  # the dates of the index are not wrong
+
+
+@pytest.mark.parametrize(
+    ("holds", "is_believed"),
+    [("2026-02-10", True), ("2026-02-20", False), ("2026-03-09", True)],
+    ids=["accurate", "later", "written since the index was read"],
+)
+def test_what_is_read_anyway_says_something_of_the_index_too(holds: str, is_believed: bool) -> None:
+    pages = {**old_site(), OTHER: dated(holds)}
+    pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), OTHER: "2026-02-10"})
+    seen = walk(INDEX, pages, selection=since())
+    assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
+    assert seen.codes == ([] if is_believed else ["D05"])
+
+
+def test_what_lies_below_an_inner_index_counts_for_all_above() -> None:
+    inner = f"{SITE}/inner.xml"
+    pages = {**old_site(), inner: listing({OTHER: "2025-05-01"}), OTHER: dated("2026-02-20")}
+    pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), inner: "2025-06-02"})
+    seen = walk(INDEX, pages, selection=since())
+    assert not seen.frontier.pruned
+    assert [(told.sitemap, told.line) for told in problems(seen, "D05")] == [(INDEX, 10)]
+
+
+@pytest.mark.parametrize("reply", [404, "<html></html>"])
+def test_another_is_read_in_place_of_one_that_could_not_be(reply: str | int) -> None:
+    seen = walk(INDEX, {**old_site(), CHILDREN[7]: reply, CHILDREN[4]: reply}, selection=since())
+    assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 3}, 3)
+
+
+def test_an_index_of_which_nothing_could_be_checked_is_read_whole() -> None:
+    pages = {INDEX: listing(dict.fromkeys(CHILDREN, "2025-06-01"))}
+    seen = walk(INDEX, pages, selection=since())
+    assert len(seen.documents) == 9
+    assert not seen.frontier.pruned
+
+
+# --- beside other rules ---
+
+
+def test_the_other_reasons_come_first() -> None:
+    pages = old_site(c7=dated("2026-02-20"))
+    rest = make_patterns("no_follow", ["/7.xml"])
+    seen = walk(INDEX, pages, selection=since(), no_follow=rest, follow=lambda ref: "/6" not in ref.loc)
+    assert seen.frontier.pruned == {"since": 3, "no-follow": 1, "follow": 1}
+
+
+@pytest.mark.parametrize(("first", "last"), [(INDEX, OTHER), (OTHER, INDEX)])
+def test_what_another_index_has_read_is_not_counted_as_skipped(first: str, last: str) -> None:
+    """Whichever of the two is read first."""
+    pages = {**old_site(), OTHER: listing(dict.fromkeys(CHILDREN[1:4], "2026-02-20"))}
+    pages |= dict.fromkeys(CHILDREN[1:4], dated("2026-02-20"))
+    pages[f"{SITE}/robots.txt"] = names(first, last)
+    seen = walk(SITE, pages, selection=since(), per_host=1)
+    assert len(seen.documents) == 8
+    assert {INDEX, OTHER, *CHILDREN[1:4]} <= set(seen.documents)
+    assert seen.frontier.pruned == {"since": 2}
+    assert {INDEX, OTHER} <= set(seen.outcomes[CHILDREN[1]].parents)
+
+
+def test_an_index_that_broke_off_is_judged_by_what_there_is() -> None:
+    pages = old_site()
+    pages[INDEX] = str(pages[INDEX]).partition(CHILDREN[5])[0]
+    seen = walk(INDEX, pages, selection=since())
+    assert seen.frontier.pruned == {"since": 2}
+    assert not seen.outcomes[INDEX].complete
+
+
+def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> None:
+    pages = old_site(c7=dated("2026-02-20"))
+    seen = walk(INDEX, pages, selection=since(), limits=Limits(max_documents=6))
+    assert len(seen.documents) == 6
+    assert "max_documents" in seen.problem("S16").message
+    assert not seen.outcomes[INDEX].complete
+
+
+def test_more_than_can_wait_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_reader.walk.index_dates._MOST_DEFERRED", 5)
+    seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
+    assert seen.frontier.pruned == {"since": 4}
+    assert "--trust-lastmod" in seen.problem("S16").message
+    assert not seen.outcomes[INDEX].complete
+
+
+def test_a_deferred_child_on_another_host_is_no_candidate() -> None:
+    far = "https://far.example/s.xml"
+    pages = {**old_site(), INDEX: listing({far: "2025-06-09", **dict.fromkeys(CHILDREN, "2025-06-01")})}
+    seen = walk(INDEX, pages, selection=since())
+    assert far not in seen.asked
+    assert seen.frontier.pruned == {"since": 6}
+
+
+def test_many_children_are_decided_on_in_many_turns() -> None:
+    children = [f"{SITE}/{number}.xml" for number in range(5_000)]
+    pages: Pages = {INDEX: index(*children, lastmod="2025-06-01"), **dict.fromkeys(children, urlset())}
+    seen = walk(INDEX, pages, selection=since())
+    assert seen.frontier.pruned == {"since": 4_997}
+    frontier = seen.frontier
+    assert frontier.done
+
+
+def test_a_walk_that_is_left_tells_of_an_index_whose_children_wait() -> None:
+    frontier = Frontier([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
+    (robots,) = frontier.next_requests(0.0)
+    frontier.receive(robots, Head(404, {}), 0.0, TODAY)
+    (visit,) = frontier.next_requests(0.0)
+    frontier.receive(visit, Head(200, {}), 0.0, TODAY)
+    for child in CHILDREN:
+        frontier.receive(visit, SitemapRef(child, datetime(2025, 6, 1, tzinfo=UTC), "day", INDEX, 2), 0.0, TODAY)
+    frontier.receive(visit, Finished(Outcome(format="index", entries=8)), 0.0, TODAY)
+    frontier.next_requests(0.0)
+    assert INDEX not in [told.url for told in frontier.take() if isinstance(told, Outcome)]
+    assert INDEX in [told.url for told in frontier.abandon() if isinstance(told, Outcome)]
