@@ -20,6 +20,7 @@ from sitemap_reader.errors import FetchError, UsageError
 from sitemap_reader.limits import Limits
 
 QUICK = Limits(connect_seconds=2, read_seconds=0.2)
+UNCHECKED = "--cacert FILE trusts its issuer, --insecure does not check it"
 
 
 @attrs.define
@@ -449,7 +450,7 @@ def free_port() -> int:
 def test_refused_connection_names_host_and_port():
     port = free_port()
     error = failure(f"http://127.0.0.1:{port}/")
-    assert str(error) == f"connection refused by 127.0.0.1:{port}"
+    assert str(error) == f"connection refused by 127.0.0.1:{port}; check the host and the port"
     assert error.transient
 
 
@@ -518,13 +519,13 @@ def tls_failure(server_context, client_context=None) -> tuple[FetchError, int]:
 
 def test_expired_certificate_is_named(expired):
     error, port = tls_failure(*expired)
-    assert str(error) == f"TLS certificate of 127.0.0.1:{port} has expired"
+    assert str(error) == f"TLS certificate of 127.0.0.1:{port} has expired; {UNCHECKED}"
     assert (error.code, error.transient) == ("F04", False)
 
 
 def test_untrusted_certificate_is_named(expired):
     error, port = tls_failure(expired[0])
-    assert str(error) == f"TLS certificate of 127.0.0.1:{port} is self-signed"
+    assert str(error) == f"TLS certificate of 127.0.0.1:{port} is self-signed; {UNCHECKED}"
     assert not error.transient
 
 

@@ -401,7 +401,7 @@ def test_a_robots_txt_that_is_redirected_to_a_private_address_is_not_asked_for(n
     locs, codes, problems = read(net, at, at + "/good.xml")
     assert net.is_safe
     assert locs == []
-    assert codes[at + "/robots.txt"] == {"F03", "F13", "F14"}
+    assert codes[at + "/robots.txt"] == {"F03", "F13"}
     assert codes[at + "/good.xml"] == {"F02"}
     assert all(PERMIT in problem.message for problem in problems if problem.code in ("F13", "F02"))
 

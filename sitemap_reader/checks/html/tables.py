@@ -93,10 +93,12 @@ def _row(row: Row, root: str, unread: tuple[str, str]) -> list[Html]:
     name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
     states = {**_COMPLETE, "unread": unread, "no": _COMPLETE["no"] if row.entries else _FAILED}
     shape, word = states.get(row.complete, ("", row.complete))
+    if row.complete == "no" and row.status is not None:
+        word = f"{word} ({row.status})"
     read = joined(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
     return [
         element("th", name, scope="row"),
-        element("td", read, class_=f"read {row.complete}" if row.complete in _COMPLETE else None),
+        element("td", read, class_=f"read {row.complete}" if row.complete in _COMPLETE else None, title=row.problem),
         element("td", _counted(row.problems), class_="number some" if row.problems else "number"),
         _number(_counted(row.entries)),
         _number(_counted(row.kept)),
