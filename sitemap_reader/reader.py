@@ -199,9 +199,8 @@ class SitemapReader:
         "auto" up to three of them are read first; where a URL of one is newer than the index says, or has no lastmod
         and undated URLs are kept, none of that index is skipped (D05). "always" skips them at once, "never" none of
         them. `summary.pruned["since"]` counts those that were skipped, `summary.checked` those that were read for it.
-        `follow` decides on the children of
-        an index, as a function of the SitemapRef or as regular expressions of which one must be found in its URL;
-        sitemaps that `no_follow` finds are never read, also if robots.txt names them.
+        `follow` decides on the children of an index, as a function of the SitemapRef or as regular expressions of which
+        one must be found in its URL; sitemaps that `no_follow` finds are never read, also if robots.txt names them.
 
         `on_outcome` hears of each document as it ends, `on_item` of everything that is not a URL, `on_progress` how far
         the reading is. What one of them raises ends the reading, and reaches whoever iterates as it is.
@@ -239,10 +238,11 @@ class SitemapReader:
         honest; "never" always asks. `full` reads all anew. `dry_run` leaves the state as it is. `on="lastmod"` calls a
         URL updated only if its lastmod is another.
 
-        A URL that moves to another sitemap is no change. One is removed when no document lists it any more and all of
-        them were read whole, or are unchanged; never for having left a feed or a news sitemap. More than 1,000 that are
-        more than half are held back, with an X01, unless `accept_removals`. A sitemap that is not found counts as gone
-        a day later, or when an index that was read whole does not list it.
+        A URL that is new in a run is told once, by the first listing that is read; a newer one in the same run changes
+        the state alone. A URL that moves to another sitemap is no change. One is removed when no document lists it any
+        more and all of them were read whole, or are unchanged; never for having left a feed or a news sitemap. More
+        than 1,000 that are more than half are held back, with an X01, unless `accept_removals`. A sitemap that is not
+        found counts as gone a day later, or when an index that was read whole does not list it.
 
         `include`, `exclude`, `follow` and `no_follow` are as in urls(), and the same each time, as is the reader's
         `scope`: others need `full`. `on_document` hears how each document is stored, with what its dates are worth. The

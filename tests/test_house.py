@@ -142,8 +142,9 @@ def test_what_is_not_needed_is_not_imported(statement, absent):
 
 # Modules that only the command line uses.
 OF_THE_COMMAND_LINE = {"fields", "sinks"}
-# What a library's message says of an option is followed by the keyword: `--allow-private (allow_private=True)`.
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*+(?! \(\w+=)")
+# A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
+# `auth (--auth)`.
+OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")
 
 
 def messages_of(path: Path) -> Iterator[str]:

@@ -186,7 +186,7 @@ def sync(**arguments: Any) -> Exit:
     """Tell what is new, updated and removed since the last time.
 
     FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
-    every URL is new.
+    every URL is new, and told once, however many sitemaps list it.
 
     What is written counts as told: whenever this ends, by whatever means, the next run tells the rest. At worst, the
     changes of one sitemap are told twice.

@@ -94,7 +94,7 @@ def _certificate(
     error = exc.certificate_error
     reason = getattr(error, "verify_message", None) or str(error)
     fault = _CERTIFICATE_FAULTS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")
-    remedy = "--cacert FILE trusts its issuer, --insecure does not check it"
+    remedy = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"
     return FetchError(f"TLS certificate of {asked.place} {fault}; {remedy}", transient=False)
 
 

@@ -29,7 +29,7 @@ _OTHER_AGENT = "try another User-Agent (-A, user_agent=...), or have this one al
 _LATER = "try again later"
 _WITHOUT = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
-    401: "--auth USER:PASSWORD signs in",
+    401: '--auth (auth="USER:PASSWORD") signs in',
     407: "check the user and the password of the proxy (--proxy)",
     429: f"{_LATER}, or raise max_wait_seconds (--max-wait)",
     451: "try from another network (--proxy): it is refused for legal reasons",
@@ -40,7 +40,7 @@ def with_remedy(message: str, status: int | None, *, closes_host: bool = False) 
     """The message of a failure, and what helps. `closes_host`: a robots.txt for want of which nothing is fetched.
 
     >>> with_remedy("401 Unauthorized", 401)
-    '401 Unauthorized; --auth USER:PASSWORD signs in'
+    '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
     >>> with_remedy("shop.example: no such host; check the spelling", None, closes_host=True)
     'shop.example: no such host; check the spelling'
     """
