@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
 FLOORS = [
-    {"version", "errors", "problems", "limits", "records", "escapes"},
+    {"version", "errors", "problems", "limits", "records", "escapes", "keywords"},
     {"jsonl", "restore", "shapes", "seen", "blocks"},
     {"fields", "dump_lines"},
     {"dumps"},

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from ..errors import FetchError, UsageError
-from ..limits import Limits
+from ..limits import Limits, checked_limits
 from .address import literal_address, refusal
 from .failures import REFUSED_ERRNO, Asked, cut, describe, refused, translated
 from .names import Names
@@ -87,11 +87,11 @@ class AiohttpFetcher:
         if proxy is not None and not _PROXY.fullmatch(proxy):  # not echoed: it may hold a password
             raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
         self._user_agent = user_agent
-        self._headers = tuple(headers.items() if isinstance(headers, Mapping) else headers)
+        self._headers = _pairs(headers)
         for name, value in (*self._headers, ("User-Agent", user_agent)):
             if not HEADER_NAME.fullmatch(name) or _UNSENDABLE_VALUE.search(value):
                 raise UsageError(f"header {name!r}: {value[:80]!r} cannot be sent; it holds a control character")
-        self._limits = limits
+        self._limits = checked_limits(limits)
         self._allow_private = allow_private
         self._proxy = proxy
         self._session = session
@@ -295,12 +295,27 @@ async def _once(
 
 
 def _is_guarded(session: aiohttp.ClientSession) -> bool:
-    return bool(getattr(session.connector, "checks_addresses", False))
+    return bool(getattr(getattr(session, "connector", None), "checks_addresses", False))
 
 
 def _is_localhost(host: str) -> bool:
     # RFC 6761 6.3: the name and all below it are loopback, whatever a resolver says.
     return f".{host.lower().rstrip('.')}".endswith(".localhost")
+
+
+def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Names and values. UsageError, which repeats no value, as one may be a secret, for what is none."""
+    if isinstance(headers, str):
+        name = headers.partition(":")[0].strip()
+        raise UsageError(f'headers is a dict, not text: give headers={{"{name:.80}": "…"}}')
+    wrong = UsageError('headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts')
+    try:
+        pairs = tuple((name, value) for name, value in (headers.items() if isinstance(headers, Mapping) else headers))
+    except (TypeError, ValueError):  # not to be iterated over, or not in pairs
+        raise wrong from None
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise wrong
+    return pairs
 
 
 def _finite(seconds: float) -> float | None:
