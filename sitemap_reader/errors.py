@@ -89,3 +89,12 @@ class NothingReadable(ReadError):
 
 class PartialRead(ReadError):
     """Something may be missing: at least one document is incomplete."""
+
+
+def install_hint(extra: str) -> str:
+    """How to install what a feature needs: there is no distribution on PyPI, so from the sources.
+
+    >>> install_hint("parquet")
+    "pip install '.[parquet]' in a clone of sitemap-reader"
+    """
+    return f"pip install '.[{extra}]' in a clone of sitemap-reader"
