@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from .errors import UsageError
+from .errors import UsageError, install_hint
 from .shapes import Many, Object, Scalar, Shape
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def require_pyarrow(what: str = "parquet needs", extra: str = "parquet") -> None
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError as exc:
-        raise UsageError(f"{what} pyarrow: pip install 'sitemap-reader[{extra}]'") from exc
+        raise UsageError(f"{what} pyarrow: {install_hint(extra)}") from exc
 
 
 def arrow_schema(fields: Fields) -> Any:

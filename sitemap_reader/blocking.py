@@ -14,6 +14,7 @@ from .bridge import call
 from .crawl.sieve import AsLines
 from .crawl.workers import workers_for
 from .errors import UsageError
+from .keywords import checked_keywords
 from .reader import ReaderOptions, SitemapReader, at_least_one
 from .streams import BatchStream, LineStream, UrlStream
 
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     from .walk.window import Moment, Undated
 
 
+def _reader_keywords() -> Iterable[str]:
+    return ReaderOptions.__annotations__
+
+
+@checked_keywords(_reader_keywords)
 def urls(
     target: str | Path | Target,
     *,
@@ -136,6 +142,7 @@ class ChangesOptions(ReaderOptions, total=False):
     clock: Callable[[], datetime]
 
 
+@checked_keywords(lambda: ChangesOptions.__annotations__)
 def changes(
     target: str | Path | Target,
     *,
@@ -178,8 +185,6 @@ def _change_walk(
     from .crawl.changes import SyncPlan
 
     given: dict[str, Any] = {**options}
-    for name in given.keys() - ChangesOptions.__annotations__.keys():
-        raise TypeError(f"changes() got an unexpected keyword argument {name!r}")
     reading = {name: given.pop(name) for name in ReaderOptions.__annotations__ if name in given}
     planned = {name: given.pop(name) for name in attrs.fields_dict(SyncPlan) if name in given}
     on_document = given.pop("on_document", None)
@@ -187,6 +192,7 @@ def _change_walk(
     return reader.change_walk(target, Asked(**given), state, SyncPlan(**planned), on_document, **more), reader
 
 
+@checked_keywords(_reader_keywords)
 def discover(
     target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
 ) -> list[Candidate]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import attrs
 import orjson
 
-from .errors import UsageError
+from .errors import UsageError, install_hint
 from .jsonl import stamp
 from .records import UrlRecord
 from .shapes import line_shape
@@ -269,7 +269,7 @@ def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        raise UsageError(f"{name} is Parquet, which needs pyarrow: pip install 'sitemap-reader[parquet]'") from None
+        raise UsageError(f"{name} is Parquet, which needs pyarrow: {install_hint('parquet')}") from None
     if not stream.seekable():
         raise UsageError(f"{name} is Parquet, which is read from its end: give it as a file, not through a pipe")
     number = 0

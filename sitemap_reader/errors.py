@@ -4,6 +4,7 @@
 
     SitemapReaderError
     ├── UsageError           the call cannot be carried out as written; also a ValueError
+    │   └── UnknownKeyword   a keyword that the function does not have; also a TypeError, as Python's is
     ├── FetchError           one request got no answer; raised by Fetchers, never out of a stream
     ├── DocumentChanged      another try gave other bytes; becomes an F04
     ├── FallbackFailed       a feed fallback was not asked, was stopped, or gave up; becomes an S01
@@ -32,6 +33,10 @@ class SitemapReaderError(Exception):
 
 class UsageError(SitemapReaderError, ValueError):
     """An argument that cannot be carried out: the message says which and what would do."""
+
+
+class UnknownKeyword(UsageError, TypeError):
+    """A keyword argument that the function does not have; the message names the one that does it."""
 
 
 class FetchError(SitemapReaderError):
@@ -84,3 +89,12 @@ class NothingReadable(ReadError):
 
 class PartialRead(ReadError):
     """Something may be missing: at least one document is incomplete."""
+
+
+def install_hint(extra: str) -> str:
+    """How to install what a feature needs: there is no distribution on PyPI, so from the sources.
+
+    >>> install_hint("parquet")
+    "pip install '.[parquet]' in a clone of sitemap-reader"
+    """
+    return f"pip install '.[{extra}]' in a clone of sitemap-reader"

@@ -89,6 +89,14 @@ class Limits:
             raise UsageError(f"Limits: max_crawl_delay_seconds must be {MOST_CRAWL_DELAY_SECONDS:g} at most")
 
 
+def checked_limits(limits: object) -> Limits:
+    """The same; UsageError, with what to write, for what is no Limits."""
+    if isinstance(limits, Limits):
+        return limits
+    fields = ", ".join(f"{name}={value!r}" for name, value in limits.items()) if isinstance(limits, dict) else "tries=1"
+    raise UsageError(f"limits is a Limits, and not {limits!r:.60}: give limits=Limits({fields})")
+
+
 # field -> the option of the command line that sets it
 OPTIONS = {
     "max_wire_bytes": "--max-wire-bytes",

@@ -21,7 +21,8 @@ from .crawl.run import Run
 from .crawl.sieve import AsLines, Many
 from .errors import UsageError
 from .jsonl import COMPARED
-from .limits import Limits
+from .keywords import Names, checked_keywords
+from .limits import Limits, checked_limits
 from .progressbar import ProgressBar
 from .read.scope import MODES
 from .streams import AsyncUrlStream, Walk, batches_of
@@ -85,6 +86,16 @@ class ReaderOptions(TypedDict, total=False):
     record: str | Path | None
 
 
+def _sync_keywords() -> list[str]:
+    from .crawl.changes import SyncPlan  # here: who only reads needs no database
+
+    return [*attrs.fields_dict(SyncPlan), "state", "on_document"]
+
+
+_OF_METHODS: dict[str, Names] = {"its urls()": lambda: attrs.fields_dict(Asked), "its changes()": _sync_keywords}
+_OF_READER: dict[str, Names] = {"SitemapReader": lambda: ReaderOptions.__annotations__}
+
+
 class SitemapReader:
     """Reads sites. One reader may read several, one after the other or at once; it owns their connections.
 
@@ -103,6 +114,7 @@ class SitemapReader:
     `cacert` is a PEM file of certificates that are trusted in place of the system's; `insecure=True` looks at none.
     """
 
+    @checked_keywords(elsewhere=_OF_METHODS)
     def __init__(
         self,
         *,
@@ -130,7 +142,9 @@ class SitemapReader:
         one_of("probe", probe, PROBES)
         if record == "":  # as of a shell's variable that is not set: it would be the folder one is in
             raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
-        at_least_one(concurrency=concurrency, per_host=per_host, tries=limits.tries)
+        at_least_one(concurrency=concurrency, per_host=per_host, tries=checked_limits(limits).tries)
+        if fetcher is not None:
+            _check_fetcher(fetcher)
         self._plan = Plan(
             scope=scope,
             probe=probe,
@@ -170,6 +184,7 @@ class SitemapReader:
         """Closes the connections; a session of your own stays open."""
         await self._network.close()
 
+    @checked_keywords(elsewhere=_OF_READER)
     def urls(
         self,
         target: str | Path | Target,
@@ -209,6 +224,7 @@ class SitemapReader:
         filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
         return AsyncUrlStream(self.walk(target, Asked(*filters, on_outcome, on_item, on_progress, show_progress)))
 
+    @checked_keywords(elsewhere=_OF_READER)
     def changes(
         self,
         target: str | Path | Target,
@@ -267,6 +283,7 @@ class SitemapReader:
         plan = SyncPlan(trust_lastmod, full, dry_run, on, accept_removals, clock)
         return AsyncChangeStream(self.change_walk(target, asked, state, plan, on_document))
 
+    @checked_keywords(elsewhere=_OF_READER)
     async def discover(
         self, target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None
     ) -> list[Candidate]:
@@ -379,6 +396,15 @@ class SitemapReader:
             told=target.told,
             headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )
+
+
+def _check_fetcher(fetcher: object) -> None:
+    """UsageError for what cannot fetch."""
+    if isinstance(fetcher, type):
+        raise UsageError(f"fetcher is an object, and not a class: give fetcher={fetcher.__name__}(…)")
+    if not callable(getattr(fetcher, "fetch", None)):
+        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher"
+        raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
 
 
 def _bar(asked: Asked) -> ProgressBar | None:

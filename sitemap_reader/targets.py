@@ -73,6 +73,7 @@ def find_target(target: str | Path | Target) -> Target:
     """Looks at the disk only for what is no URL. A Target is there already: a WARC is looked through but once."""
     if isinstance(target, Target):
         return target
+    refuse_document(target)
     if not isinstance(target, str | Path):
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
@@ -96,6 +97,12 @@ def find_target(target: str | Path | Target) -> Target:
     if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
         raise UsageError(f"there is no folder {masked(name)}; a site is named by its host or by a URL with https://")
     return site_target(name, "neither a folder here nor a host")
+
+
+def refuse_document(target: object) -> None:
+    """UsageError for the bytes or the text of a document, where a site is to be named."""
+    if isinstance(target, bytes | bytearray) or (isinstance(target, str) and target.lstrip("\ufeff \r\n\t")[:1] == "<"):
+        raise UsageError("that is a document, and not the name of a site: sr.parse() reads it")
 
 
 def site_target(name: str, else_it_is: str = "no host") -> Target:

@@ -438,10 +438,15 @@ def test_an_empty_side_is_noted(tmp_path: Path) -> None:
     assert diff([], []).counts == Counts()
 
 
-def test_documents_that_were_read_in_part_are_noted() -> None:
-    parts = [url("a"), sr.Outcome(complete=False), sr.Outcome(complete=False), sr.Outcome()]
-    assert diff([url("a")], parts).notes == ("new: 2 documents were read in part; what is missing counts as removed",)
-    assert diff(parts[:2], [url("a")]).notes == ("old: 1 document was read in part; what is missing counts as new",)
+def test_documents_that_were_not_read_or_in_part_are_noted_apart() -> None:
+    part, none = sr.Outcome(complete=False, entries=3), sr.Outcome(complete=False)
+    both = [url("a"), part, none, none, sr.Outcome()]
+    told = "2 documents could not be read, 1 document could be read in part only; what is missing counts as"
+    assert diff([url("a")], both).notes == (f"new: {told} removed",)
+    assert diff(both, [url("a")]).notes == (f"old: {told} new",)
+    for outcome, what in ((part, "could be read in part only"), (none, "could not be read")):
+        told = f"old: 1 document {what}; what is missing counts as new"
+        assert diff([url("a"), outcome], [url("a")]).notes == (told,)
     assert diff([url("a"), sr.Outcome()], [url("a")]).notes == ()
 
 

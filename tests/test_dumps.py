@@ -346,7 +346,7 @@ def test_parquet_through_a_pipe_is_told() -> None:
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     data = parquet_of({"loc": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    told = "old.parquet is Parquet, which needs pyarrow: pip install 'sitemap-reader[parquet]'"
+    told = "old.parquet is Parquet, which needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader"
     assert failure(data, "old.parquet") == told
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
 FLOORS = [
-    {"version", "errors", "problems", "limits", "records", "escapes"},
+    {"version", "errors", "problems", "limits", "records", "escapes", "keywords"},
     {"jsonl", "restore", "shapes", "seen", "blocks"},
     {"fields", "dump_lines"},
     {"dumps"},
@@ -166,3 +166,14 @@ def messages_of(path: Path) -> Iterator[str]:
 def test_messages_of_the_library_name_keywords(path):
     alone = [text for text in messages_of(path) if OPTION.search(text)]
     assert set(alone) <= {*OPTIONS.values()}
+
+
+PAGES = sorted((PACKAGE.parent / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("path", [*MODULES, *PAGES], ids=lambda path: path.name)
+def test_what_to_install_is_said_as_it_works_in_a_clone(path):
+    text = path.read_text()
+    assert "install 'sitemap-reader" not in text
+    if path.suffix == ".py" and path.name != "errors.py":
+        assert not re.search(r"install ['\"]?\.\[", text), "errors.install_hint() says so"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pandas as pd
 
-from ..errors import UsageError
+from ..errors import UsageError, install_hint
 from ..escapes import printable
 from .findings import BETWEEN_SITES
 
@@ -86,7 +86,7 @@ def _require_altair() -> None:
         import altair  # noqa: F401
         import vl_convert  # noqa: F401
     except ImportError as exc:
-        raise UsageError("charts need Altair and vl-convert: pip install 'sitemap-reader[analysis]'") from exc
+        raise UsageError(f"charts need Altair and vl-convert: {install_hint('analysis')}") from exc
 
 
 # --- what all charts have ----------------------------------------------------------------------------------------

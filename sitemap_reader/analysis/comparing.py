@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations
 from math import nan
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -87,11 +88,17 @@ def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure
 
 
 def _snapshots(others: Any) -> list[Snapshot]:
-    several = [others] if hasattr(others, "pages") or not hasattr(others, "__iter__") else [*others]
+    is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
+    several = [others] if is_one else [*others]
     for each in several:
         if not hasattr(each, "pages"):
-            raise UsageError(f"growth() takes Snapshots, such as sr.load() gives, and not {each!r}")
+            raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_opened(each)}")
     return several
+
+
+def _opened(other: object) -> str:
+    """How a Snapshot is made of what was given."""
+    return f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
 
 
 def _sizes(snapshot: Snapshot) -> pd.DataFrame:
@@ -123,7 +130,7 @@ _RULE = (
 def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
     """See Snapshot.churn()."""
     if not hasattr(other, "pages"):
-        raise UsageError(f"churn() takes an earlier Snapshot, such as sr.load() gives, and not {other!r}")
+        raise UsageError(f"churn() takes an earlier Snapshot, and not {other!r}: {_opened(other)}")
     if snapshot.read_at and other.read_at and other.read_at > snapshot.read_at:
         hint = "churn() is of the later one, beside an earlier"
         raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")

@@ -14,8 +14,9 @@ import attrs
 from ..arrow import require_pyarrow
 from ..dumps import DumpFile, is_dump_name, open_file
 from ..errors import NothingFound, NothingReadable, UsageError
+from ..keywords import checked_keywords
 from ..reader import ReaderOptions
-from ..targets import find_target
+from ..targets import find_target, refuse_document
 from ..walk.window import make_moment
 from .choosing import choice_of, repeatable
 from .gathering import Gathering
@@ -54,6 +55,7 @@ class SnapshotOptions(ReaderOptions, total=False):
     on_progress: Callable[[Progress], None] | None
 
 
+@checked_keywords(lambda: SnapshotOptions.__annotations__)
 def snapshot(
     target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
@@ -71,8 +73,6 @@ def snapshot(
     Needs the extra `analysis`. Memory is some 300 bytes a URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
-    if unknown := options.keys() - SnapshotOptions.__annotations__.keys():
-        raise TypeError(f"snapshot() got an unexpected keyword argument {min(unknown)!r}")
     # All of them at once: what cannot be is told before anything is read.
     targets = {name: find_target(name) for name in _names(target)}
     given = {name: repeatable(value) if name in _SEVERAL else value for name, value in options.items()}
@@ -85,6 +85,7 @@ def snapshot(
 
 def _names(target: Any) -> list[str | Path]:
     """The targets, each once; UsageError for what is none."""
+    refuse_document(target)
     names = [target] if isinstance(target, str | os.PathLike) or not hasattr(target, "__iter__") else [*target]
     if not names:
         raise UsageError("there is no target; name a site, such as example.com")

@@ -14,7 +14,7 @@ import attrs
 
 from ..arrow import require_pyarrow
 from ..dumps import Dump, DumpFile
-from ..errors import UsageError
+from ..errors import UsageError, install_hint
 from .gathering import Gathered, forms_of
 from .places import place_columns
 from .saving import Circumstances, write
@@ -302,7 +302,7 @@ def require_pandas() -> None:
     try:
         import pandas  # noqa: F401
     except ImportError as exc:
-        raise UsageError("measures need pandas: pip install 'sitemap-reader[analysis]'") from exc
+        raise UsageError(f"measures need pandas: {install_hint('analysis')}") from exc
 
 
 def same(gathered: Gathered) -> Gathered:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ..crawl.state import site_name
 from ..dumps import Dump, DumpFile, is_dump_name
 from ..errors import NothingFound, NothingReadable, UsageError
+from ..keywords import checked_keywords
 from ..problems import CATALOGUE
 from ..read.urls import host
-from ..targets import find_target
+from ..targets import find_target, refuse_document
 from ..walk.window import make_moment
 from .against.sources import Against
 from .auditing import Auditing
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
 _AT_ONCE = 2_000
 
 
+def _reader_keywords() -> Iterable[str]:
+    from ..reader import ReaderOptions  # a dump needs no network library
+
+    return ReaderOptions.__annotations__
+
+
+@checked_keywords(_reader_keywords)
 def audit(
     source: str | os.PathLike[str] | Dump,
     *,
@@ -93,6 +101,7 @@ def audit(
 
 
 def _check_source(source: object) -> None:
+    refuse_document(source)
     if not isinstance(source, str | os.PathLike | Dump):
         raise UsageError(f"a site is named by its host, URL or folder, a dump by its file, and not by {source!r}")
 

@@ -6,6 +6,7 @@ docs/problems.md is written from the same.
 from __future__ import annotations
 
 import tomllib
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from textwrap import fill, indent
@@ -90,9 +91,34 @@ def explain(code: str) -> Explanation:
     """
     name = str(code).strip().upper()
     if name not in CATALOGUE:
-        kin = [each for each in CATALOGUE if each[0] == name[:1]] or [each for each in CATALOGUE if each[1:] == "01"]
-        raise UsageError(f'"{code}" is no code; there are {", ".join(kin)}')
+        raise UsageError(f'"{code}" is no code; {_instead(name)}')
     return _explanations()[name]
+
+
+def explain_all(wanted: str) -> list[Explanation]:
+    """The explanations of codes, of families (`F`) or other beginnings, or of `all`, with commas or blanks between.
+
+    Sorted, each once. UsageError for what is none of these.
+
+    >>> [each.code for each in explain_all("h, U04 u04")]
+    ['H01', 'H02', 'H03', 'U04']
+    """
+    names = [name.upper() for name in wanted.replace(",", " ").split()]
+    for name in names or [""]:
+        if name != "ALL" and not (name and any(code.startswith(name) for code in CATALOGUE)):
+            raise UsageError(f'"{name}" is no code; {_instead(name)}')
+    meant = sorted(code for code in CATALOGUE if "ALL" in names or code.startswith(tuple(names)))
+    return [_explanations()[code] for code in meant]
+
+
+def _instead(name: str) -> str:
+    """`did you mean U06?`, and the families with their first and last codes."""
+    families: dict[str, list[str]] = {}
+    for code in sorted(CATALOGUE):
+        families.setdefault(code[0], []).append(code)
+    close = get_close_matches(name, families.get(name[:1], ()), n=1)
+    ranges = ", ".join(" to ".join(dict.fromkeys((codes[0], codes[-1]))) for codes in families.values())
+    return f"{f'did you mean {close[0]}? ' if close else ''}there are {ranges}"
 
 
 @cache

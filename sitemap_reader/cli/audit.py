@@ -12,7 +12,7 @@ import attrs
 
 from ..checks.against.sources import Against
 from ..checks.audit import audit, audit_lines, make_findings, parse_codes
-from ..checks.explaining import explain as explained
+from ..checks.explaining import explain_all
 from ..checks.findings import SEVERITIES
 from ..checks.text import headline, text_of
 from ..dump_lines import STDIN, numbered_forms
@@ -73,7 +73,7 @@ def run(
     if explain is not None:
         return _explain(explain, output)
     if target is None:
-        raise UsageError("which site? give a TARGET or a dump, or --explain CODE")
+        raise UsageError("which site? give a TARGET or a dump, or --explain CODE, FAMILY or all")
     format = _format_for(output, format)
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
     against = Against(crawl, baseline, state, baseline_crawl)
@@ -164,8 +164,8 @@ def _format_for(output: str | None, format: str | None) -> str:
 
 
 def _explain(wanted: str, output: str | None) -> Exit:
-    """One code, or several with commas between them."""
-    told = "\n\n".join(f"{explained(code)}\n" for code in wanted.split(","))
+    """Codes, families, or all of them."""
+    told = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         outputs.begin()
         outputs.records.write(told.encode(encoding_of(output), "replace"))

@@ -263,7 +263,7 @@ rules = stacked(
         "--explain",
         metavar="CODES",
         default_is="none",
-        help="Only tell what codes mean: the rule, why it matters, how to mend it.",
+        help="Only explain codes (D03), families (D) or all: the rule, why it matters, how to fix it.",
     ),
 )
 against = stacked(

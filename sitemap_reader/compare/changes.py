@@ -16,6 +16,7 @@ import orjson
 from ..crawl.scratch import on_disk, temporary_database
 from ..errors import UsageError
 from ..jsonl import COMPARED, REMOVED
+from ..ledger import count_of
 from ..records import Change
 from ..restore import from_json
 from .sides import digester, key_of, value_of
@@ -226,6 +227,6 @@ def _notes(old: Side, new: Side, compared: tuple[str, ...], wanted: tuple[str, .
     for side, becomes in ((old, "new"), (new, "removed")):
         if not side.urls:
             yield f"{side.name} is empty: every URL of the other counts as {becomes}"
-        if side.incomplete:
-            some = f"{side.incomplete:,} {'document was' if side.incomplete == 1 else 'documents were'} read in part"
-            yield f"{side.name}: {some}; what is missing counts as {becomes}"
+        counts = ((side.failed, "could not be read"), (side.incomplete, "could be read in part only"))
+        if told := ", ".join(f"{count_of(count, 'document')} {what}" for count, what in counts if count):
+            yield f"{side.name}: {told}; what is missing counts as {becomes}"

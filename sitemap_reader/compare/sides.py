@@ -42,7 +42,8 @@ class Side:
     urls: int = 0
     keys: set[str] = attrs.field(factory=set)
     others: dict[str, int] = attrs.field(factory=dict)
-    incomplete: int = 0
+    failed: int = 0  # documents that gave nothing
+    incomplete: int = 0  # documents that gave a part
 
     def rows(self, compared: tuple[str, ...]) -> Iterator[tuple[int, bytes, str, bytes, bytes]]:
         """Place, key, newest, stated, line of each URL."""
@@ -88,7 +89,10 @@ class Side:
         if kind == "change":
             raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: compare the dumps instead")
         self.others[kind] = self.others.get(kind, 0) + 1
-        self.incomplete += kind == "outcome" and form.get("complete") is False
+        if kind == "outcome" and form.get("complete") is False:
+            gave_some = bool(form.get("entries"))
+            self.incomplete += gave_some
+            self.failed += not gave_some
 
 
 def open_side(source: Source, name: str, files: ExitStack) -> Side:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from ..errors import FetchError, UsageError
-from ..limits import Limits
+from ..limits import Limits, checked_limits
 from ..walk.credentials import check_header
 from .address import literal_address, refusal
 from .failures import REFUSED_ERRNO, Asked, cut, describe, refused, translated
@@ -90,7 +90,7 @@ class AiohttpFetcher:
             raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
         self._user_agent = user_agent
         check_header("User-Agent", user_agent)
-        self._limits = limits
+        self._limits = checked_limits(limits)
         self._allow_private = allow_private
         self._proxy = proxy
         self._tls = _tls(cacert, insecure=insecure)
@@ -309,7 +309,7 @@ def _tls(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
 
 
 def _is_guarded(session: aiohttp.ClientSession) -> bool:
-    return bool(getattr(session.connector, "checks_addresses", False))
+    return bool(getattr(getattr(session, "connector", None), "checks_addresses", False))
 
 
 def _is_localhost(host: str) -> bool:

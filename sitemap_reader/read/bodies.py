@@ -6,6 +6,7 @@ In: bytes, text or a binary file, never a path. All else is SitemapParser's, who
 from __future__ import annotations
 
 import codecs
+import re
 from typing import IO, TYPE_CHECKING
 
 import attrs
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .fallback import FeedFallback
     from .scope import Mode
 
+# Text that cannot be a sitemap of one line, but the name of a file.
+_NAME = re.compile(r"(?!\w+://)[^\n\r<>]{1,1000}\.(?:xml|gz|txt|rss|atom)", re.IGNORECASE)
 _FILE_BYTES = 64 * 1024  # what is read of a file at once
 
 
@@ -109,6 +112,10 @@ def parse(
 
 
 def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
+    name = body if isinstance(body, str) and _NAME.fullmatch(body) else None
+    if name is not None or hasattr(body, "__fspath__"):
+        told = "parse() takes the document, not its name"
+        raise UsageError(f'{told}: give open({str(body)!r}, "rb"); a URL is for sr.urls()')
     if isinstance(body, str):
         # The BOM outranks whatever encoding the text's own declaration names.
         body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")
@@ -116,7 +123,7 @@ def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
         yield bytes(body)
         return
     if not hasattr(body, "read"):
-        raise UsageError(f"body must be bytes, str or a binary file, not {type(body).__name__}")
+        raise UsageError(f"body is the document, as bytes, str or a binary file, not {type(body).__name__}")
     while chunk := body.read(_FILE_BYTES):
         if not isinstance(chunk, bytes):
             raise UsageError("the file must be opened in binary mode")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..errors import UsageError
-from ..limits import PROTOCOL_MAX_ENTRIES, Limits
+from ..limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits
 from ..problems import Problem, Tally, counted, over_limit, report
 from ..records import Outcome
 from .decode import Decoder, Prefix
@@ -92,7 +92,7 @@ class SitemapParser:
         self._url = url
         self._base = _clean_base(final_url or url)
         self._media_type, charset = _content_type(content_type)
-        self._limits = limits
+        self._limits = checked_limits(limits)
         self._fallback = FallbackFeed(feed_fallback, limits, self._base) if feed_fallback else None
         self._encoding = (content_encoding or "").strip().lower()
         self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
@@ -132,6 +132,11 @@ class SitemapParser:
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
         """feed(), in pieces of at most 64 KiB of decoded bytes; to be iterated to its end, or to `stopped`."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            kind = type(data).__name__
+            raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
+        if self._closed:
+            raise UsageError("this parser is closed: feed() comes before close(), and each document has its own")
         for chunk in self._decoder.feed(data):
             items = self._read(chunk)
             if self._has_enough:

@@ -17,7 +17,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from ..arrow import require_pyarrow
-from ..errors import UsageError
+from ..errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def require_dask() -> None:
     try:
         import distributed  # noqa: F401
     except ImportError as exc:
-        raise UsageError("harvest needs Dask: pip install 'sitemap-reader[dask]'") from exc
+        raise UsageError(f"harvest needs Dask: {install_hint('dask')}") from exc
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import attrs
 from ..crawl.changes import told_differences
 from ..errors import UsageError
 from ..jsonl import stamp
+from ..keywords import checked_keywords
 from ..ledger import count_of
 from ..progressbar import ProgressBar
 from ..reader import ReaderOptions, at_least_one
@@ -59,6 +60,7 @@ class HarvestOptions(ReaderOptions, total=False):
     no_follow: Pattern | Iterable[Pattern] | None
 
 
+@checked_keywords(lambda: HarvestOptions.__annotations__)
 def harvest(
     hosts: str | Path | Iterable[str] | HostList,
     output: str | Path,

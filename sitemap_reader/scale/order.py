@@ -76,8 +76,6 @@ def make_order(
 ) -> Order:
     """`keywords` are those of SitemapReader, and the filters of its urls(). UsageError for what cannot be."""
     filters = {name: _kept(keywords.pop(name)) for name in _FILTERS if name in keywords}
-    for name in keywords.keys() - ReaderOptions.__annotations__.keys():
-        raise TypeError(f"harvest() got an unexpected keyword argument {name!r}")
     for name in _NOT_SENT:
         if keywords.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")

@@ -53,7 +53,7 @@ def make_headers(
     """What is to be sent. UsageError for what cannot be, and for two values of Authorization."""
     sent: dict[str, str] = {}
     names: dict[str, str] = {}  # in lower case -> as it was first written
-    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+    for name, value in _pairs(headers):
         check_header(name, value)
         name = names.setdefault(name.lower(), name)
         # RFC 9110 5.3: lines of one name are one list; RFC 6265 5.4: but for cookies.
@@ -65,6 +65,21 @@ def make_headers(
         sent[_AUTHORIZATION] = basic(*_user_and_password(auth))
     user_agent = sent.pop(names.get("user-agent", ""), None)
     return CallerHeaders(sent, user_agent, logins)
+
+
+def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Names and values. UsageError, which repeats no value, as one may be a secret, for what is none."""
+    if isinstance(headers, str):
+        name = headers.partition(":")[0].strip()
+        raise UsageError(f'headers is a dict, not text: give headers={{"{name:.80}": "…"}}')
+    wrong = UsageError('headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts')
+    try:
+        pairs = tuple((name, value) for name, value in (headers.items() if isinstance(headers, Mapping) else headers))
+    except (TypeError, ValueError):  # not to be iterated over, or not in pairs
+        raise wrong from None
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise wrong
+    return pairs
 
 
 def check_header(name: str, value: str) -> None:

@@ -209,4 +209,4 @@ def test_without_what_tables_need_lines_are_read_and_the_rest_says_what_to_insta
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith(told)
-    assert ": pip install 'sitemap-reader[" in ran.stdout
+    assert ": pip install '.[" in ran.stdout

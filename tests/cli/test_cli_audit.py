@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -165,14 +167,34 @@ def test_every_code_is_explained(code: str) -> None:
     assert max(len(line) for line in result.stdout.splitlines() if " " in line.strip()) <= 120
 
 
+@pytest.mark.parametrize(("wanted", "meant"), [("all", ""), ("F", "F"), ("f0", "F0"), ("F01", "F01"), ("ALL,F01", "")])
+def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str) -> None:
+    result = run("audit", "--explain", wanted)
+    assert (result.exit_code, result.stderr) == (0, "")
+    told = re.findall(r"^(?:error|warning|info) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
+    assert told == sorted(code for code in CATALOGUE if code.startswith(meant))
+
+
+def test_a_reader_of_explanations_that_has_enough_ends_them_quietly() -> None:
+    program = "audit --explain all"
+    piped = f"set -o pipefail; {sys.executable} -m sitemap_reader {program} | head -n 1"
+    ran = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("error C01: ")
+
+
 # --- what is wrong with a command ---
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which site? give a TARGET or a dump, or --explain CODE"),
-        (("--explain", "D99"), '"D99" is no code; there are D01, D02, '),
+        ((), "which site? give a TARGET or a dump, or --explain CODE, FAMILY or all"),
+        (("--explain", "D99"), '"D99" is no code; there are C01 to C06, D01 to D08, F01 to '),
+        (("--explain", "F01,ZZ9"), '"ZZ9" is no code; there are C01 to C06, D01 to D08, F01 to '),
+        (("--explain", "u6"), '"U6" is no code; did you mean U06? there are '),
+        (("--explain", "i02"), "H01 to H03, I01, L01 to "),
+        (("--explain", ""), '"" is no code; there are '),
         ((SHOP, "--select", "ZZ"), "'ZZ' is no code, nor the beginning of some"),
         ((SHOP, "--as-of", "tomorrow"), "'tomorrow' is neither a date such as 2026-05-31 nor an age such as 7d"),
         ((SHOP, "--fail-on", "note"), "'note' is not one of 'error', 'warning', 'info', 'never'"),

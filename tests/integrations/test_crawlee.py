@@ -531,7 +531,7 @@ def test_an_option_that_is_none_is_a_type_error() -> None:
 def test_without_crawlee_it_says_what_to_install() -> None:
     program = "import sys; sys.modules['crawlee'] = None; import sitemap_reader.integrations.crawlee"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    told = "sitemap_reader.integrations.crawlee needs Crawlee: pip install 'sitemap-reader[crawlee]'"
+    told = "sitemap_reader.integrations.crawlee needs Crawlee: pip install '.[crawlee]' in a clone of sitemap-reader"
     assert f"ImportError: {told}" in result.stderr
 
 

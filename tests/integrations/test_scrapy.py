@@ -634,5 +634,6 @@ def test_without_scrapy_the_import_says_what_to_install() -> None:
     code = "import sys; sys.modules['scrapy'] = None; import sitemap_reader.integrations.scrapy"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stderr.splitlines()[-1] == (
-        "ImportError: sitemap_reader.integrations.scrapy needs Scrapy: pip install 'sitemap-reader[scrapy]'"
+        "ImportError: sitemap_reader.integrations.scrapy needs Scrapy: "
+        "pip install '.[scrapy]' in a clone of sitemap-reader"
     )

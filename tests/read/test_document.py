@@ -181,8 +181,10 @@ def test_file_in_text_mode_is_a_usage_error(tmp_path: Path) -> None:
         assert len(sr.parse(file).urls) == 2
 
 
-def test_path_given_as_body_is_just_text(tmp_path: Path) -> None:
+def test_path_given_as_body_is_never_opened(tmp_path: Path) -> None:
     path = tmp_path / "sitemap.xml"
     path.write_bytes(BODY)
-    document = sr.parse(str(path))
+    with pytest.raises(sr.UsageError, match="takes the document, not its name"):
+        sr.parse(str(path))
+    document = sr.parse(str(path.rename(tmp_path / "sitemap")))
     assert (document.urls, [problem.code for problem in document.problems]) == ([], ["S15"])

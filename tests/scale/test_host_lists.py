@@ -233,9 +233,9 @@ def test_what_cannot_be_asked_is_told_at_once_and_not_by_each_host(keywords, wor
         order(**keywords)
 
 
-def test_a_keyword_that_there_is_not_is_an_error_of_python():
-    with pytest.raises(TypeError, match=r"harvest\(\) got an unexpected keyword argument 'hots'"):
-        order(hots=1)
+def test_a_keyword_that_there_is_not_is_told_by_its_name():
+    with pytest.raises(TypeError, match=r"harvest\(\) has no keyword hots; did you mean hosts\?"):
+        sr.scale.harvest(["a.example"], "never-made", hots=1)
 
 
 def test_an_age_is_one_from_the_beginning_of_the_harvest_on():

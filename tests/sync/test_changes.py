@@ -559,7 +559,7 @@ def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
 def test_other_settings_need_a_full_run(state: Path) -> None:
     site = two()
     site.run(state)
-    with pytest.raises(sr.UsageError, match="scope protocol before, and is to be with scope any now; --full"):
+    with pytest.raises(sr.UsageError, match="scope protocol before, and is to be with scope any now; full=True"):
         site.run(state, scope="any")
     with pytest.raises(sr.UsageError, match="include none before, and is to be with include a now"):
         site.run(state, include="a")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ...errors import install_hint
 from ...escapes import printable
 from .elements import Html, element, shortened
 from .figures import breadth
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from .figures import Bar, Figure
 
-INSTALL = "pip install 'sitemap-reader[analysis]'"
+INSTALL = install_hint("analysis")
 _WIDTH, _HEIGHT, _BAR_HEIGHT, _MAX_BAR_WIDTH = 400, 190, 22, 44
 LABEL_CHARS, _LABEL_WIDTH, _MIN_INNER_WIDTH = 18, 46, 250
 # So many bars side by side have all of their names.

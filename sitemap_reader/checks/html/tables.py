@@ -159,7 +159,7 @@ def figures_part(report: Report) -> Html | None:
     if not shown:
         return None
     drawn = draw(shown)
-    hint = element("p", element("code", INSTALL), " draws charts of these numbers.", class_="more")
+    hint = element("p", INSTALL, " draws charts of these numbers.", class_="more")
     charts: Sequence[Html | None] = drawn or [None] * len(shown)
     parts = [_figure(figure, chart) for figure, chart in zip(shown, charts, strict=True)]
     return element(

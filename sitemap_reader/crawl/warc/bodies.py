@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from ...errors import FetchError
+from ...errors import FetchError, install_hint
 from ..fetch import CHUNK_BYTES, plain_headers
 from .records import GZIP_MAGIC, MAX_HEAD_BYTES, Source, header_pairs
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{1,3})(?![0-9])")
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
 _MAX_LINE_BYTES = 1_024
-EXTRA = "pip install 'sitemap-reader[warc]' can unpack it"
+EXTRA = f"{install_hint('warc')} can unpack it"
 
 
 @attrs.frozen

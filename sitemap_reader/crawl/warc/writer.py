@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import orjson
 
-from ...errors import UsageError
+from ...errors import UsageError, install_hint
 from ...version import __version__
 from ...walk.credentials import HEADER_NAME
 from ..fetch import usable_url
@@ -142,7 +142,7 @@ def _needs_warcio() -> None:
     try:
         import warcio  # noqa: F401 - told before anything is fetched
     except ImportError as exc:
-        raise UsageError("to record to a WARC needs warcio: pip install 'sitemap-reader[warc]'") from exc
+        raise UsageError(f"to record to a WARC needs warcio: {install_hint('warc')}") from exc
 
 
 def _about(url: str) -> dict[str, str]:

@@ -1,0 +1,184 @@
+"""Mistakes of a Python caller: each is a UsageError whose text says what to give instead."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.errors import UnknownKeyword
+from sitemap_reader.keywords import FOREIGN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHOP = Path(__file__).parents[1] / "corpus" / "sites" / "shop"
+
+
+class NoFetcher:
+    """It has no method fetch."""
+
+
+def shop() -> sr.Snapshot:
+    pytest.importorskip("pandas")
+    return sr.snapshot(SHOP, show_progress=False)
+
+
+def feed_closed() -> None:
+    parser = sr.SitemapParser()
+    parser.feed(b"<urlset/>")
+    parser.close()
+    parser.feed(b"<urlset/>")
+
+
+LIMITS = "limits is a Limits, and not {'tries': 1}: give limits=Limits(tries=1)"
+PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts'
+BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
+DOCUMENT = "that is a document, and not the name of a site: sr.parse() reads it"
+NAME = "parse() takes the document, not its name: give open({!r}, \"rb\"); a URL is for sr.urls()"
+MISTAKES: list[tuple[Callable[[], object], str]] = [
+    (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
+    (lambda: sr.parse(b"", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
+    (lambda: sr.AiohttpFetcher(user_agent="a", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
+    (lambda: sr.urls("a.example", limits=3), "limits is a Limits, and not 3: give limits=Limits(tries=1)"),  # type: ignore[arg-type]
+    (lambda: sr.urls("a.example", headers="X: y"), 'headers is a dict, not text: give headers={"X": "…"}'),  # type: ignore[arg-type]
+    (lambda: sr.urls("a.example", headers=["X: y"]), PAIRS),  # type: ignore[list-item]
+    (lambda: sr.urls("a.example", headers={"X": 5}), PAIRS),  # type: ignore[dict-item]
+    (lambda: sr.urls("a.example", headers=5), PAIRS),  # type: ignore[arg-type]
+    (lambda: sr.SitemapParser().feed("<urlset/>"), BYTES),  # type: ignore[arg-type]
+    (lambda: [*sr.iter_parse(["<urlset/>"])], BYTES),  # type: ignore[list-item]
+    (feed_closed, "this parser is closed: feed() comes before close(), and each document has its own"),
+    (lambda: shop().growth("october"), "growth() takes Snapshots, and not 'october': give sr.load('october')"),  # type: ignore[arg-type]
+    (lambda: shop().growth(["october"]), "growth() takes Snapshots, and not 'october': give sr.load('october')"),  # type: ignore[list-item]
+    (lambda: shop().churn("october"), "churn() takes an earlier Snapshot, and not 'october': give sr.load('october')"),  # type: ignore[arg-type]
+    (lambda: sr.snapshot(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
+    (lambda: sr.snapshot("<urlset/>"), DOCUMENT),
+    (lambda: sr.urls(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
+    (lambda: sr.discover(" \ufeff<urlset/>"), DOCUMENT),
+    (lambda: sr.audit(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
+    (
+        lambda: sr.SitemapReader(fetcher=NoFetcher()),  # type: ignore[arg-type]
+        "a fetcher has a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher; "
+        "this NoFetcher has none",
+    ),
+    (
+        lambda: sr.SitemapReader(fetcher=sr.ReplayFetcher),  # type: ignore[arg-type]
+        "fetcher is an object, and not a class: give fetcher=ReplayFetcher(…)",
+    ),
+    (lambda: sr.parse("sitemap.xml"), NAME.format("sitemap.xml")),
+    (lambda: sr.parse("./C d/sitemap.xml.gz"), NAME.format("./C d/sitemap.xml.gz")),
+    (lambda: sr.parse(Path("a/list")), NAME.format("a/list")),  # type: ignore[arg-type]
+    (lambda: sr.parse(5), "body is the document, as bytes, str or a binary file, not int"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "message"), MISTAKES)
+def test_a_mistake_is_told_with_what_to_give(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(sr.UsageError) as error:
+        call()
+    assert str(error.value) == message
+
+
+def test_a_session_of_another_library_is_told() -> None:
+    with pytest.raises(sr.UsageError, match=r"ClientSession\(connector=guarded_connector\(\)\)"):
+        sr.SitemapReader(session=NoFetcher())  # type: ignore[arg-type]
+
+
+def test_values_of_headers_are_not_repeated() -> None:
+    for headers in ("Authorization: Bearer s3cret", ["Authorization: Bearer s3cret"], [("Cookie", "s3cret", "x")]):
+        with pytest.raises(sr.UsageError) as error:
+            sr.urls("a.example", headers=headers)  # type: ignore[arg-type]
+        assert "s3cret" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["https://example.com/sitemap.xml", "https://e.com/a\n", "sitemap", "<a>b.xml", ""])
+def test_text_that_may_be_a_document_is_parsed(text: str) -> None:
+    assert sr.parse(text).outcome is not None
+
+
+# --- keywords ---------------------------------------------------------------------------------------------------
+
+READER: Any = sr.SitemapReader()
+EVERY: list[tuple[str, Callable[..., object]]] = [
+    ("urls", lambda **kw: sr.urls("a.example", **kw)),
+    ("changes", lambda **kw: sr.changes("a.example", state="never-made.db", **kw)),
+    ("snapshot", lambda **kw: sr.snapshot("a.example", **kw)),
+    ("discover", lambda **kw: sr.discover("a.example", **kw)),
+    ("audit", lambda **kw: sr.audit("a.example", **kw)),
+    ("SitemapReader", lambda **kw: sr.SitemapReader(**kw)),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), EVERY, ids=[name for name, _ in EVERY])
+def test_keywords_of_other_libraries_are_told_in_ours(name: str, call: Callable[..., object]) -> None:
+    for given, ours in [
+        ({"timeout": 3}, "limits=Limits(read_seconds=3)"),
+        ({"retries": 2}, "limits=Limits(tries=3), the first try included"),
+        ({"max_depth": 7}, "limits=Limits(max_index_depth=7)"),
+        ({"max_decoded_bytes": 9}, "limits=Limits(max_decoded_bytes=9)"),
+        ({"ignore_robots": True}, "obey_robots=False"),
+    ]:
+        with pytest.raises(UnknownKeyword) as error:
+            call(**given)
+        assert str(error.value) == f"{name}() has no keyword {min(given)}; give {ours}"
+
+
+@pytest.mark.parametrize(("name", "call"), EVERY, ids=[name for name, _ in EVERY])
+def test_a_keyword_that_is_misspelt_is_suggested(name: str, call: Callable[..., object]) -> None:
+    with pytest.raises(UnknownKeyword, match=rf"^{name}\(\) has no keyword user_agnet; did you mean user_agent\?$"):
+        call(user_agnet="bot")
+
+
+def test_a_keyword_like_none_of_ours_is_told_with_all_that_there_are() -> None:
+    with pytest.raises(UnknownKeyword, match=r"^discover\(\) has no keyword zzz; it has allow_.*, target") as error:
+        sr.discover("a.example", zzz=1)  # type: ignore[call-arg]
+    assert isinstance(error.value, sr.UsageError)
+    assert isinstance(error.value, TypeError)
+    assert "options" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sr.SitemapReader(since="7d"), "SitemapReader() has no keyword since; its urls() takes it"),  # type: ignore[call-arg]
+        (lambda: sr.SitemapReader(state="s"), "SitemapReader() has no keyword state; its changes() takes it"),  # type: ignore[call-arg]
+        (lambda: READER.urls("a", scope="any"), "urls() has no keyword scope; SitemapReader takes it"),
+        (lambda: READER.urls("a", db="s"), "urls() has no keyword db; it has exclude, follow, include, "),
+        (lambda: READER.urls("a", timeout=3), "urls() has no keyword timeout; SitemapReader takes limits=Limits(re"),
+        (lambda: READER.changes("a", state="s", exlude="x"), "changes() has no keyword exlude; did you mean exclude?"),
+        (lambda: READER.discover("a", onitem=print), "discover() has no keyword onitem; did you mean on_item?"),
+    ],
+)
+def test_keywords_of_a_reader_and_of_its_methods_are_not_mixed_up(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(UnknownKeyword) as error:
+        call()
+    assert str(error.value).startswith(message)
+
+
+def test_a_value_is_repeated_only_where_it_is_short_and_no_secret() -> None:
+    with pytest.raises(UnknownKeyword, match=r"give include=…, a regular expression$"):
+        sr.urls("a.example", regex="x" * 50)  # type: ignore[call-arg]
+    for name in ("auth", "cookies"):
+        with pytest.raises(UnknownKeyword) as error:
+            READER.urls("a.example", **{name: "s3cret"})
+        assert "s3cret" not in str(error.value)
+
+
+def test_the_table_names_keywords_that_there_are() -> None:
+    known = {*sr.urls.__wrapped__.__kwdefaults__, *sr.SitemapReader.__init__.__wrapped__.__kwdefaults__, "state"}  # type: ignore[attr-defined, misc]
+    for name, ours in FOREIGN.items():
+        told = ours.format(1, next=2)
+        assert name not in known
+        assert told.partition("=")[0] in known
+        if told.startswith("limits="):
+            assert told.partition("Limits(")[2].partition("=")[0] in attrs.fields_dict(sr.Limits)
+
+
+def test_what_is_decorated_is_what_it_was() -> None:
+    assert asyncio.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
+    assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.blocking")
+    assert sr.urls.__doc__.startswith("SitemapReader.urls() without a loop")  # type: ignore[union-attr]
