@@ -25,7 +25,7 @@ GOOD = (
 KINDS: dict[str, int | str] = {
     **{str(status): status for status in (401, 403, 407, 429, 451, 500, 503)},
     "HTML page with 200": 200,
-    "TLS error": f"TLS certificate of {HOST}:443 has expired; --cacert FILE trusts its issuer",
+    "TLS error": f"TLS certificate of {HOST}:443 has expired; --cacert (cacert=FILE) trusts its issuer",
     "refused": f"connection refused by {HOST}:443; check the host and the port",
     "reset": f"connection reset by {HOST}:443",
 }

@@ -61,7 +61,7 @@ def test_what_the_problem_itself_says_is_said_once(
 def test_what_the_line_of_a_host_says_in_full_is_not_said_again(
     capsys: pytest.CaptureFixture[str], why: str, lines: int
 ) -> None:
-    problem = Problem("F01", "error", "401 Unauthorized; --auth USER:PASSWORD signs in", URL)
+    problem = Problem("F01", "error", '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in', URL)
     outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F01": 1})  # type: ignore[arg-type]
     failure = NothingReadable(f"no URL could be read of a.example: {problem}", [outcome])
     Console().nothing_read(failure)

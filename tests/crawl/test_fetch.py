@@ -20,7 +20,7 @@ from sitemap_reader.errors import FetchError, UsageError
 from sitemap_reader.limits import Limits
 
 QUICK = Limits(connect_seconds=2, read_seconds=0.2)
-UNCHECKED = "--cacert FILE trusts its issuer, --insecure does not check it"
+UNCHECKED = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"
 
 
 @attrs.define
