@@ -365,10 +365,12 @@ class Frontier:
     def _stand_for(self, alias: Visit, known: Visit) -> None:
         """The end of the known one is that of its alias, too."""
         alias.alias_of = known
-        if known.outcome:
+        if known.outcome is None:
+            known.aliases.append(alias)
+        elif alias.is_robots:
             self._end_alias(alias, known.outcome)
         else:
-            known.aliases.append(alias)
+            self._finish(alias, _of_alias(known.outcome))
 
     # --- ends ---
 

@@ -17,7 +17,7 @@ from broken import Broken, cuttings, dice, hold
 import sitemap_reader as sr
 from sitemap_reader.problems import SAMPLES_PER_CODE
 from sitemap_reader.read.charset import HEAD_BYTES
-from sitemap_reader.read.urls import clean_url, host
+from sitemap_reader.read.urls import clean_url, host, is_app_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -177,7 +177,8 @@ def check_record(record: sr.UrlRecord | sr.SitemapRef) -> None:
     for image in record.images:
         check_loc(image.loc)
     for alternate in record.alternates:
-        check_loc(alternate.href)
+        if not is_app_link(alternate.href):
+            check_loc(alternate.href)
     for video in record.videos:
         for loc in filter(None, (video.thumbnail_loc, video.content_loc)):
             check_loc(loc)

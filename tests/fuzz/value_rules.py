@@ -166,7 +166,7 @@ def check_robots_text(body: bytes, *, thorough: bool = False) -> None:
     written = [line.replace("\0", "") for line in _LINE_END.split(text)]
     found = sitemap_lines(text)
     for line in found:
-        hold(line.loc and line.raw, "a Sitemap line names something", line)
+        hold((line.loc and line.raw) or line.fault, "a Sitemap line names something", line)
         hold(line.raw.replace("\0", "") in written[line.line - 1], "a Sitemap line stands in its line", line)
         hold(line.loc in line.raw, "a Sitemap line's URL stands in it", line)
     hold(not (found and is_html(text)), "a page has no Sitemap lines", text)

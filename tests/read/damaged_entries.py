@@ -442,7 +442,7 @@ IN_A_TITLE: Rows = [
     ("stray end tag of a location", "x</loc>y", "x      y ...", "- </loc>?"),
     ("stray end tag of another field", "x</lastmod>y", "x          y", "- </lastmod>"),
     ("list without ends", "<ul><li>a<li>b</ul>", "ab", "+ </li>", "+ </li>"),
-    ("unknown element", "x<foo>y", "xy ...", "+ </foo>?"),
+    ("unknown element", "x<foo>y", "x ...", "+ </foo>?"),
     ("less-than before a name that is known", "a < loc b", "a < loc b", "< loc b -> &lt; loc b"),
     ("template", "<%= x %>", "<%= x %>", "< -> &lt;"),
     ("attribute of HTML without quotes", "<b class=x>y</b>", "y", '<b class=x> -> <b class="x">'),

@@ -36,6 +36,21 @@ def codes(decoder: Decoder) -> list[str]:
     return [fault.code for fault in decoder.faults]
 
 
+@pytest.mark.parametrize("size", [1, 7, 1 << 30])
+def test_wire_bytes_are_counted_packed_or_not(size: int) -> None:
+    packed = gzip.compress(BODY)
+    for data in (packed, BODY):
+        out, decoder = decode(data, limits=Limits(max_wire_bytes=200), size=size)
+        assert BODY.startswith(out)
+        assert decoder.bytes_decoded == (201 if data is BODY else len(out))
+        (fault,) = decoder.faults
+        assert (fault.code, fault.lossy, decoder.stopped) == ("S16", True, True)
+        assert fault.message == over_limit("max_wire_bytes", 200, "bytes as they were sent").message
+    _, decoder = decode(BODY, limits=Limits(max_wire_bytes=200, max_decoded_bytes=200), size=size)
+    (fault,) = decoder.faults
+    assert "max_decoded_bytes" in fault.message
+
+
 @pytest.mark.parametrize("layers", [0, 1, 2])
 def test_gzip_layers_are_opened_up_to_the_limit(layers: int) -> None:
     data = BODY

@@ -848,8 +848,9 @@ def test_a_robots_txt_that_names_another_one_has_that_read_for_its_sitemaps() ->
     seen = walk(SITE, pages)
     assert (seen.asked, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
     assert [found.url for found in seen.frontier.sites[0].candidates] == [f"{WWW}/a.xml"]
-    missing = walk(SITE, {ROBOTS: names(other), MAP: urlset(f"{SITE}/1")})
-    assert missing.locs == [f"{SITE}/1"], "guessed"
+    for reply in (404, REFUSED):
+        missing = walk(SITE, {ROBOTS: names(other), other: reply, MAP: urlset(f"{SITE}/1")})
+        assert missing.locs == [f"{SITE}/1"], "guessed"
 
 
 def test_robots_txt_that_name_each_other_are_bounded() -> None:
@@ -1189,6 +1190,7 @@ def test_documents_that_redirect_to_each_other_fail() -> None:
     assert not seen.outcomes[a].complete
     assert not seen.outcomes[b].complete
     assert "loop" in seen.problem("F04").message
+    assert "S05" not in seen.codes
 
 
 def test_a_document_that_waits_on_the_scheme_that_failed_is_not_forgotten() -> None:
