@@ -109,7 +109,7 @@ _NETWORK = (
         metavar="USER:PASSWORD",
         callback=typed.login,
         default_is="none",
-        help="Log in to the site of each TARGET by basic authentication. A list of processes shows it; --netrc does not.",
+        help="Log in to the site of each TARGET by basic authentication. Process lists show it; --netrc keeps it out.",
     ),
     flag("Network", "--netrc", help="Take logins by host from the file that $NETRC names, or from ~/.netrc."),
     option(

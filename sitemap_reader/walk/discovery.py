@@ -12,7 +12,7 @@ import attrs
 
 from ..errors import UsageError
 from ..escapes import masked
-from ..read.urls import clean_url, origin, without_userinfo
+from ..read.urls import clean_url, origin, without_login, without_userinfo
 from .credentials import login_of
 
 Probe = Literal["auto", "always", "never"]
@@ -52,7 +52,6 @@ class Seed:
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_USERINFO = re.compile(r"\A(\s*(?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
 
 def parse_target(target: str) -> Seed:
@@ -74,15 +73,6 @@ def parse_target(target: str) -> Seed:
         return Seed(name, origins, robots_only=True, login=login)
     # A document is one URL: without a scheme it is taken for https.
     return Seed(name, origins[:1], document=first, login=login)
-
-
-def without_login(target: str) -> str:
-    """A target that could be parsed, as it is shown and stored.
-
-    >>> without_login("https://me:secret@example.com/a@b.xml")
-    'https://example.com/a@b.xml'
-    """
-    return _USERINFO.sub(r"\1", target)
 
 
 def _absolute(url: str, target: str) -> str:

@@ -196,6 +196,16 @@ def test_an_error_about_what_was_typed_does_not_show_it(
     searched(tmp_path, result)
 
 
+def test_the_url_of_a_document_is_told_without_its_login(tmp_path: Path) -> None:
+    url = "https://me:s3cret@h.example/map.xml"
+    document = tmp_path / "map.xml"
+    document.write_text("<urlset><url><loc>/a</loc></url></urlset>")
+    result = run("parse", document, "--url", url, "--report", "-", "-v")
+    assert '"sitemap":"https://h.example/map.xml"' in result.stdout
+    searched(tmp_path, result)
+    assert sr.parse(document.read_bytes(), url=url).outcome.url == "https://h.example/map.xml"
+
+
 def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     (tmp_path.parent / "hosts.txt").write_text("me:s3cret@h.example\nhttps://me:s3cret@h.example/\n")
