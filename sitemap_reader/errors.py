@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .escapes import masked
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -32,7 +34,10 @@ class SitemapReaderError(Exception):
 
 
 class UsageError(SitemapReaderError, ValueError):
-    """An argument that cannot be carried out: the message says which and what would do."""
+    """An argument that cannot be carried out: the message says which and what would do, and shows no login in a URL."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(masked(message))
 
 
 class UnknownKeyword(UsageError, TypeError):

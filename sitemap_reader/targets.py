@@ -19,7 +19,6 @@ from .crawl.warc.fetcher import WarcFetcher
 from .crawl.warc.index import RECOMPRESS
 from .dumps import DUMP_SUFFIXES, is_warc_name
 from .errors import UsageError
-from .escapes import masked
 from .problems import Problem, report
 from .records import Outcome
 from .walk.discovery import Seed, parse_target
@@ -93,9 +92,9 @@ def find_target(target: str | Path | Target) -> Target:
     if is_file:
         raise UsageError(_told_of_file(name))
     if name.endswith(DUMP_SUFFIXES):
-        raise UsageError(f"there is no file {masked(name)}; a site is named by its host, such as example.com")
+        raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
     if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
-        raise UsageError(f"there is no folder {masked(name)}; a site is named by its host or by a URL with https://")
+        raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
     return site_target(name, "neither a folder here nor a host")
 
 
@@ -109,8 +108,7 @@ def site_target(name: str, else_it_is: str = "no host") -> Target:
     """A host, or a URL, without a look at the disk."""
     bare = name.strip()
     if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
-        told = f"{masked(name)!r} is {else_it_is} such as example.com"
-        raise UsageError(f"{told}; write http://{masked(bare)} if it is one")
+        raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
     return _site(name)
 
 

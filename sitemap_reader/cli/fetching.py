@@ -128,8 +128,7 @@ _NETWORK = (
         metavar="USER:PASSWORD",
         callback=typed.login,
         default_is="none",
-        help="Log in to the site of each TARGET (basic authentication); other users see it in the list of processes, "
-        "where --netrc shows nothing.",
+        help="Log in to the site of each TARGET by basic authentication. Process lists show it; --netrc keeps it out.",
     ),
     flag("Network", "--netrc", help="Take logins by host from the file that $NETRC names, or from ~/.netrc."),
     option(

@@ -61,15 +61,6 @@ def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ..
     return [(match[1], match[2]) for match in matches if match]
 
 
-def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """`USER:PASSWORD`; what is none is not shown."""
-    from ..walk.credentials import make_headers
-
-    with _blamed(context, param):
-        make_headers((), text)
-    return text
-
-
 def size(context: click.Context, param: click.Parameter, text: str | None) -> int | None:
     """`500M`, `2 GiB` or `1000000`: how many bytes; None where nothing was typed."""
     if text is None:
@@ -84,6 +75,15 @@ def sendable(context: click.Context, param: click.Parameter, text: str | None) -
     """Text that a header can hold."""
     if text is not None and (not text.strip() or _CONTROL.search(text)):
         raise click.BadParameter(f"{text!r} cannot be sent", context, param)
+    return text
+
+
+def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """`USER:PASSWORD`; what is none is not shown."""
+    from ..walk.credentials import make_headers
+
+    with _blamed(context, param):
+        make_headers((), text)
     return text
 
 

@@ -16,6 +16,7 @@ from ..limits import Limits
 from ..problems import Problem
 from ..records import Outcome, SitemapRef, UrlRecord
 from .document import SitemapParser
+from .urls import without_login
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,12 +44,12 @@ def iter_parse(
     """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
 
     Memory stays flat whatever the document's size. `chunks` are pieces of the body, cut anyhow; the options are
-    those of SitemapParser.
+    those of SitemapParser; a login in `url` is left out.
     """
     if isinstance(chunks, bytes | bytearray | memoryview | str):
         raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
     parser = SitemapParser(
-        url=url,
+        url=without_login(url) if isinstance(url, str) else url,
         content_type=content_type,
         scope=scope,
         authorities=authorities,

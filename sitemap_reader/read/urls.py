@@ -301,6 +301,8 @@ def _punycode(label: str) -> str:
 
 # --- parts of clean URLs -------------------------------------------------------------------------------------
 
+_USERINFO = re.compile(r"\A(\s*(?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
+
 
 def origin(url: str) -> str:
     """Scheme, host and port, userinfo left out: `https://example.com`, `http://example.com:8080`."""
@@ -330,6 +332,15 @@ def without_userinfo(url: str) -> str:
     """The URL as it may be requested and compared."""
     end = url.index("/", 8)
     return origin(url) + url[end:] if "@" in url[:end] else url
+
+
+def without_login(target: str) -> str:
+    """A URL or host as it was typed, to be shown and stored.
+
+    >>> without_login("https://me:secret@example.com/a@b.xml")
+    'https://example.com/a@b.xml'
+    """
+    return _USERINFO.sub(r"\1", target)
 
 
 def comparable(url: str) -> str:

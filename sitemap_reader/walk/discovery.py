@@ -11,8 +11,7 @@ from typing import Literal
 import attrs
 
 from ..errors import UsageError
-from ..escapes import masked
-from ..read.urls import clean_url, origin, without_userinfo
+from ..read.urls import clean_url, origin, without_login, without_userinfo
 from .credentials import login_of
 
 Probe = Literal["auto", "always", "never"]
@@ -52,14 +51,13 @@ class Seed:
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_USERINFO = re.compile(r"\A(\s*(?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
 
 def parse_target(target: str) -> Seed:
     """`example.com` is a site (https, then http); a URL with a path is a document; UsageError for the rest."""
     text = target.strip()
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise UsageError(f"{masked(target)!a} is no text that a URL could hold: it is not UTF-8")
+        raise UsageError(f"{target!a} is no text that a URL could hold: it is not UTF-8")
     if not text:
         raise UsageError("the target is empty: give a host such as example.com, or a URL")
     schemes = ("",) if _SCHEME.match(text) else ("https://", "http://")
@@ -76,18 +74,8 @@ def parse_target(target: str) -> Seed:
     return Seed(name, origins[:1], document=first, login=login)
 
 
-def without_login(target: str) -> str:
-    """A target that could be parsed, as it is shown and stored.
-
-    >>> without_login("https://me:secret@example.com/a@b.xml")
-    'https://example.com/a@b.xml'
-    """
-    return _USERINFO.sub(r"\1", target)
-
-
 def _absolute(url: str, target: str) -> str:
     loc = clean_url(url)
     if loc.url is None:
-        told = f"{masked(target)!r} is neither a host, nor an http or https URL, nor a folder"
-        raise UsageError(f"{told}: {loc.notes[-1][1]}")
+        raise UsageError(f"{target!r} is neither a host, nor an http or https URL, nor a folder: {loc.notes[-1][1]}")
     return loc.url

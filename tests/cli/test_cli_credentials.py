@@ -14,7 +14,7 @@ from servers import SiteServer
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SECRET = "s3cret"  # noqa: S105 - of a test
@@ -196,6 +196,16 @@ def test_an_error_about_what_was_typed_does_not_show_it(
     searched(tmp_path, result)
 
 
+def test_the_url_of_a_document_is_told_without_its_login(tmp_path: Path) -> None:
+    url = "https://me:s3cret@h.example/map.xml"
+    document = tmp_path / "map.xml"
+    document.write_text("<urlset><url><loc>/a</loc></url></urlset>")
+    result = run("parse", document, "--url", url, "--report", "-", "-v")
+    assert '"sitemap":"https://h.example/map.xml"' in result.stdout
+    searched(tmp_path, result)
+    assert sr.parse(document.read_bytes(), url=url).outcome.url == "https://h.example/map.xml"
+
+
 def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     (tmp_path.parent / "hosts.txt").write_text("me:s3cret@h.example\nhttps://me:s3cret@h.example/\n")
@@ -273,3 +283,19 @@ def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, k
     shown.append(make_order(keywords, **chosen))
     texts = [text for each in shown for text in (repr(each), str(each))]
     assert not [text for text in texts for form in FORMS if form.decode() in text]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sr.urls(["https://me:s3cret@h.example"]),  # type: ignore[arg-type]
+        lambda: sr.audit({"https://me:s3cret@h.example"}),  # type: ignore[arg-type]
+        lambda: sr.load("https://me:s3cret@h.example"),
+        lambda: sr.parse(b"", url="ftp://me:s3cret@h.example"),
+        lambda: sr.SitemapReader(proxy="socks5://me:s3cret@h.example"),
+    ],
+)
+def test_a_mistake_in_python_does_not_show_it(call: Callable[[], Any]) -> None:
+    with pytest.raises(sr.UsageError) as caught:
+        call()
+    assert SECRET not in f"{caught.value!r} {caught.value}"

@@ -988,3 +988,34 @@ def test_the_reading_is_not_slowed_by_its_own_book_keeping(tmp_path: Path) -> No
         assert len(run(urls_of(SitemapReaderLoader(f"{tmp_path / str(urls)}/")))) == urls
         seconds.append(time.process_time() - started)
     assert seconds[1] < seconds[0] * 10
+
+
+# --- logins ---
+
+
+def test_a_login_goes_to_the_site_alone_and_is_never_kept(
+    site_server: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site, other = site_server({}), site_server({})
+    other.pages["/map.xml"] = (200, XML, urlset([f"{other.url}/page"]))
+    lines = f"Sitemap: {other.url}/map.xml\nSitemap: /moved.xml\nSitemap: /all.xml\n".encode()
+    site.pages |= {
+        "/robots.txt": (200, {"Content-Type": "text/plain"}, lines),
+        "/moved.xml": (302, {"Location": f"{other.url}/map.xml?moved"}, b""),
+        "/all.xml": (200, XML, index([f"{other.url}/map.xml?child"])),
+    }
+    login = site.url.replace("://", "://me:s3cret@")
+    options: dict[str, Any] = {**LOCAL, "headers": {"X-Key": "s3cret"}, "scope": "any", "persist_state_key": KEY}
+    with caplog.at_level(logging.DEBUG):
+        loader = SitemapReaderLoader([login, f"{login}/none.xml"], **options)
+        assert run(urls_of(loader)) == [f"{other.url}/page"]
+    asked = {(each.headers.get("authorization"), each.headers.get("x-key")) for each in site.received}
+    assert asked == {("Basic bWU6czNjcmV0", "s3cret")}
+    assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
+    assert not any({"authorization", "x-key"} & each.headers.keys() for each in other.received)
+    with pytest.raises(sr.PartialRead) as caught:
+        loader.raise_for_partial()
+    kept = [file.read_text() for file in (tmp_path / "storage").rglob("*") if file.is_file()]
+    assert any(f"{site.url}" in text for text in kept)
+    shown = [caplog.text, str(caught.value), repr(loader._feeding._wanted), *map(str, loader.verdicts), *kept]
+    assert not [text for text in shown if "s3cret" in text or "bWU6czNjcmV0" in text]

@@ -637,3 +637,34 @@ def test_without_scrapy_the_import_says_what_to_install() -> None:
         "ImportError: sitemap_reader.integrations.scrapy needs Scrapy: "
         "pip install '.[scrapy]' in a clone of sitemap-reader"
     )
+
+
+# --- logins ---
+
+
+def test_userinfo_of_a_site_goes_to_that_site_alone_and_is_never_kept(tmp_path: Path, site_server: Any) -> None:
+    site, other = site_server({}), site_server({})
+    other.pages |= {"/map.xml": (200, XML, urlset(f"{other.url}/page")), "/page": (200, {}, b"")}
+    lines = f"Sitemap: {other.url}/map.xml\nSitemap: /moved.xml\nSitemap: /all.xml\n".encode()
+    site.pages |= {
+        "/robots.txt": (200, {"Content-Type": "text/plain"}, lines),
+        "/moved.xml": (302, {"Location": f"{other.url}/map.xml?moved"}, b""),
+        "/all.xml": (200, XML, index((f"{other.url}/map.xml?child", None))),
+    }
+    login = site.url.replace("://", "://me:s3cret@")
+    settings = {
+        "LOG_LEVEL": "DEBUG",
+        "ROBOTSTXT_OBEY": True,
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path / "cache"),
+    }
+    ran = crawl(tmp_path, PLAIN, settings, sites=login, sitemap_scope="any")
+    asked = [(each.path, each.headers.get("authorization")) for each in site.received]
+    assert {path for path, _ in asked} >= {"/robots.txt", "/moved.xml", "/all.xml"}
+    assert {header for path, header in asked if path != "/robots.txt"} == {"Basic bWU6czNjcmV0"}
+    assert ("/robots.txt", "Basic bWU6czNjcmV0") in asked  # another may be for Scrapy itself
+    assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
+    assert not any("authorization" in each.headers for each in other.received)
+    kept = [file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file()]
+    assert kept
+    assert not [text for text in (ran.log.encode(), *kept) if b"s3cret" in text or b"bWU6czNjcmV0" in text]
