@@ -49,18 +49,19 @@ def test_a_host_that_asks_for_less_is_not_asked_for_more_paths() -> None:
 
 def test_why_a_host_was_given_up_is_told_though_only_its_proof_was_asked_for() -> None:
     """A sitemap there is named later."""
-    cdn, first, second = "https://cdn.example", f"{SITE}/a.xml", f"{SITE}/b.xml"
+    cdn, first, last = "https://cdn.example", f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {
-        ROBOTS: names(first, second),
-        first: index(f"{cdn}/1.xml"),
+        ROBOTS: names(first),
+        first: index(f"{cdn}/1.xml", last),
         f"{cdn}/robots.txt": (429, {"retry-after": "999"}),
-        second: (302, {"location": f"{cdn}/2.xml"}),
+        last: [503, (302, {"location": f"{cdn}/2.xml"})],  # at the second try
     }
-    seen = walk(SITE, pages, concurrency=1)
+    seen = walk(SITE, pages)
+    assert seen.asked == [ROBOTS, first, last, f"{cdn}/robots.txt", last]
     assert [each.sitemap for each in seen.told if isinstance(each, Problem) and each.severity == "error"] == [
         f"{cdn}/robots.txt"
     ]
-    assert not seen.outcomes[second].complete
+    assert not seen.outcomes[last].complete
 
 
 @pytest.mark.parametrize("status", [404, 410])
