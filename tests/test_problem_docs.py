@@ -348,3 +348,13 @@ def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:
         asyncio.run(fetch())
     recorded = CORPUS / "sites" / "trouble" / "http" / "10.0.0.7" / "sitemap.xml.headers"
     assert recorded.read_text("utf-8") == f"replay-error: {caught.value.code} {caught.value}\n"
+
+
+def test_the_advice_fits_the_cause() -> None:
+    """A redirect loop is not a network failure; an empty body needs more than a look at a log."""
+    loop = explain("F04")
+    assert "redirect loop" in loop.title
+    assert "redirect loop: let the url answer with the document itself" in " ".join(loop.fix.lower().split())
+    assert loop.fix.index("redirect loop") < loop.fix.index("write it to a file")
+    assert "curl -v" in explain("F11").fix
+    assert {"404", "410"} <= set(re.findall(r"\d+", explain("F01").why))

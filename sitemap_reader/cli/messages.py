@@ -45,7 +45,6 @@ HINTS = {
     "F07": "fetch it again, in case it was damaged on the way",
     "F11": "check that it is the right one, or fetch it again",
     "F13": "--allow-private permits private addresses",
-    "F14": "give the URL of a sitemap, if you know it",
     "S01": "fetch it again, in case it was damaged on the way",
     "S09": "a DTD can do harm: save the document without its DOCTYPE, and `parse` that",
     "S11": "check that it is a sitemap: its entries name no URL",

@@ -240,7 +240,9 @@ class Frontier:
     def _queue(self, visit: Visit) -> None:
         host = self._hosts.of(visit.url)
         if host.given_up:
-            self._fail(visit, "F04", host.given_up, severity="info")  # what gave it up has been told
+            if host.robots_visit is not None:  # which may have been asked for proof only, so far
+                self._telling.speak_up(host.robots_visit)
+            self._fail(visit, "F04", host.given_up, severity="info")  # why has been told
             return
         if not visit.is_robots:
             self._permission.learn_rules(host)

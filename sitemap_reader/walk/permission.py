@@ -6,6 +6,7 @@ for what, and how fast. What a robots.txt names is not its business.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import attrs
@@ -171,12 +172,13 @@ class Permission:
         return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
     def is_lost(self, site: Site, visit: Visit) -> bool:
-        """Whether to guess is no use: the host has never answered, may not be asked, or was given up."""
+        """Whether to guess is no use: the host never answered, asks for less, may not be asked, or was given up."""
         host = self._hosts.of(site.origin)
         if host.too_slow:  # the first guess stands for what is not read
             return visit is not host.robots_visit or bool(visit.named)
         unanswered = visit is host.robots_visit and visit.status is None
-        return unanswered or bool(host.given_up or (host.rules and host.rules.why))
+        is_busy = not visit.is_robots and visit.why == "well-known" and visit.status == HTTPStatus.TOO_MANY_REQUESTS
+        return unanswered or is_busy or bool(host.given_up or (host.rules and host.rules.why))
 
     def set_rules(self, robots: Visit, rules: Rules) -> None:
         """Permission and pace of the host whose robots.txt was asked for."""

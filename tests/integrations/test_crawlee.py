@@ -34,6 +34,7 @@ from servers import free_port
 import sitemap_reader as sr
 from sitemap_reader.bridge import THREADS
 from sitemap_reader.integrations.crawlee import SitemapReaderLoader, record_of
+from sitemap_reader.walk.discovery import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -381,6 +382,16 @@ def test_a_request_of_no_sitemap_has_no_record() -> None:
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------
+
+
+def test_a_site_that_refuses_is_no_empty_one(site_server: Serve) -> None:
+    blocked = site_server(dict.fromkeys(["/robots.txt", *WELL_KNOWN], (403, {}, b"no")))
+    loader = SitemapReaderLoader([blocked.url], **LOCAL)
+    assert run(urls_of(loader)) == []
+    assert [type(verdict) for verdict in loader.verdicts] == [sr.NothingReadable]
+    assert loader.problems.counts == {"F01": 1}
+    assert not loader.complete
+    assert loader.summary.robots_failed == 1
 
 
 def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: Serve, caplog: Any) -> None:

@@ -15,6 +15,7 @@ from scrapy_runs import HEAD, SECONDS, crawl
 from shops import index, shop, urlset
 
 import sitemap_reader as sr
+from sitemap_reader.walk.discovery import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -395,6 +396,16 @@ def test_robots_txt_is_obeyed_as_the_settings_say(catalogue: SiteServer, tmp_pat
     assert "/private/s.xml" not in catalogue.requests()
     free = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": False}, sitemap_urls=target)
     assert urls(free.items) == [f"{catalogue.url}/secret"]
+
+
+def test_a_site_that_refuses_is_one_error(catalogue: SiteServer, tmp_path: Path) -> None:
+    refused = dict.fromkeys(["/robots.txt", *WELL_KNOWN], (403, {}, b"no"))
+    catalogue.pages = {**refused}
+    ran = crawl(tmp_path, PLAIN, {"RETRY_ENABLED": False}, sites=catalogue.url)
+    assert ran.items == []
+    assert ran.stats["sitemap/problems/F01"] == 1
+    assert "no URL could be read of" in ran.log
+    assert "no sitemap found" not in ran.log
 
 
 def test_robots_txt_is_asked_for_once_by_the_walk_and_scrapy_together(catalogue: SiteServer, tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_progress_comes_to_all_hosts_and_says_how_long_it_may_take(disturbed):
     assert (last.hosts_done, last.shards_done, last.urls) == (HOSTS, SHARDS, found.urls)
     assert last.eta_seconds == 0
     assert any(progress.eta_seconds for progress in hearing.told)
-    assert last.not_whole == sum(found.verdicts.get(name, 0) for name in ("partial", "unreadable"))
+    assert last.not_whole == sum(found.verdicts.get(name, 0) for name in ("partial", "blocked", "unreadable"))
 
 
 def test_no_process_of_it_is_left(disturbed):

@@ -151,7 +151,7 @@ def test_each_kind_of_host_has_its_verdict(farm, hosts, out):
         "none": "nothing",
         "broken": "partial",
         "error": "unreadable",
-        "refused": "unreadable",
+        "refused": "blocked",
         "hang": "given_up",
         "drip": "given_up",
     }

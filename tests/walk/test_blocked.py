@@ -42,6 +42,28 @@ def test_a_path_that_refuses_is_told_once_for_the_host(reply: Reply) -> None:
     assert OWN_REMEDY.fullmatch(outcome.samples[0].message), "it says what helps"
 
 
+def test_a_host_that_asks_for_less_is_not_asked_for_more_paths() -> None:
+    assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 429)}).documents) == {MAP}
+    assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 403)}).documents) == set(PATHS)
+
+
+def test_why_a_host_was_given_up_is_told_though_only_its_proof_was_asked_for() -> None:
+    """A sitemap there is named later."""
+    cdn, first, last = "https://cdn.example", f"{SITE}/a.xml", f"{SITE}/b.xml"
+    pages: Pages = {
+        ROBOTS: names(first),
+        first: index(f"{cdn}/1.xml", last),
+        f"{cdn}/robots.txt": (429, {"retry-after": "999"}),
+        last: [503, (302, {"location": f"{cdn}/2.xml"})],  # at the second try
+    }
+    seen = walk(SITE, pages)
+    assert seen.asked[-1] == last
+    assert [each.sitemap for each in seen.told if isinstance(each, Problem) and each.severity == "error"] == [
+        f"{cdn}/robots.txt"
+    ]
+    assert not seen.outcomes[last].complete
+
+
 @pytest.mark.parametrize("status", [404, 410])
 def test_what_is_absent_is_no_news(status: int) -> None:
     ledger, told = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
@@ -187,3 +209,8 @@ def test_discovery_lists_what_refused() -> None:
         assert (candidate.url, candidate.status) == row
         assert candidate.problem is not None
     assert walk(SITE, {}).frontier.sites[0].candidates == []
+
+
+def test_without_obedience_a_robots_txt_that_asks_for_less_does_not_end_the_search() -> None:
+    ledger, told = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
+    assert (told, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
