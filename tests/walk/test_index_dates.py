@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from dated_sites import HONEST, INDEX, LYING, SITE, STALE, TODAY, some_world
+from dated_sites import HONEST, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
 from walks import Pages, Walk, index, names, problems, urlset, walk
 
 from sitemap_reader.limits import Limits
@@ -59,8 +59,9 @@ def wanted(seen: Walk, window: Window) -> set[str]:
     ("says", "sites", "equal"),
     [
         *((says, 30, 30) for says in HONEST),
-        *((says, 20, 17) for says in STALE),
-        *((says, 25, 17) for says in LYING),
+        *((says, 20, 20) for says in STALE),
+        (at_random, 25, 25),
+        (partly_stale, 25, 21),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
