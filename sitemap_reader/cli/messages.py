@@ -45,6 +45,7 @@ HINTS = {
     "F07": "fetch it again, in case it was damaged on the way",
     "F11": "check that it is the right one, or fetch it again",
     "F13": "--allow-private permits private addresses",
+    "F15": "--max-crawl-delay waits for it, up to 300 s",
     "S01": "fetch it again, in case it was damaged on the way",
     "S09": "a DTD can do harm: save the document without its DOCTYPE, and `parse` that",
     "S11": "check that it is a sitemap: its entries name no URL",
@@ -118,7 +119,7 @@ class Console:
         if delay is None or delay.seconds_left < self._delays.get(delay.host, 0.0) * _FAR_LONGER:
             return
         self._delays[delay.host] = delay.seconds_left
-        known = f"{count_of(delay.documents, 'known sitemap')} at least {duration_of(delay.seconds_left)}"
+        known = f"{count_of(delay.documents, 'known sitemap')} to read: at least {duration_of(delay.seconds_left)}"
         self.line(
             f"note {delay.host}: Crawl-delay {delay.delay_seconds:g} s, {known}; "
             "--max-crawl-delay SECONDS skips hosts that ask for more"

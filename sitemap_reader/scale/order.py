@@ -44,7 +44,8 @@ class Order:
         """All that decides on the rows."""
         dates = {name: _shown(self.filters.get(name)) for name in ("since", "until")}
         dates["undated"] = self.filters.get("undated", "keep")
-        dates["trust_lastmod"] = self.filters.get("trust_lastmod", "auto")
+        if "trust_lastmod" in self.filters:
+            dates["trust_lastmod"] = self.filters["trust_lastmod"]
         limits = attrs.asdict(self.reading.get("limits", Limits()))
         reading = {
             "probe": self.reading.get("probe", "auto"),

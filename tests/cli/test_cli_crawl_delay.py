@@ -37,7 +37,7 @@ def test_a_line_says_what_a_crawl_delay_takes(site: SiteServer) -> None:
     notes = [line for line in result.stderr.splitlines() if "Crawl-delay" in line]
     assert 1 <= len(notes) <= 2
     assert notes[0].startswith(f"note {site.url}: Crawl-delay 0.1 s, ")
-    assert "at least 0:01; --max-crawl-delay SECONDS skips hosts that ask for more" in notes[0]
+    assert "to read: at least 0:01; --max-crawl-delay SECONDS skips hosts that ask for more" in notes[0]
     assert "Crawl-delay" not in run("dump", site.url, "--allow-private", "-q").stderr
     assert "Crawl-delay" not in run("dump", site.url, "--allow-private", "--no-robots").stderr
 

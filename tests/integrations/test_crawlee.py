@@ -317,6 +317,18 @@ def test_since_leaves_out_what_is_older(site: SiteServer) -> None:
     assert loader.summary.unwanted == {"date": 2}
 
 
+@pytest.mark.parametrize(("trust", "given"), [("auto", 1), ("never", 1), ("always", 0)])
+def test_a_stale_index_is_trusted_as_it_is_asked_for(site: SiteServer, trust: Any, given: int) -> None:
+    child = f"<sitemap><loc>{site.url}/one.xml</loc><lastmod>2020-01-01</lastmod></sitemap>"
+    index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{child}</sitemapindex>'
+    site.pages = {
+        "/index.xml": (200, XML, index.encode()),
+        "/one.xml": (200, XML, urlset([(f"{site.url}/new", "2026-01-01")])),
+    }
+    loader = SitemapReaderLoader(f"{site.url}/index.xml", since="2025-01-01", trust_lastmod=trust, **LOCAL)
+    assert len(run(urls_of(loader))) == given
+
+
 def test_patterns_choose_for_every_target_also_from_an_iterator(site: SiteServer, site_server: Serve) -> None:
     other = site_server({})
     other.pages = pages_of(other.url, 1, 3)

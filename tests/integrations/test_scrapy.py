@@ -96,10 +96,12 @@ def test_sites_and_dates_are_given_on_the_command_line(
         HEAD + PLAIN.replace("Tried", "Pages").replace('"tried"', '"pages"')
     )
     given = ("-a", f"sites={server.url}, {server.url}/robots.txt", "-a", "sitemap_since=2026-10-20")
+    given += ("-a", "sitemap_trust_lastmod=always")
     scrapy(project, "crawl", "pages", "-O", "pages.jsonl", *given, *QUICK)
     got = [json.loads(line)["url"] for line in (project / "pages.jsonl").read_text().splitlines()]
-    with sr.urls(server.url, since="2026-10-20", allow_private=True) as dumped:
+    with sr.urls(server.url, since="2026-10-20", trust_lastmod="always", allow_private=True) as dumped:
         assert sorted(got) == sorted(each.loc for each in dumped)
+        assert dumped.summary.pruned["since"]
     assert got
 
 

@@ -238,6 +238,13 @@ def test_a_keyword_that_there_is_not_is_told_by_its_name():
         sr.scale.harvest(["a.example"], "never-made", hots=1)
 
 
+def test_whether_an_index_is_trusted_decides_on_the_rows():
+    assert order(trust_lastmod="never").settings()["trust_lastmod"] == "never"
+    assert "trust_lastmod" not in order().settings()
+    with pytest.raises(sr.UsageError, match="trust_lastmod must be one of"):
+        order(trust_lastmod="now")
+
+
 def test_an_age_is_one_from_the_beginning_of_the_harvest_on():
     begun = datetime(2026, 3, 8, 12, tzinfo=UTC)
     asked = order(since="7d")

@@ -238,6 +238,7 @@ def test_a_host_of_which_filters_leave_nothing_is_read_all_the_same(site, out):
     "options",
     [
         {"since": "2023-03-01"},
+        {"since": "2023-03-01", "trust_lastmod": "never"},
         {"until": "2023-02-01"},
         {"include": re.compile(r"[0-4]\.html$")},
         {"exclude": ["0\\.html$", re.compile(r"[5-8]\.html$")]},

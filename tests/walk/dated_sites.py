@@ -98,7 +98,6 @@ def partly_stale(chance: random.Random, ages: list[float]) -> list[float]:
 
 HONEST = (accurate, touched, rebuilt)
 STALE = (frozen, frozen_at_once, created)
-LYING = (at_random, partly_stale)
 
 
 @attrs.define

@@ -19,6 +19,7 @@ from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
 from sitemap_reader.walk.window import Dates
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Mapping
 
 TODAY = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -70,9 +71,17 @@ class Walk:
 
 
 def walk(
-    targets: str | list[str], pages: Mapping[str, Reply | list[Reply]], *, takes: float = 0.0, **plan: object
+    targets: str | list[str],
+    pages: Mapping[str, Reply | list[Reply]],
+    *,
+    takes: float = 0.0,
+    chance: random.Random | None = None,
+    **plan: object,
 ) -> Walk:
-    """Plays the walk to its end; each answer `takes` so many seconds. Fails where it would wait for ever."""
+    """Plays the walk to its end; each answer `takes` so many seconds. Fails where it would wait for ever.
+
+    The answers come in the order of the requests, or as `chance` has it.
+    """
     seeds = [parse_target(target) for target in ([targets] if isinstance(targets, str) else targets)]
     frontier = Frontier(seeds, Plan(**plan), jitter=lambda: 0.5)  # type: ignore[arg-type]
     replies = {url: list(reply) if isinstance(reply, list) else [reply] for url, reply in pages.items()}
@@ -89,7 +98,7 @@ def walk(
         seen.most_a_host = max([seen.most_a_host, *by_host.values()])
         if flying:
             now += takes
-            visit = flying.pop(0)
+            visit = flying.pop(chance.randrange(len(flying)) if chance else 0)
             answers = replies.get(visit.url, [404])
             answer(seen, visit, answers.pop(0) if len(answers) > 1 else answers[0], now)
         elif not frontier.done:
