@@ -7,6 +7,7 @@ import hashlib
 import re
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 from unittest.mock import patch
 
 import attrs
@@ -427,6 +428,38 @@ def test_whatever_dates_there_are_the_bars_are_few():
     every_year = [f"{year:04}-{year % 12 + 1:02}" for year in range(1, 10_000)]
     assert len(_lastmods(every_year).bars) <= 100
     assert _lastmods(every_year).total == len(every_year)
+
+
+def _names_below(months: list[str]) -> list[tuple[float, str]]:
+    """Place and text of what stands below the bars, from left to right."""
+    pytest.importorskip("altair")
+    (svg,) = draw([_lastmods(months)])
+    texts = re.findall(r'<text class="quiet" transform="translate\(([\d.]+),([\d.]+)\)"[^>]*>(.*?)</text>', str(svg))
+    below = [(float(x), re.sub(r"(<[^>]*>)+", " ", text).strip()) for x, y, text in texts if float(y) < 20]
+    assert len(below) > 1
+    return below
+
+
+@pytest.mark.parametrize(
+    ("months", "names"),
+    [
+        (["2026-10", "2026-11"], "Oct 2026, Nov"),
+        (["2025-12", "2026-01", "2026-03"], "Dec 2025, Jan 2026, Feb, Mar"),
+        (_run_of(17)[3:], "Apr 2000, Jul, Sep, Nov, Jan 2001, Mar, May"),
+        (_run_of(30), "Jan 2000, Apr, Jul, Oct, Jan 2001, Apr, Jul, Oct, Jan 2002, Apr"),
+        (_run_of(60), ", ".join(f"Jan {year}, Jul" for year in range(2000, 2005))),
+        ([*(f"2026-{month:02}" for month in range(1, 9)), "2031-03"], "Jan 2026, Mar, May, Aug, …, Mar 2031"),
+        (["2010-05", "2010-06", *_run_of(40)[20:], "2019-02"], None),
+    ],
+)
+def test_an_axis_of_months_names_months_and_each_year_once(months: list[str], names: str | None) -> None:
+    below = _names_below(months)
+    if names is not None:
+        assert ", ".join(text for _, text in below) == names
+    first = min(months)
+    assert below[0][1].endswith(f" {first[:4]}")
+    places = [place for place, text in below if text != "…"]
+    assert min(after - before for before, after in pairwise(places)) >= 28, "none overlaps the next"
 
 
 def test_other_sections_are_one_bar():
