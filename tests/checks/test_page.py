@@ -210,7 +210,7 @@ def test_the_page_tells_all_of_a_finding():
 
 
 def _amount(found) -> str:
-    return f"{found.count:,} place{'s' * (found.count != 1)} in {found.documents} document"
+    return f"{found.count:,} occurrence{'s' * (found.count != 1)} in {found.documents} document"
 
 
 def _targets(html: str) -> list[str]:
@@ -223,7 +223,7 @@ def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
     lines = re.findall("<li>(.*?)</li>", re.search('<ol class="overview".*?</ol>', shown).group())
     assert [Parsed(line).text for line in lines] == [
         "◆ Error D01 1,284 Unreadable date",
-        "◆ Error L03 48 No return link",
+        "◆ Error L03 48 Missing hreflang return tag",
         "◆ Error F01 1 The answer is not 2xx",
         "▲ Warning U09 210 Session or tracking parameter",
         "▲ Warning D05 1 A sitemap is newer than its index says",
@@ -246,8 +246,8 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
 
 def test_headings_tell_findings_from_places():
     shown = Parsed(page(small())).text
-    assert "Errors · 3 findings, 1,333 places" in shown
-    assert "Infos · 1 finding, 4 places" in shown
+    assert "Errors · 3 findings, 1,333 occurrences" in shown
+    assert "Infos · 1 finding, 4 occurrences" in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
@@ -297,7 +297,7 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
             "Warnings": "211",
             "Infos": "4",
             "URLs listed": "48,142",
-            "Different pages": "47,903",
+            "Unique URLs": "47,903",
             "Sitemaps": "5",
         }
 
@@ -529,7 +529,7 @@ def test_the_fragment_has_one_place_of_each_finding():
     shown = Parsed(fragment(small())).text
     for each in small().findings:
         assert each.samples[0].message in shown
-        assert f"To mend it: {explain(each.code).fix}".replace("`", "") in shown
+        assert f"How to fix: {explain(each.code).fix}".replace("`", "") in shown
         assert not [sample for sample in each.samples[1:] if sample.message in shown]
 
 
