@@ -100,7 +100,8 @@ def find_target(target: str | Path | Target) -> Target:
 
 def refuse_document(target: object) -> None:
     """UsageError for the bytes or the text of a document, where a site is to be named."""
-    if isinstance(target, bytes | bytearray) or (isinstance(target, str) and target.lstrip("\ufeff \r\n\t")[:1] == "<"):
+    head = target[:100].encode("utf-8", "replace") if isinstance(target, str) else target
+    if isinstance(head, bytes | bytearray) and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"<", b"\x1f\x8b")):
         raise UsageError("that is a document, and not the name of a site: sr.parse() reads it")
 
 

@@ -38,7 +38,7 @@ def test_every_command_has_its_part() -> None:
 def test_every_exit_code_stands_in_the_table() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", TEXT, re.MULTILINE)
     assert [(int(code), bool(meaning)) for code, meaning in rows] == [(code.value, True) for code in Exit]
-    assert f"the gravest counts: {', '.join(str(code.value) for code in PRECEDENCE)}." in TEXT
+    assert f"the most severe exit code wins: {', '.join(str(code.value) for code in PRECEDENCE)}." in TEXT
 
 
 # --- completion -------------------------------------------------------------------------------------------------

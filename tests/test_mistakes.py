@@ -60,6 +60,8 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
     (lambda: sr.discover(" \ufeff<urlset/>"), DOCUMENT),
     (lambda: sr.audit(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
+    (lambda: sr.snapshot(b"\x1f\x8b\x08\x00"), DOCUMENT),  # type: ignore[arg-type]
+    (lambda: sr.snapshot(b"shop"), "a target is a host, a URL or a folder, not b'shop'"),  # type: ignore[arg-type]
     (
         lambda: sr.SitemapReader(fetcher=NoFetcher()),  # type: ignore[arg-type]
         "a fetcher has a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher; "

@@ -86,7 +86,7 @@ def snapshot(
 def _names(target: Any) -> list[str | Path]:
     """The targets, each once; UsageError for what is none."""
     refuse_document(target)
-    names = [target] if isinstance(target, str | os.PathLike) or not hasattr(target, "__iter__") else [*target]
+    names = [target] if isinstance(target, str | bytes | os.PathLike) or not hasattr(target, "__iter__") else [*target]
     if not names:
         raise UsageError("there is no target; name a site, such as example.com")
     for name in names:

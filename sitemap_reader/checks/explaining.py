@@ -39,7 +39,7 @@ class Example:
 
 @attrs.frozen
 class Explanation:
-    """A code in full: the rule in one sentence; why it matters and what is done; how to mend it; whose rule it is.
+    """A code in full: the rule in one sentence; why it matters and what is done; how to fix it; whose rule it is.
 
     Texts have Markdown's backticks around code; `str()` is plain, and as wide as a terminal.
     """
@@ -65,7 +65,7 @@ class Explanation:
             if example.snippet:
                 yield indent(example.snippet, "    ")
             yield _wrapped(example.line, margin="    ")
-        yield _wrapped(f"Mend: {self.fix}")
+        yield _wrapped(f"How to fix: {self.fix}")
         yield _wrapped(f"Source: {self.source}")
 
 
@@ -84,8 +84,8 @@ def explain(code: str) -> Explanation:
         H01 https://example.com/changefreq.xml:19: changefreq "sometimes" is none of
         the seven
     <BLANKLINE>
-    Mend: Write always, hourly, daily, weekly, monthly, yearly or never, or leave it
-    out.
+    How to fix: Write always, hourly, daily, weekly, monthly, yearly or never, or
+    leave it out.
     <BLANKLINE>
     Source: https://www.sitemaps.org/protocol.html#changefreqdef
     """

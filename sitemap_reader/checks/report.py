@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Report:
     """What an audit found.
 
-    `at` is the time that ages go by: of a recording, when it was made. `urls` counts listings, `pages` different URLs
+    `at` is the time that ages go by: of a recording, when it was made. `urls` counts listings, `pages` unique URLs
     among them. `complete` is False where a sitemap, or a part of one, is missing: then so may be findings; None where
     nobody knows, as of a dump of URLs alone. `findings`: errors first, of each severity the most frequent first.
     `sitemaps` are the rows of the tree, whose `problems` are those of all findings. `facts` are counts: of the groups

@@ -137,10 +137,10 @@ class Forbidden(Check):
         unasked = self._unknown.urls - unknown + self._late.urls - late
         if unasked:
             has_hosts = all(self._host(origin) for origin, _ in self._unknown.sample)
-            reasons = ["that of some hosts was not read"] * (not has_hosts)
+            reasons = ["robots.txt of other hosts was not fetched"] * (not has_hosts)
             reasons += ["there was no time for more"] * (self._late.urls > late or (has_hosts and bool(unasked)))
             asked = f"{self._urls - unasked:,} of {self._urls:,} URLs"
-            self.notes.append(f"U12: robots.txt was held against {asked} only: {', and '.join(reasons)}")
+            self.notes.append(f"U12 checked {asked}; {', and '.join(reasons)}")
 
     def _try_sample(self, put_off: _PutOff, found: Findings) -> int:
         """How many could be tried."""

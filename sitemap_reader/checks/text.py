@@ -54,7 +54,7 @@ def headline(report: Report) -> str:
 def _basis(report: Report) -> str:
     """What was looked at, and as of when."""
     documents = sum(row.entries is not None for row in report.sitemaps)
-    parts = [count_of(documents, "document"), count_of(report.pages, "different URL")] if documents else []
+    parts = [count_of(documents, "document"), count_of(report.pages, "unique URL")] if documents else []
     parts.append(f"as of {report.at:%Y-%m-%d %H:%M} UTC")
     if report.complete is False:
         parts.append(f"partial: {report.partial}")
@@ -70,9 +70,9 @@ def _overview(findings: tuple[Finding, ...]) -> Iterator[str]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     explanation = explain(finding.code)
-    places = f"{finding.count:,} in {count_of(finding.documents, 'document')}"
+    places = f"{count_of(finding.count, 'occurrence')} in {count_of(finding.documents, 'document')}"
     yield f"{finding.code} {finding.severity}: {finding.title} ({places})"
-    yield from _wrapped(explanation.rule, "  ")
+    yield from _wrapped(f"Expected: {explanation.rule}", "  ")
     for sample in finding.samples:
         yield printable(f"  - {sample.place}: {sample.message}")
         if sample.raw and sample.raw not in sample.message:
@@ -80,7 +80,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     left = finding.count - len(finding.samples)
     if left > 0:
         yield f"  - and {left:,} more"
-    yield from _wrapped(f"Mend: {explanation.fix}", "  ")
+    yield from _wrapped(f"How to fix: {explanation.fix}", "  ")
 
 
 def shorten(raw: str) -> str:

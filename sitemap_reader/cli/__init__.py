@@ -28,7 +28,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="sitemap-reader")
 def main() -> None:
-    """Reads a site's sitemaps as a crawler should: every URL, nothing invented, nothing lost in silence.
+    """Reads a site's sitemaps as a crawler should: every URL, nothing invented, nothing silently dropped.
 
     A TARGET is a host (example.com), the URL of a site, of a sitemap or of a robots.txt, or a folder
     that --record has written, or a WARC file, of --record or of any other crawler.
@@ -75,7 +75,7 @@ def dump(**arguments: Any) -> Exit:
 )
 @click.argument("file", metavar="FILE|-", type=options.FILE)
 @options.option(
-    "Document", "--url", metavar="URL", default_is="none", help="Where the document is from: relative URLs go by it."
+    "Document", "--url", metavar="URL", default_is="none", help="Base URL of the document."
 )
 @options.option(
     "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
@@ -188,8 +188,7 @@ def sync(**arguments: Any) -> Exit:
     FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
     every URL is new, and told once, however many sitemaps list it.
 
-    What is written counts as told: whenever this ends, by whatever means, the next run tells the rest. At worst, the
-    changes of one sitemap are told twice.
+    At-least-once delivery: after a crash the next run resumes; the changes of one sitemap may repeat.
     """
     from .sync import run
 
@@ -243,7 +242,7 @@ def harvest(**arguments: Any) -> Exit:
 @fetching.jobs
 @fetching.network
 def audit(**arguments: Any) -> Exit:
-    """Tell what is wrong with a site's sitemaps, where, and how to mend it.
+    """Tell what is wrong with a site's sitemaps, where, and how to fix it.
 
     FILE is a dump, JSONL or Parquet; - is one on stdin. One that was written with --report - tells most.
     """
@@ -303,7 +302,7 @@ def convert(**arguments: Any) -> Exit:
 def schema(**arguments: Any) -> Exit:
     """Print the types of the JSONL, for DuckDB and others.
 
-    So late columns and nested values survive: readers that guess types from the first lines lose them.
+    Explicit types keep columns that first appear late in the file.
 
     LANGUAGE is json, a JSON Schema of the lines of dump, parse, discover and diff; or, of the lines that are URLs,
     duckdb: what read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow:

@@ -29,7 +29,7 @@ _DOCUMENT_LIMITS = (
         metavar="SIZE",
         callback=typed.size,
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
-        help="Read no more of one document, unpacked; as 500M, 2G or a number of bytes.",
+        help="Maximum decompressed size per sitemap, as 500M, 2G or a number of bytes.",
     ),
     option(
         "Safety",
@@ -79,8 +79,7 @@ _NETWORK = (
         callback=typed.length,
         default=_DEFAULTS.read_seconds,
         default_is=f"{_DEFAULTS.read_seconds:g}",
-        help="Give a request up after so long without a byte; connecting has "
-        f"{_DEFAULTS.connect_seconds:.0f} s at most.",
+        help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
     ),
     option(
         "Network",
@@ -146,7 +145,7 @@ _NETWORK = (
         metavar="TEXT",
         callback=typed.sendable,
         default_is="sitemap-reader/VERSION",
-        help="Who to say we are; also whom robots.txt is read for.",
+        help="User-Agent header, also matched against robots.txt groups.",
     ),
     option(
         "Network",

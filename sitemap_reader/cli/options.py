@@ -207,7 +207,7 @@ harvest = stacked(
         callback=typed.length,
         default=1800.0,
         default_is="1800",
-        help="Give a host up that was waited for so long; what it gave is kept.",
+        help="Per-host wait budget; partial results are kept.",
     ),
     number(
         "Safety",
@@ -222,7 +222,7 @@ findings = stacked(
         "--format",
         type=click.Choice(REPORT_FORMATS),
         default_is="by the suffix of -o, else text",
-        help="How to write the report; html is one page that needs nothing else.",
+        help="How to write the report; html is a self-contained HTML page.",
     ),
     option(
         "Output",
@@ -354,16 +354,16 @@ def _patterns(name: str, help: str) -> Callable[[Any], Any]:
         multiple=True,
         callback=typed.regular_expressions,
         default_is="none",
-        help=f"{help}; may be repeated.",
+        help=f"{help} (repeatable).",
     )
 
 
 pages = stacked(
-    _patterns("--include", "Only URLs in which this is found"),
-    _patterns("--exclude", "No URL in which this is found"),
+    _patterns("--include", "Only URLs matching this regex"),
+    _patterns("--exclude", "Exclude URLs matching this regex"),
 )
 sitemaps = stacked(
-    _patterns("--follow", "Of the sitemaps that an index lists, only those in whose URL this is found"),
+    _patterns("--follow", "Follow only child sitemaps whose URL matches"),
     _patterns("--no-follow", "No sitemap in whose URL this is found, even if robots.txt names it"),
 )
 

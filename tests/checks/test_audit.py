@@ -340,7 +340,7 @@ def test_text_of_nothing_found_is_short() -> None:
     report = sr.audit(AUDITED / "clean")
     assert text_of(report) == (
         f"{AUDITED / 'clean'}: nothing found in {report.urls} URLs\n"
-        f"7 documents; {report.pages} different URLs; as of 2026-11-01 12:00 UTC\n"
+        f"7 documents; {report.pages} unique URLs; as of 2026-11-01 12:00 UTC\n"
     )
 
 

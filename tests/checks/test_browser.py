@@ -175,17 +175,17 @@ def test_headings_count_the_cards_that_are_shown(show):
     tab = show(page(small()))
     whole = tallies(tab)
     assert whole == [
-        "◆ Errors · 3 findings, 1,333 places",
-        "▲ Warnings · 2 findings, 211 places",
-        "● Infos · 1 finding, 4 places",
+        "◆ Errors · 3 findings, 1,333 occurrences",
+        "▲ Warnings · 2 findings, 211 occurrences",
+        "● Infos · 1 finding, 4 occurrences",
     ]
     tab.get_by_label("Search").fill("products")
-    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 places"]
+    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     with in_print(tab):
         assert tallies(tab) == whole
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 places"]
+    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]
 
 
 def test_one_finding_is_one(show):

@@ -753,14 +753,14 @@ def test_for_want_of_time_some_are_tried() -> None:
     pages = [entries(*(f"private/{block}/{number}" for number in range(1_000))) for block in range(10)]
     (finding,) = found(check, *pages)
     (note,) = check.notes
-    assert note == f"U12: robots.txt was held against {finding.count:,} of 10,000 URLs only: there was no time for more"
+    assert note == f"U12 checked {finding.count:,} of 10,000 URLs; there was no time for more"
     assert 100 < finding.count < 1_000
 
 
 def test_where_robots_is_not_known_nothing_is_judged() -> None:
     check = Forbidden(lambda url: None if "b.example" in url else RULES)
     assert not found(check, entries("a", "https://b.example/private/"))
-    told = "U12: robots.txt was held against 1 of 2 URLs only: that of some hosts was not read"
+    told = "U12 checked 1 of 2 URLs; robots.txt of other hosts was not fetched"
     assert check.notes == [told]
 
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 import sys
 from html.parser import HTMLParser
+from itertools import pairwise
 from unittest.mock import patch
 
 import attrs
@@ -209,7 +210,7 @@ def test_the_page_tells_all_of_a_finding():
 
 
 def _amount(found) -> str:
-    return f"{found.count:,} place{'s' * (found.count != 1)} in {found.documents} document"
+    return f"{found.count:,} occurrence{'s' * (found.count != 1)} in {found.documents} document"
 
 
 def _targets(html: str) -> list[str]:
@@ -222,7 +223,7 @@ def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
     lines = re.findall("<li>(.*?)</li>", re.search('<ol class="overview".*?</ol>', shown).group())
     assert [Parsed(line).text for line in lines] == [
         "◆ Error D01 1,284 Unreadable date",
-        "◆ Error L03 48 No return link",
+        "◆ Error L03 48 Missing hreflang return tag",
         "◆ Error F01 1 The answer is not 2xx",
         "▲ Warning U09 210 Session or tracking parameter",
         "▲ Warning D05 1 A sitemap is newer than its index says",
@@ -245,8 +246,8 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
 
 def test_headings_tell_findings_from_places():
     shown = Parsed(page(small())).text
-    assert "Errors · 3 findings, 1,333 places" in shown
-    assert "Infos · 1 finding, 4 places" in shown
+    assert "Errors · 3 findings, 1,333 occurrences" in shown
+    assert "Infos · 1 finding, 4 occurrences" in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
@@ -296,7 +297,7 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
             "Warnings": "211",
             "Infos": "4",
             "URLs listed": "48,142",
-            "Different pages": "47,903",
+            "Unique URLs": "47,903",
             "Sitemaps": "5",
         }
 
@@ -429,6 +430,38 @@ def test_whatever_dates_there_are_the_bars_are_few():
     assert _lastmods(every_year).total == len(every_year)
 
 
+def _names_below(months: list[str]) -> list[tuple[float, str]]:
+    """Place and text of what stands below the bars, from left to right."""
+    pytest.importorskip("altair")
+    (svg,) = draw([_lastmods(months)])
+    texts = re.findall(r'<text class="quiet" transform="translate\(([\d.]+),([\d.]+)\)"[^>]*>(.*?)</text>', str(svg))
+    below = [(float(x), re.sub(r"(<[^>]*>)+", " ", text).strip()) for x, y, text in texts if float(y) < 20]
+    assert len(below) > 1
+    return below
+
+
+@pytest.mark.parametrize(
+    ("months", "names"),
+    [
+        (["2026-10", "2026-11"], "Oct 2026, Nov"),
+        (["2025-12", "2026-01", "2026-03"], "Dec 2025, Jan 2026, Feb, Mar"),
+        (_run_of(17)[3:], "Apr 2000, Jul, Sep, Nov, Jan 2001, Mar, May"),
+        (_run_of(30), "Jan 2000, Apr, Jul, Oct, Jan 2001, Apr, Jul, Oct, Jan 2002, Apr"),
+        (_run_of(60), ", ".join(f"Jan {year}, Jul" for year in range(2000, 2005))),
+        ([*(f"2026-{month:02}" for month in range(1, 9)), "2031-03"], "Jan 2026, Mar, May, Aug, …, Mar 2031"),
+        (["2010-05", "2010-06", *_run_of(40)[20:], "2019-02"], None),
+    ],
+)
+def test_an_axis_of_months_names_months_and_each_year_once(months: list[str], names: str | None) -> None:
+    below = _names_below(months)
+    if names is not None:
+        assert ", ".join(text for _, text in below) == names
+    first = min(months)
+    assert below[0][1].endswith(f" {first[:4]}")
+    places = [place for place, text in below if text != "…"]
+    assert min(after - before for before, after in pairwise(places)) >= 28, "none overlaps the next"
+
+
 def test_other_sections_are_one_bar():
     def shown(number: int):
         facts = [Fact("sections", f"/{place:02}/", 9) for place in range(number)]
@@ -496,7 +529,7 @@ def test_the_fragment_has_one_place_of_each_finding():
     shown = Parsed(fragment(small())).text
     for each in small().findings:
         assert each.samples[0].message in shown
-        assert f"To mend it: {explain(each.code).fix}".replace("`", "") in shown
+        assert f"How to fix: {explain(each.code).fix}".replace("`", "") in shown
         assert not [sample for sample in each.samples[1:] if sample.message in shown]
 
 

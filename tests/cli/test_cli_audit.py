@@ -162,7 +162,7 @@ def test_every_code_is_explained(code: str) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     rule = CATALOGUE[code]
     assert result.stdout.startswith(f"{rule.severity} {code}: {rule.title}\n")
-    assert "\nMend: " in result.stdout
+    assert "\nHow to fix: " in result.stdout
     assert "\nSource: " in result.stdout.replace("Source:\n", "Source: ")
     assert max(len(line) for line in result.stdout.splitlines() if " " in line.strip()) <= 120
 

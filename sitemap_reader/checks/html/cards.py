@@ -72,13 +72,13 @@ def mark(severity: Severity, word: str | None = None) -> Html:
 
 
 def amount(finding: Finding) -> str:
-    """`1,200 places in 3 documents`."""
-    return f"{count_of(finding.count, 'place')} in {count_of(finding.documents, 'document')}"
+    """`1,200 occurrences in 3 documents`."""
+    return f"{count_of(finding.count, 'occurrence')} in {count_of(finding.documents, 'document')}"
 
 
 def mending(finding: Finding) -> Html:
     """What to do."""
-    return element("p", element("strong", "To mend it: "), prose(explain(finding.code).fix), class_="fix")
+    return element("p", element("strong", "How to fix: "), prose(explain(finding.code).fix), class_="fix")
 
 
 def place(sample: Problem) -> Html:
@@ -149,7 +149,7 @@ def _filters(report: Report) -> Html:
 def _group(severity: Severity, found: list[Finding], names: Names) -> Html:
     """The script keeps the tally, as long as cards are hidden."""
     places = sum(finding.count for finding in found)
-    tally = f"· {count_of(len(found), 'finding')}, {count_of(places, 'place')}"
+    tally = f"· {count_of(len(found), 'finding')}, {count_of(places, 'occurrence')}"
     heading = element("h3", mark(severity, WORDS[severity][1]), " ", element("span", tally, class_="tally"))
     cards = [_card(finding, names[finding.code, severity]) for finding in found]
     return element("section", heading, *cards, class_="group", data_severity=severity)
@@ -166,7 +166,7 @@ def _card(finding: Finding, name: str) -> Html:
     return element(
         "article",
         head,
-        element("p", prose(told.rule), class_="rule"),
+        element("p", "Expected: ", prose(told.rule), class_="rule"),
         _samples(finding),
         mending(finding),
         element("p", _source(told.source), class_="source"),
@@ -184,7 +184,8 @@ def _samples(finding: Finding) -> Html | None:
         for each in finding.samples
     ]
     shown = len(items)
-    summary = count_of(shown, "place") if shown >= finding.count else f"{shown:,} of {count_of(finding.count, 'place')}"
+    total = count_of(finding.count, "occurrence")
+    summary = total if shown >= finding.count else f"{shown:,} of {total}"
     is_open = finding.severity != "info"
     return element("details", element("summary", summary), element("ul", *items), class_="samples", open=is_open)
 

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 INSTALL = install_hint("analysis")
 _WIDTH, _HEIGHT, _BAR_HEIGHT, _MAX_BAR_WIDTH = 400, 190, 22, 44
 LABEL_CHARS, _LABEL_WIDTH, _MIN_INNER_WIDTH = 18, 46, 250
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# The name of a month, with its year below it; from one to the next that is named.
+_MONTH_WIDTH, _MONTH_STEPS = 34, (1, 2, 3, 6, 12)
 # So many bars side by side have all of their names.
 _FEW = 12
 # Colours that stand for classes of the style sheet while the chart is drawn.
 _INK, _QUIET, _GRID, _BAR = "#000001", "#000002", "#000003", "#000004"
 _CLASSES = {_INK: "ink", _QUIET: "quiet", _GRID: "grid", _BAR: "bar"}
 _SHAPES = frozenset({"g", "path", "line", "rect", "text", "tspan"})
-_PLACED = ("transform", "d", "x", "y", "x1", "y1", "x2", "y2", "width", "height", "text-anchor", "font-size")
+_PLACED = ("transform", "d", "x", "y", "dy", "x1", "y1", "x2", "y2", "width", "height", "text-anchor", "font-size")
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
@@ -65,12 +68,11 @@ def _upright(altair: Any, figure: Figure) -> Any:
     bars, broad = figure.bars, breadth(figure.bars)
     many = broad > _FEW
     rows = [{"place": place, "count": bar.count, "text": _short(bar.count)} for place, bar in _placed(bars)]
-    is_of_months = many and figure.column == "month"
-    names = {place: bar.name[:4] if is_of_months else bar.name for place, bar in _placed(bars)}
+    names = _names_below(figure, all_of_them=not many)
     below = altair.Axis(
-        values=_named_places(figure) if many else list(names),
+        values=list(names),
         labelExpr=f"{orjson.dumps({str(place): name for place, name in names.items()}).decode()}[datum.value]",
-        labelAngle=-45 if not many and len(bars) > 6 and len(bars[0].name) > 5 else 0,
+        labelAngle=-45 if figure.column != "month" and not many and len(bars) > 6 and len(bars[0].name) > 5 else 0,
         **_axis(grid=False, ticks=many),
     )
     numbers = {"tickCount": 4, "tickMinStep": 1, "format": "~s", "labelExpr": "datum.value ? datum.label : '0'"}
@@ -93,18 +95,36 @@ def _placed(bars: Sequence[Bar]) -> list[tuple[int, Bar]]:
     return places
 
 
-def _named_places(figure: Figure) -> list[int]:
-    """Of many bars, those that are named: gaps and their neighbours; else Januaries or each fifth, as there is room."""
-    apart = breadth(figure.bars) * _LABEL_WIDTH / _WIDTH
+def _names_below(figure: Figure, *, all_of_them: bool) -> dict[int, str | list[str]]:
+    """Place -> name, for as many as have room; of months their names, and below them the year where it is another."""
     placed = _placed(figure.bars)
-    gaps = {number for number, (_, bar) in enumerate(placed) if bar.count is None}
-    must = {near for gap in gaps for near in (gap - 1, gap, gap + 1)}
-    taken = {placed[number][0] for number in must}
-    for number, (place, bar) in enumerate(placed):
-        is_landmark = bar.name.endswith("-01") or (figure.column != "month" and number % 5 == 0)
-        if is_landmark and all(abs(place - other) >= apart for other in taken):
+    named = {place for place, _ in placed} if all_of_them else _named_places(figure)
+    names: dict[int, str | list[str]] = {place: bar.name for place, bar in placed if place in named}
+    if figure.column == "month":
+        before = ""
+        for place, name in names.items():
+            year, _, month = str(name).partition("-")
+            names[place] = [_MONTHS[int(month) - 1], *([year] * (year != before))] if month else str(name)
+            before = year
+    return names
+
+
+def _named_places(figure: Figure) -> set[int]:
+    """Of many bars, those that are named: gaps; as there is room the first, those beside gaps, then each so many."""
+    placed = _placed(figure.bars)
+    is_of_months = figure.column == "month"
+    width, steps = (_MONTH_WIDTH, _MONTH_STEPS) if is_of_months else (_LABEL_WIDTH, (5,))
+    apart = breadth(figure.bars) * width / _WIDTH
+    step = next((step for step in steps if step >= apart), steps[-1])
+    gaps = [number for number, (_, bar) in enumerate(placed) if bar.count is None]
+    bars = [(number, bar) for number, (_, bar) in enumerate(placed) if bar.count is not None]
+    landmarks = [number for number, bar in bars if (int(bar.name[-2:]) - 1 if is_of_months else number) % step == 0]
+    taken: set[int] = set()
+    for number in [0, *(gap + 1 for gap in gaps), *(gap - 1 for gap in gaps), *landmarks]:
+        place = placed[number][0]
+        if all(abs(place - other) >= apart for other in taken):
             taken.add(place)
-    return sorted(taken)
+    return taken | {placed[gap][0] for gap in gaps}
 
 
 def _lying(altair: Any, figure: Figure) -> Any:
@@ -165,13 +185,14 @@ def redrawn(svg: str, summary: str) -> Html:
     return element("svg", *inside, class_="chart", viewBox=root.get("viewBox"), role="img", aria_label=summary)
 
 
-def _shape(shape: Element) -> Html | None:
-    """A shape that can be seen, or a group that has one."""
+def _shape(shape: Element, *, is_line: bool = False) -> Html | None:
+    """A shape that can be seen, or a group that has one; `is_line`: it stands in a text that is seen."""
     name = shape.tag.removeprefix(_NAMESPACE)
-    inside = [drawn for child in shape if (drawn := _shape(child)) is not None]
     written = shape.text or ""
     css_class = _CLASSES.get(shape.get("fill", ""), _CLASSES.get(shape.get("stroke", "")))
-    if name not in _SHAPES or not (inside or (css_class and (name != "text" or written))):
+    is_seen = css_class is not None or (is_line and name == "tspan")  # a line has the colour of its text
+    inside = [drawn for child in shape if (drawn := _shape(child, is_line=is_seen and name == "text")) is not None]
+    if name not in _SHAPES or not (inside or (is_seen and (name not in ("text", "tspan") or written))):
         return None
     kept = {place: value for place in _PLACED if (value := shape.get(place)) is not None}
     return element(name, written, *inside, **{"class": css_class}, **kept)

@@ -6,7 +6,7 @@ const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 
 // What a heading says of the cards below it.
 function tally(group, findings) {
   const places = findings.reduce((sum, finding) => sum + Number(finding.dataset.count), 0);
-  group.querySelector(".tally").textContent = `· ${many(findings.length, "finding")}, ${many(places, "place")}`;
+  group.querySelector(".tally").textContent = `· ${many(findings.length, "finding")}, ${many(places, "occurrence")}`;
 }
 
 function show() {

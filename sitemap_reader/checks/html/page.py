@@ -141,7 +141,7 @@ def _score(report: Report) -> Html:
     known = report.complete is not None or report.sitemaps
     rest = [
         ("URLs listed", report.urls),
-        ("Different pages", report.pages),
+        ("Unique URLs", report.pages),
         ("Sitemaps", sitemaps(report) if known else None),
     ]
     return element(
@@ -172,14 +172,14 @@ def _contents(*, has_figures: bool) -> Html:
 
 
 def _item(finding: Finding) -> Html:
-    """A finding with one of its places, and how to mend it."""
+    """A finding with one of its places, and how to fix it."""
     sample = next(iter(finding.samples), None)
     where = None if sample is None else element("p", place(sample), ": ", words(sample), class_="sample")
     title = element("strong", sentence(finding.title))
     return element(
         "li",
         element("p", mark(finding.severity), " ", element("code", finding.code), " ", title),
-        element("p", joined(amount(finding), ". "), prose(explain(finding.code).rule), class_="rule"),
+        element("p", joined(amount(finding), ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
         where,
         mending(finding),
     )
