@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, PROGRAM, SHOP, SITES, process, replay, run, urlset
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.problems import CATALOGUE
 from sitemap_reader.testing import make_site
@@ -73,6 +73,23 @@ def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
     result = run("audit", SHOP, "-o", tmp_path / f"x.{suffix}")
     assert result.exit_code == 2
     assert f"x.{suffix}: a report is written as .txt, .json or .html; --format says as which" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "told"),
+    [
+        (f"<urlset {NS}><url><loc>https://a.example/1</loc></url><url>", 1, "1 document could be read in part only"),
+        (f"<urlset {NS}><url>", 5, "1 document could not be read"),
+    ],
+)
+def test_a_document_that_was_cut_is_not_said_to_be_stopped(document: str, code: int, told: str) -> None:
+    dump = run("parse", "-", "--report", "-", "-q", stdin=document).stdout
+    result = run("audit", "-", stdin=dump)
+    assert result.exit_code == code
+    assert f"; partial: {told}\n" in result.stdout
+    assert "stopped" not in result.stdout + result.stderr
+    whole = run("parse", "-", "--report", "-", "-q", stdin=urlset("https://a.example/2")).stdout
+    assert f"; partial: {told}\n" in run("audit", "-", stdin=dump + whole).stdout  # the last outcome is not the only one
 
 
 def test_a_dump_on_stdin() -> None:
