@@ -152,8 +152,8 @@ _FORMULA = tuple("=+-@\t\r\n")
 def guarded(text: str) -> str:
     """The text of a cell, with an apostrophe before what a spreadsheet would take for a formula.
 
-    >>> guarded('=HYPERLINK("https://evil.example/")'), guarded("Shoes")
-    ('\'=HYPERLINK("https://evil.example/")', 'Shoes')
+    >>> guarded("=1+1"), guarded("Shoes")
+    ("'=1+1", 'Shoes')
     """
     return f"'{text}" if text.startswith(_FORMULA) else text
 
