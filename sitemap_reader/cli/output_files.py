@@ -145,7 +145,8 @@ class _Beside(OutputStream):
             return
         self.close()
         if not keep:
-            os.unlink(self._file)
+            with suppress(FileNotFoundError):
+                os.unlink(self._file)
             return
         try:
             os.replace(self._file, self._place)
