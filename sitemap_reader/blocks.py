@@ -32,6 +32,7 @@ class Blocks:
     `hold` is entered around each write: whatever must not strike between the writing of a block and the note that
     it is written. OSError, with `name` as its file, where the stream takes no more: what it refused is then gone,
     `has_failed` says so from then on, and `take_back` is told how much of a record that is not whole it has taken.
+    Where an interrupt ended a write, for which its reader would have to be waited for, nothing more is written.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class Blocks:
         take_back: Callable[[int], object] = lambda size: None,
     ) -> None:
         self.hold = hold
+        self.has_begun = False
         self.has_failed = False
+        self._is_given_up = False
         self._stream = stream
         self._name = name
         self._clock = clock
@@ -55,6 +58,7 @@ class Blocks:
 
     def write(self, record: bytes) -> None:
         """Takes a whole record: a line with its newline, or whatever else stands for itself."""
+        self.has_begun = self.has_begun or bool(record)
         if not self._records:
             self._flush_at = self._clock() + FLUSH_SECONDS
         self._records.append(record)
@@ -65,6 +69,7 @@ class Blocks:
     def write_lines(self, lines: bytes) -> None:
         """Takes many whole lines, which hold no newline but their ends, and writes them at once."""
         self.flush()
+        self.has_begun = self.has_begun or bool(lines)
         with self.hold():
             self._put(lines, lambda taken: lines.rfind(b"\n", 0, taken) + 1)
 
@@ -79,14 +84,19 @@ class Blocks:
 
     def _put(self, block: bytes, whole: Callable[[int], int]) -> None:
         """Writes all of it; `whole(taken)` says how much of what was taken are whole records."""
+        if self._is_given_up:
+            return
         size = len(block)
         try:
             while block:
                 block = block[self._stream.write(block) or 0 :]
             self._stream.flush()
-        except OSError as exc:
+        except BaseException as exc:
             self.has_failed = True
             taken = size - len(block)
             self._take_back(taken - whole(taken))
+            if not isinstance(exc, OSError):
+                self._is_given_up = True
+                raise
             # OSError() picks the subclass of the number: a broken pipe stays a BrokenPipeError.
             raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc

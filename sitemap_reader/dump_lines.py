@@ -1,4 +1,4 @@
-"""The lines of a dump: a binary stream of JSON lines, plain or gzipped, or of Parquet -> forms, singly or in blocks.
+"""The lines of a dump: a binary stream of JSON lines, plain or compressed, or of Parquet -> forms, singly or in blocks.
 
 Forms are what json_form() gives, in the order of the file. Reads as it is asked to, and keeps no line. What is no dump
 is a UsageError that names file and line, and says what to try. Never opens a file.
@@ -6,17 +6,17 @@ is a UsageError that names file and line, and says what to try. Never opens a fi
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from gzip import GzipFile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 import orjson
 
+from .compression import MAGIC, damage, decompressed
 from .errors import UsageError, install_hint
 from .jsonl import stamp
 from .records import UrlRecord
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-    _Body = io.BufferedReader[Any] | gzip.GzipFile
+    _Body = io.BufferedReader[Any]
 
 Form = dict[str, Any]
 
@@ -40,7 +40,7 @@ SHOWN_CHARS = 60
 STDIN_NAME, STDIN = "stdin", "-"
 
 SQLITE = b"SQLite format 3"  # what its databases begin with
-_GZIP, _PARQUET, _BOM = b"\x1f\x8b", b"PAR1", b"\xef\xbb\xbf"
+_PARQUET, _BOM = b"PAR1", b"\xef\xbb\xbf"
 
 
 def numbered_forms(
@@ -86,7 +86,7 @@ def numbered_blocks(
         try:
             # The first ones tell what is there.
             is_over = _fill(rest, body, BLOCK_BYTES if before else FIRST_BYTES)
-        except (*_DAMAGE, UsageError, KeyboardInterrupt) as exc:
+        except (UsageError, KeyboardInterrupt, *damage()) as exc:  # type: ignore[misc] # mypy joins them to "type"
             fault = exc  # told when what was read before it has been given
         end = len(rest) if is_over else rest.rfind(b"\n") + 1
         if not end and len(rest) > MAX_LINE_BYTES:
@@ -97,7 +97,7 @@ def numbered_blocks(
             yield Block(lines, before, partial(_json_forms, io.BytesIO(lines), name, before))
         before += lines.count(b"\n")
     if fault is not None:
-        raise _damaged(fault, name, before + 1) if isinstance(fault, _DAMAGE) else fault
+        raise _damaged(fault, body, name, before + 1) if isinstance(fault, damage()) else fault
 
 
 def _fill(lines: bytearray, body: _Body, least: int) -> bool:
@@ -115,7 +115,11 @@ def _json_body(stream: BinaryIO, name: str, before_read: Callable[[], object] | 
     head = source.peek(len(_PARQUET))
     if head.startswith(_PARQUET):
         return None
-    return gzip.GzipFile(fileobj=source, mode="rb") if head.startswith(_GZIP) else source
+    for compression, magic in MAGIC.items():
+        if head.startswith(magic):
+            body: _Body = decompressed(source, compression, name)
+            return body
+    return source
 
 
 # --- JSON lines ------------------------------------------------------------------------------------------------
@@ -185,12 +189,10 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
-
-
-def _damaged(fault: BaseException, name: str, number: int) -> UsageError:
-    """What is wrong with the gzip file at a line."""
-    told = "here the gzip file is cut" if isinstance(fault, EOFError) else f"the gzip file is damaged ({fault})"
+def _damaged(fault: BaseException, body: object, name: str, number: int) -> UsageError:
+    """What is wrong with the compressed file at a line."""
+    file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
+    told = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
     return UsageError(f"{name}:{number}: {told}; the lines before were read")
 
 
@@ -200,8 +202,8 @@ def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[i
         number += 1
         try:
             line = stream.readline(MAX_LINE_BYTES + 1)
-        except _DAMAGE as exc:
-            raise _damaged(exc, name, number) from exc
+        except damage() as exc:
+            raise _damaged(exc, stream, name, number) from exc
         if not line:
             return
         if len(line) > MAX_LINE_BYTES:
@@ -242,7 +244,7 @@ _BEGINNINGS = (
     ((b"[",), "that is a JSON array: `jq -c '.[]' {}` writes a line for each"),
     ((b"{",), "if it is JSON over several lines, `jq -c . {}` writes each object on one"),
     ((b"loc,", b"loc\t", b'"loc",', b"url,", b"site,loc", b"site\tloc"), "that is a table: dump to JSONL or Parquet"),
-    ((b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"PK\x03\x04", _GZIP, _PARQUET), "it is packed: unpack it first"),
+    ((*MAGIC.values(), b"BZh", b"\xfd7zXZ", b"PK\x03\x04", _PARQUET), "it is packed: unpack it first"),
     ((SQLITE,), "that is an SQLite database, and no dump"),
 )
 

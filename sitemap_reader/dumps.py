@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from .records import UrlRecord
 
 # What the names of dumps end in.
-DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz")
+DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
 WARC_SUFFIXES = (".warc", ".warc.gz")  # a site, recorded
 # What ends so is a file, also where there is none; unless there may be a host before it, as in a URL without scheme.
-_FILES = (".gz", ".csv", ".tsv", ".xml", ".txt", ".json")
+_FILES = (".gz", ".zst", ".csv", ".tsv", ".xml", ".txt", ".json")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -97,7 +97,7 @@ class DumpFile(Dump):
 
 
 def open_dump(path: str | os.PathLike[str]) -> DumpFile:
-    """A dump that was written before: JSON lines, also gzipped, or Parquet (which needs pyarrow).
+    """A dump that was written before: JSON lines, also compressed (.gz, .zst), or Parquet (which needs pyarrow).
 
     UsageError at once where there is no such file; what is wrong inside is told when it is read.
     """

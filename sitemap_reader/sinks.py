@@ -6,7 +6,6 @@ JSONL without fields, and whoever writes to another sink keeps them back. Never 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from .blocks import Blocks
 
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
-# Of a file's name -> the format that it stands for.
-SUFFIXES = {**{f".{name}": name for name in FORMATS}, ".ndjson": "jsonl"}
 _LINE_END = re.compile(r"[\r\n]")
 
 
@@ -44,15 +41,6 @@ class Sink(Protocol):
         """Writes what has to stand at the end, or in a file without a form; once, and nothing comes behind it."""
 
 
-def format_of(path: str | os.PathLike[str] | None) -> str | None:
-    """The format that the suffix of a file's name stands for, None if it stands for none.
-
-    >>> format_of("urls.ndjson"), format_of("URLS.CSV"), format_of("urls.jsonl.gz"), format_of("-")
-    ('jsonl', 'csv', None, None)
-    """
-    return SUFFIXES.get(os.path.splitext(path or "")[1].lower())
-
-
 def check_format(format: str, fields: Fields | None = None) -> None:
     """UsageError where make_sink() would raise one: so it can be told before any file is opened."""
     if format not in FORMATS:
@@ -65,11 +53,12 @@ def check_format(format: str, fields: Fields | None = None) -> None:
         require_pyarrow()
 
 
-def make_sink(format: str, out: Blocks, *, fields: Fields | None = None) -> Sink:
+def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: bool = True) -> Sink:
     """The sink for one of FORMATS.
 
     Without `fields` there are all keys: in JSONL those that a form has, in the others a column for each in the
-    documented order, so that all files of one kind have the same. UsageError for another format, for txt with fields,
+    documented order, so that all files of one kind have the same. In tables text is guarded() unless `guard` is False:
+    then it is written as it is, and a spreadsheet may run it. UsageError for another format, for txt with fields,
     and for parquet without pyarrow.
     """
     check_format(format, fields)
@@ -81,7 +70,7 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None) -> Sink
         from .parquet import ParquetSink
 
         return ParquetSink(out, fields or all_fields())
-    return _Table(out, fields or all_fields(), _ROWS[format])
+    return _Table(out, fields or all_fields(), _ROWS[format], guarded if guard else str)
 
 
 class _Jsonl:
@@ -128,15 +117,17 @@ class _Text:
 class _Table:
     """A line of names, then a line for each form."""
 
-    def __init__(self, out: Blocks, fields: Fields, row: Row) -> None:
+    def __init__(self, out: Blocks, fields: Fields, row: Row, text: Callable[[str], str]) -> None:
         self._write = out.write
+        self._text = text
         self._fields = fields
         self._row = row
         self._has_header = False
         self.flush = out.flush
 
     def write(self, form: dict[str, Any]) -> None:
-        cells = [value if type(value) is str else _cell(value) for value in self._fields.values(form)]
+        text = self._text
+        cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(form)]
         if not self._has_header:
             self._head()
         self._write(self._row(cells))
@@ -154,6 +145,19 @@ class _Table:
         self._write(self._row(list(self._fields.names)))
 
 
+# OWASP, "CSV Injection": a spreadsheet takes a cell that begins so for a formula, and runs it.
+_FORMULA = tuple("=+-@\t\r\n")
+
+
+def guarded(text: str) -> str:
+    """The text of a cell, with an apostrophe before what a spreadsheet would take for a formula.
+
+    >>> guarded("=1+1"), guarded("Shoes")
+    ("'=1+1", 'Shoes')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
 def _cell(value: Any) -> str:
     """What is no text: nothing for null, else compact JSON, so numbers and booleans as in the JSONL."""
     return "" if value is None else orjson.dumps(value).decode()
@@ -168,7 +172,8 @@ _ESCAPED = re.compile(r"[\t\n\r\\]")
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
 
 
-def _csv_row(cells: list[str]) -> bytes:
+def csv_row(cells: list[str]) -> bytes:
+    """A line of CSV."""
     line = ",".join(cells)
     if '"' in line or "\n" in line or "\r" in line or line.count(",") >= len(cells):
         line = ",".join(map(_quoted, cells))
@@ -191,4 +196,4 @@ def _escaped(cell: str) -> str:
     return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], cell)
 
 
-_ROWS: dict[str, Row] = {"csv": _csv_row, "tsv": _tsv_row}
+_ROWS: dict[str, Row] = {"csv": csv_row, "tsv": _tsv_row}

@@ -72,6 +72,25 @@ def test_a_failure_names_its_file_and_keeps_its_kind() -> None:
     blocks.flush()  # what was refused is not tried again
 
 
+def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None:
+    class GivenUp(io.BytesIO):
+        def write(self, data: bytes) -> int:  # type: ignore[override]
+            if self.tell():
+                raise KeyboardInterrupt
+            return super().write(data[:3])
+
+    stream, cut = GivenUp(), []
+    blocks = Blocks(stream, take_back=cut.append)
+    blocks.write(b"1\n")
+    blocks.write(b"2\n")
+    with pytest.raises(KeyboardInterrupt):
+        blocks.flush()
+    blocks.write_lines(b"3\n")
+    blocks.write(b"4\n")
+    blocks.flush()
+    assert (stream.getvalue(), cut, blocks.has_failed) == (b"1\n2", [1], True)
+
+
 def test_a_write_is_held() -> None:
     stream, seen = io.BytesIO(), []
 

@@ -19,6 +19,7 @@ from endless import Endless
 
 import sitemap_reader as sr
 from sitemap_reader import dump_lines
+from sitemap_reader.compression import zstd_module
 from sitemap_reader.dump_lines import numbered_forms
 from sitemap_reader.dumps import DumpFile, open_dump
 from sitemap_reader.problems import report
@@ -33,6 +34,7 @@ LINES = SHOP.read_bytes()
 FORMS = [json.loads(line) for line in LINES.splitlines()]
 RECORDS = [sr.from_json(form) for form in FORMS]
 A, B, C = (f'{{"loc":"https://example.com/{name}"}}'.encode() for name in "abc")
+ZSTD = zstd_module().compress(b"\n".join([A, B, C]))
 LOCS = [f"https://example.com/{name}" for name in "abc"]
 
 
@@ -156,7 +158,9 @@ NO_DUMPS: dict[str, tuple[bytes, str]] = {
     "JSON over several lines": (b'{\n  "loc": "a"\n}\n', ":1: no JSON object: '{'; if it is JSON over several lines, "
                                 "`jq -c . old.jsonl` writes each object on one"),
     "UTF-16": ('\ufeff{"loc":"a"}\n'.encode("utf-16-le"), ":1: no JSON object: "),
-    "zstd": (b"\x28\xb5\x2f\xfd\x04\x00", ":1: no JSON object: "),
+    "a zstd file that is cut": (ZSTD[:-9], "the zstd file is cut"),
+    "a damaged zstd file": (ZSTD[:5] + b"\xff" * 30, "the zstd file is damaged ("),
+    "bzip2": (b"BZh91AY", ":1: no JSON object: "),
     "gzip in gzip": (gzip.compress(gzip.compress(A)), ":1: no JSON object: "),
     "SQLite": (b"SQLite format 3\0", ":1: no JSON object: 'SQLite format 3\\x00'; that is an SQLite database"),
     "prose": (b"hello\n", ":1: no JSON object: 'hello'; a dump has one on each line"),
@@ -189,7 +193,7 @@ def test_what_is_no_dump_is_told_with_place_and_what_to_try(name: str) -> None:
 
 def test_utf_16_and_packed_files_are_told() -> None:
     assert "that is UTF-16" in failure(NO_DUMPS["UTF-16"][0])
-    for name in ("zstd", "gzip in gzip"):
+    for name in ("bzip2", "gzip in gzip"):
         assert "it is packed: unpack it first" in failure(NO_DUMPS[name][0])
 
 

@@ -21,7 +21,7 @@ PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
 FLOORS = [
     {"version", "errors", "problems", "limits", "records", "escapes", "keywords"},
-    {"jsonl", "restore", "shapes", "seen", "blocks"},
+    {"jsonl", "restore", "shapes", "seen", "blocks", "compression"},
     {"fields", "dump_lines"},
     {"dumps"},
     {"read"},

@@ -98,7 +98,7 @@ def _names(target: Any) -> list[str | Path]:
 
 
 def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | None = None) -> Snapshot:
-    """Opens what was written before: a dump (JSON lines, also gzipped, or Parquet), or a folder of to_parquet().
+    """Opens what was written before: a dump (JSON lines, also compressed, or Parquet), or a folder of to_parquet().
 
     Iterating over it reads line by line, and needs nothing; its tables and measures need the extra `analysis`.
 

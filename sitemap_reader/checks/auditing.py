@@ -55,6 +55,7 @@ class Auditing:
         self._now = now
         self._scoped: dict[str, Findings] = {}  # what is out of scope, by document
         self._nesting = Nesting()
+        self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which no row of the tree shows
         self._survey = Survey()
         self._listings = Listings()
         checks = [
@@ -128,6 +129,8 @@ class Auditing:
     def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
             self._nesting.hear(outcome)
+            if outcome.url is None and not outcome.complete:
+                self._unnamed.append(outcome)
             scoped = self._scoped.pop(outcome.url or "", None)
             if scoped is not None:
                 self.found.absorb(scoped, outcome.problems)
@@ -136,7 +139,8 @@ class Auditing:
 
     def break_off(self) -> None:
         """Nothing more comes, though there is more: what was not heard of may be listed all the same."""
-        self.take([Outcome(complete=False)])
+        for hear in self._hear_outcome:
+            hear(Outcome(complete=False), self.found)
 
     # --- what it comes to ---
 
@@ -157,6 +161,7 @@ class Auditing:
             sitemaps=tuple(self._rows()),
             facts=tuple(self._survey.facts()),
             notes=(*notes, *told),
+            unnamed=tuple(self._unnamed),
         )
 
     def _rows(self) -> Iterator[Row]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..nesting import Row
     from ..problems import Severity
+    from ..records import Outcome
     from ..statistics import Fact
     from .findings import Finding
 
@@ -31,7 +32,8 @@ class Report:
     nobody knows, as of a dump of URLs alone. `findings`: errors first, of each severity the most frequent first.
     `sitemaps` are the rows of the tree, whose `problems` are those of all findings. `facts` are counts: of the groups
     `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the path) and `formats`. `notes` are
-    sentences on what could not be looked at, or only in samples.
+    sentences on what could not be looked at, or only in samples. `unnamed` are the outcomes of incomplete documents
+    without a URL, as `parse --report -` writes them of a file: they have no row.
 
     str() is the text that the command line writes.
     """
@@ -45,6 +47,7 @@ class Report:
     sitemaps: tuple[Row, ...]
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
+    unnamed: tuple[Outcome, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """How many problems of a severity there are, in all findings."""
@@ -53,8 +56,8 @@ class Report:
     @property
     def missing(self) -> str:
         """What could not be read, in words; nothing if all that was tried could."""
-        lost = [row for row in self.sitemaps if row.complete == "no"]
-        failed = sum(not row.entries for row in lost)
+        lost = [row for row in self.sitemaps if row.complete == "no"] + [*self.unnamed]
+        failed = sum(not each.entries for each in lost)
         parts = []
         if failed:
             parts.append(f"{count_of(failed, 'document')} could not be read")

@@ -71,6 +71,7 @@ def dump(**arguments: Any) -> Exit:
 @main.command(
     cls=Command,
     epilog="sitemap-reader parse sitemap.xml.gz --url https://example.com/sitemap.xml.gz\n"
+    "sitemap-reader parse sitemap.xml.gz --fields loc,lastmod -o urls.csv\n"
     "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
 )
 @click.argument("file", metavar="FILE|-", type=options.FILE)
@@ -81,6 +82,7 @@ def dump(**arguments: Any) -> Exit:
     "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
 )
 @options.output_file
+@options.record_format("by the suffix of -o, else jsonl")
 @options.extras
 @options.report
 @options.loudness
@@ -98,8 +100,8 @@ def dump(**arguments: Any) -> Exit:
 def parse(**arguments: Any) -> Exit:
     """Read one document, a file or stdin, without any network.
 
-    URLs go to stdout as JSONL, and of an index its sitemaps. With --report - every item comes in document order,
-    problems included, and the outcome last.
+    URLs go to stdout as JSONL, and of an index its sitemaps; the other formats have the URLs alone. With --report -
+    every item comes in document order, problems included, and the outcome last.
     """
     from .parse import run
 
@@ -277,6 +279,7 @@ def diff(**arguments: Any) -> Exit:
 @main.command(
     cls=Command,
     epilog="sitemap-reader convert urls.jsonl -o urls.parquet\n"
+    "sitemap-reader convert urls.jsonl -o urls.jsonl.zst\n"
     "sitemap-reader convert urls.jsonl --format csv --fields loc,lastmod,news.title > news.csv",
 )
 @click.argument("file", metavar="FILE|-", type=options.FILE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -21,9 +20,11 @@ from ..errors import UsageError
 from ..walk.window import make_moment
 from .columns import encoding_of
 from .exits import Exit
+from .formats import format_for
 from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
+from .options import REPORT_FORMATS
 from .output import is_terminal, open_outputs
 from .sites import each_target
 
@@ -41,7 +42,6 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "info": SEVERITIES,
     "never": (),
 }
-_FORMATS: dict[str, str] = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html"}
 _WRITERS: dict[str, Callable[[Report], str]] = {
     "text": text_of,
     "json": lambda report: report.to_json(),
@@ -74,7 +74,9 @@ def run(
         return _explain(explain, output)
     if target is None:
         raise UsageError("which site? give a TARGET or a dump, or --explain CODE, FAMILY or all")
-    format = _format_for(output, format)
+    format = format_for(output, format, REPORT_FORMATS) or "text"
+    if format == "html" and is_terminal(output):
+        raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
     against = Against(crawl, baseline, state, baseline_crawl)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
@@ -82,7 +84,6 @@ def run(
         ended = each_target([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
-            outputs.begin()
             outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
             ended += [Exit.THRESHOLD] * _is_bad(report, fail_on)
     if report is None:
@@ -153,20 +154,9 @@ def _nothing(report: Report) -> str:
     return told or f"{what} {report.target}"
 
 
-def _format_for(output: str | None, format: str | None) -> str:
-    suffix = os.path.splitext(output or "")[1].lower()
-    if format is None and suffix and suffix not in _FORMATS:
-        raise UsageError(f"-o {output}: a report is written as .txt, .json or .html; --format says as which")
-    format = format or _FORMATS.get(suffix, "text")
-    if format == "html" and is_terminal(output):
-        raise UsageError("html is for a browser: give -o report.html")
-    return format
-
-
 def _explain(wanted: str, output: str | None) -> Exit:
     """Codes, families, or all of them."""
     told = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        outputs.begin()
         outputs.records.write(told.encode(encoding_of(output), "replace"))
     return Exit.COMPLETE

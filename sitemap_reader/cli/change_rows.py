@@ -1,4 +1,4 @@
-"""Changes as lines of output: JSON lines, TSV, or a line for people.
+"""Changes as lines of output: JSON lines, TSV, CSV, or a line for people.
 
 In: the forms of changes, one by one. Out: encoded lines, as they come: nothing is held back to be aligned.
 """
@@ -12,10 +12,10 @@ import orjson
 from ..records import Precision
 from ..statistics import as_stated
 from .columns import shown
-from .table import tsv_line
+from .table import SEPARATED, separated_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..dump_lines import Form
 
@@ -25,45 +25,43 @@ _DATE = ("lastmod", "lastmod_precision")
 _PRECISIONS = get_args(Precision)
 
 
-def change_lines(format: str, forms: Iterable[Form], *, encoding: str, names_sites: bool) -> Iterator[bytes]:
-    """The lines in a format of ROWS_FORMATS, behind its header."""
-    return _WRITERS[format](forms, encoding, names_sites)
+def change_lines(
+    format: str, forms: Iterable[Form], *, encoding: str, names_sites: bool, guard: bool
+) -> Iterator[bytes]:
+    """The lines in a format of ROWS_FORMATS, behind its header; `guard` is that of separated_line()."""
+    if format in SEPARATED:
+        return _separated(format, forms, names_sites, guard)
+    return _jsonl(forms) if format == "jsonl" else _table(forms, encoding)
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
-    """What stands in front of them: nothing but of TSV."""
-    return tsv_line((*_front(names_sites), *HEADER)) if format == "tsv" else b""
+    """What stands in front of them: nothing but of TSV and CSV."""
+    return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
 
 
-def _jsonl(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:
+def _jsonl(forms: Iterable[Form]) -> Iterator[bytes]:
     return (orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) for form in forms)
 
 
-def _tsv(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:
+def _separated(format: str, forms: Iterable[Form], names_sites: bool, guard: bool) -> Iterator[bytes]:
     front = _front(names_sites)
     for form in forms:
         cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
-        yield tsv_line([*map(form.get, front), *map(_text, cells), ",".join(_changed(form))])
+        row = [*map(form.get, front), *map(_text, cells), ",".join(_changed(form))]
+        yield separated_line(format, row, guard)
 
 
 def _front(names_sites: bool) -> tuple[str, ...]:
     return ("site",) if names_sites else ()
 
 
-def _table(forms: Iterable[Form], encoding: str, names_sites: bool) -> Iterator[bytes]:
+def _table(forms: Iterable[Form], encoding: str) -> Iterator[bytes]:
     """A line for each, not aligned: that would take all of them at once."""
     for form in forms:
         told = [f"lastmod {_date(form, 'previous_')} -> {_date(form)}"] if set(_DATE) & set(_changed(form)) else []
         told += [name for name in _changed(form) if name not in _DATE]
         line = f"{_SIGNS[form['change']]} {form['loc']}" + (f"  {', '.join(told)}" if told else "")
         yield f"{shown(line, encoding)}\n".encode(encoding)
-
-
-_WRITERS: dict[str, Callable[[Iterable[Form], str, bool], Iterator[bytes]]] = {
-    "jsonl": _jsonl,
-    "tsv": _tsv,
-    "table": _table,
-}
 
 
 def _changed(form: Form) -> list[str]:

@@ -13,12 +13,13 @@ from ..fields import all_fields, parse_fields
 from ..ledger import count_of
 from ..parquet import ParquetSink
 from ..seen import Seen
-from ..sinks import SUFFIXES
+from ..sinks import FORMATS
 from .exits import Exit
+from .formats import format_for
 from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
-from .output import STDOUT, Outputs, format_for, open_outputs
+from .output import STDOUT, Outputs, open_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,18 +33,21 @@ def run(
     output: str | None,
     format: str | None,
     fields: str | None,
+    no_formula_guard: bool,
     unique: bool,
     quiet: bool,
 ) -> Exit:
     """Writes the URLs of `file`, - for stdin, one after the other; other lines only where the output is JSONL whole."""
     console = Console(quiet=quiet)
     wanted = None if fields is None else parse_fields(fields)
-    target = format_for(output, format) or _no_format(output)
+    target = format_for(output, format, FORMATS) or _no_format(output)
     name = called(file)
     with (
         opened(file) as dump,
         Interrupts() as interrupts,
-        open_outputs(output, None, interrupts, format=target, fields=wanted) as outputs,
+        open_outputs(
+            output, None, interrupts, format=target, fields=wanted, guard=not no_formula_guard
+        ) as outputs,
     ):
         outputs.spare(dump, name)
         conversion = _Conversion(
@@ -62,12 +66,13 @@ def run(
         else:
             forms = numbered_forms(dump, name, before_read=before_read)
         code = conversion.run(forms)
+        outputs.decide([code], conversion.urls)
     return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
 
 
 def _no_format(output: str | None) -> str:
     asked = "no format is asked for" if output in (None, STDOUT) else f"the name {output} says no format"
-    raise UsageError(f"{asked}; give --format, or -o with a name in one of {', '.join(SUFFIXES)}")
+    raise UsageError(f"{asked}; give --format, or -o with a name in one of .{', .'.join(FORMATS)}")
 
 
 @attrs.define
@@ -92,12 +97,9 @@ class _Conversion:
     def run(self, forms: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
         """All of it; a line that is none ends it, with what stands before it written."""
         try:
-            # The first line tells whether this is a dump at all: until then the output keeps what it held.
             first = next(forms, None)
             if first is not None:
                 self._check_keys(*first)
-            self.outputs.begin()
-            if first is not None:
                 self._write(*first)
             for number, form in forms:
                 self._write(number, form)
@@ -105,6 +107,7 @@ class _Conversion:
             return Exit.INTERRUPTED
         except UsageError as exc:
             if not self.urls:
+                self.outputs.decide([Exit.USAGE])
                 raise
             self.console.error(str(exc))
             return Exit.USAGE

@@ -30,6 +30,7 @@ def run(
     exit_code: bool,
     output: str | None,
     format: str | None,
+    no_formula_guard: bool,
     quiet: bool,
 ) -> Exit:
     """Writes the changes; `old` and `new` are files, one of them may be - for stdin."""
@@ -49,11 +50,12 @@ def run(
         before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))
-            outputs.begin()
             outputs.records.write(change_header(format, names_sites=changes.names_sites))
             told: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
+            told["guard"] = not no_formula_guard
             for line in change_lines(format, changes.forms(), **told):
                 outputs.records.write(line)
+            outputs.keep()
         except KeyboardInterrupt:
             return console.end(None, None, [Exit.INTERRUPTED])
     for note in () if quiet else changes.notes:

@@ -34,6 +34,7 @@ def run(
     targets: Sequence[str],
     output: str | None,
     format: str | None,
+    no_formula_guard: bool,
     quiet: bool,
     verbose: bool,
     **reading: Any,
@@ -45,15 +46,15 @@ def run(
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         discovery = _Discovery(console, reading)
         codes = each_target(names, console, discovery.site)
-        if set(codes) != {Exit.USAGE}:
-            outputs.begin()
+        outputs.decide(codes)
         found = discovery.found
         if format == "jsonl":
             for site, candidate in found:
                 outputs.records.write(json_line(candidate, site=site if len(names) > 1 else None))
         else:
             header, rows = _rows(found, names_sites=len(names) > 1)
-            for line in rows_as(format, header, rows, right=("status",), output=output):
+            guard = not no_formula_guard
+            for line in rows_as(format, header, rows, right=("status",), output=output, guard=guard):
                 outputs.records.write(line)
     if set(codes) == {Exit.USAGE}:
         return console.end(None, None, codes)

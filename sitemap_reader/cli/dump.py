@@ -13,9 +13,11 @@ from ..ledger import count_of
 from ..seen import Seen
 from ..targets import find_target
 from .exits import Exit
+from .formats import format_for
 from .interrupts import Interrupts
 from .messages import Console, summary_line
-from .output import Outputs, format_for, is_terminal, open_outputs
+from .options import FORMATS
+from .output import Outputs, is_terminal, open_outputs
 from .sites import each_target, judge, read_targets, utf8
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def run(
     output: str | None,
     format: str | None,
     fields: str | None,
+    no_formula_guard: bool,
     unique: bool,
     report: str | None,
     limit: int | None,
@@ -53,12 +56,14 @@ def run(
             output,
             report,
             interrupts,
-            format=format_for(output, format) or "jsonl",
+            format=format_for(output, format, FORMATS) or "jsonl",
             fields=chosen,
+            guard=not no_formula_guard,
         ) as outputs,
     ):
         dump = _Dump(console, outputs, interrupts, reading, limit, names_sites)
         codes = each_target(names, console, dump.site)
+        outputs.decide(codes, dump.total.urls if dump.total else 0)
     if dump.undated and not quiet and (reading["since"] or reading["until"]):
         console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
     if dump.total is None:  # not one target could be tried
@@ -89,7 +94,6 @@ class _Dump:
         told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
         # Held: the summary counts what was written, no more and no less.
         with self.interrupts.held(), lines(found, site=site, most=left, **told, **self.reading) as stream:
-            self.outputs.begin()
             try:
                 for some in stream:
                     self.outputs.write_lines(some.data)

@@ -22,6 +22,9 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+# Something was read: what a command writes is its result.
+_READ = frozenset({Exit.COMPLETE, Exit.THRESHOLD, Exit.PARTIAL})
+
 # Of several targets the first of these that occurs.
 PRECEDENCE = (
     Exit.INTERRUPTED,
@@ -42,3 +45,12 @@ def worst(codes: Iterable[Exit]) -> Exit:
     'NOTHING'
     """
     return min(codes, key=PRECEDENCE.index, default=Exit.COMPLETE)
+
+
+def has_read(codes: Iterable[Exit]) -> bool:
+    """Whether anything was read of what was asked for.
+
+    >>> has_read([Exit.UNREADABLE, Exit.PARTIAL]), has_read([Exit.NOTHING, Exit.INTERRUPTED])
+    (True, False)
+    """
+    return not _READ.isdisjoint(codes)

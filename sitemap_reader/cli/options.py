@@ -22,7 +22,7 @@ SCOPES = ("protocol", "host", "domain", "any")
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 TRUSTS = ("auto", "always", "never")
 # Of what is a table to people.
-ROWS_FORMATS = ("table", "tsv", "jsonl")
+ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
 # Of a report.
 REPORT_FORMATS = ("text", "json", "html")
@@ -63,7 +63,7 @@ output_file = option(
     metavar="FILE",
     type=FILE,
     default_is="stdout",
-    help="Write to FILE; - is stdout.",
+    help="Write to FILE; - is stdout. A name in .gz or .zst is compressed.",
 )
 report = option(
     "Output",
@@ -76,10 +76,19 @@ report = option(
 _QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
 _VERBOSE = flag("Output", "-v", "--verbose", help="Show infos too, and a line for each finished document.")
 
+_FORMULA_GUARD = flag(
+    "Output",
+    "--no-formula-guard",
+    help="Write no apostrophe before text that a spreadsheet would take for a formula, in CSV and TSV.",
+)
+
+
 def table_format(default: str) -> Callable[[Any], Any]:
     """--format of what is a table to people; `default` says in words how it is written without."""
     choices = click.Choice(ROWS_FORMATS)
-    return option("Output", "--format", type=choices, default_is=default, help="How to write the rows.")
+    return stacked(
+        option("Output", "--format", type=choices, default_is=default, help="How to write the rows."), _FORMULA_GUARD
+    )
 
 
 def record_format(default: str) -> Callable[[Any], Any]:
@@ -99,6 +108,7 @@ def record_format(default: str) -> Callable[[Any], Any]:
             default_is="all",
             help="Only these, in this order: loc,lastmod,images.loc",
         ),
+        _FORMULA_GUARD,
     )
 
 

@@ -1,17 +1,15 @@
 """Opens what a command writes to, and sees to it that all of it is written.
 
 In: the names of -o and --report, and how URLs are to be written. Out: a sink and streams of lines; they are closed or
-flushed when the block ends, however it ends.
+flushed when the block ends, however it ends. What was written takes the place of a file then, if anything was read.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import stat
 import sys
 from contextlib import ExitStack, contextmanager, suppress
-from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,17 +17,19 @@ import attrs
 import orjson
 
 from ..blocks import Blocks
+from ..compression import Compressed, check_compression, split_compression
 from ..errors import UsageError
 from ..jsonl import json_line
 from ..problems import Problem
 from ..records import Outcome
-from ..sinks import SUFFIXES, Sink, check_format, format_of, make_sink
+from ..sinks import Sink, check_format, make_sink
+from .exits import Exit, has_read
+from .formats import format_for, suffix_formats
 from .options import ROWS_FORMATS
+from .output_files import OutputStream, open_output_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from typing_extensions import Buffer
+    from collections.abc import Iterator, Sequence
 
     from ..blocks import ByteStream
     from ..fields import Fields
@@ -37,6 +37,37 @@ if TYPE_CHECKING:
     from .interrupts import Interrupts
 
 STDOUT = "-"
+# What the suffix of a report may stand for: it is lines of JSON, which are text.
+_REPORTS = {"jsonl", "json", "txt", "table", "text"}
+
+
+@attrs.define
+class _Output:
+    """One of the outputs: what takes its records, and the stream behind. `needs_end`: cut off, it cannot be read."""
+
+    name: str
+    blocks: Blocks
+    stream: ByteStream
+    compressed: Compressed | None
+    needs_end: bool
+
+    def close(self, keep: bool) -> None:
+        """Writes the rest; a file takes its place if it is to be kept, and can be read."""
+        is_whole = False
+        try:
+            self.blocks.flush()
+            if keep and self.compressed is not None and not self.blocks.has_failed:
+                self._finish(self.compressed)
+            is_whole = not self.blocks.has_failed
+        finally:
+            if isinstance(self.stream, OutputStream):
+                self.stream.settle(keep and (is_whole or not self.needs_end))
+
+    def _finish(self, compressed: Compressed) -> None:
+        try:
+            compressed.finish()
+        except OSError as exc:
+            raise OSError(exc.errno, exc.strerror or str(exc), self.name) from exc
 
 
 @attrs.define
@@ -49,14 +80,24 @@ class Outputs:
     records: Blocks
     report: Blocks | None
     sink: Sink
-    streams: tuple[_Unbuffered, ...] = ()
-    _has_begun: bool = False
+    _outputs: tuple[_Output, ...] = ()
+    _keep: bool | None = None
+    _has_tried: bool = False
 
-    def begin(self) -> None:
-        """Empties the files, also where no URL will be written: what they held is of another command."""
-        self._has_begun = True
-        for stream in self.streams:
-            stream.begin()
+    def keep(self) -> None:
+        """What is written is the result, also if it is nothing: it takes the place of the file."""
+        self._keep = True
+
+    def decide(self, codes: Sequence[Exit], urls: int = 0) -> None:
+        """By what became of the targets, and how many URLs were written: a file stays as it was if nothing was read.
+
+        Of a command that was interrupted it gives way to what was written, if that is anything.
+        """
+        self._has_tried = set(codes) != {Exit.USAGE}
+        if has_read(codes) or urls:
+            self._keep = True
+        elif Exit.INTERRUPTED not in codes:
+            self._keep = False
 
     def write_lines(self, lines: bytes) -> None:
         """Writes the URLs of many JSON lines."""
@@ -71,17 +112,12 @@ class Outputs:
 
     def spare(self, body: BinaryIO, name: str) -> None:
         """UsageError, with its `name`, where what `body` reads is written to."""
-        if self._holds(body):
-            raise UsageError(f"{name} is read and written at once; write to another file")
-
-    def _holds(self, body: BinaryIO) -> bool:
-        """By name or as stdout."""
         with suppress(OSError):  # it is no file
             read = os.fstat(body.fileno())
             # Terminals and sockets are read and written all the time.
             is_file = stat.S_ISREG(read.st_mode) or stat.S_ISFIFO(read.st_mode)
-            return is_file and any(stream.is_same(read) for stream in self.streams)
-        return False
+            if is_file and any(stream.is_same(read) for stream in self._streams()):
+                raise UsageError(f"{name} is read and written at once; write to another file")
 
     def flush(self) -> None:
         """Writes what is held back."""
@@ -92,12 +128,17 @@ class Outputs:
                 self.report.flush()
 
     def close(self) -> None:
-        """Writes the rest, and what belongs at the end of a file, unless nothing has been begun."""
-        try:
-            if self._has_begun:
+        """Writes the rest, and what belongs at the end of a file that is kept."""
+        keep = self.records.has_begun if self._keep is None else self._keep
+        with ExitStack() as rest:
+            for each in self._outputs:
+                is_report = each.blocks is not self.records
+                rest.callback(each.close, keep or (is_report and each.blocks.has_begun))
+            if keep or (self._has_tried and self._outputs[0].name == STDOUT):
                 self.sink.close()
-        finally:
-            self.flush()
+
+    def _streams(self) -> Iterator[OutputStream]:
+        return (each.stream for each in self._outputs if isinstance(each.stream, OutputStream))
 
 
 @contextmanager
@@ -108,27 +149,48 @@ def open_outputs(
     *,
     format: str = "jsonl",
     fields: Fields | None = None,
+    guard: bool = True,
+    in_place: bool = False,
 ) -> Iterator[Outputs]:
     """All outputs. Files are opened at once: a path that cannot be written is known before any request.
 
-    What they held stays until begin() or the first block: a command that cannot be carried out destroys nothing.
-    The keywords are those of make_sink(), and for URLs alone.
+    `format`, `fields` and `guard` are those of make_sink(), and for URLs alone. `in_place`: -o is written into the
+    file itself from the first record on, so that what was written is there whatever ends the command.
     """
     output = output or STDOUT
     _refuse(output, report, format)
     check_format(format, fields)
+    names = dict.fromkeys(each for each in (output, report) if each)
     with ExitStack() as files:
-        names = dict.fromkeys(each for each in (output, report) if each)
-        streams = {name: _stdout() if name == STDOUT else files.enter_context(_File(name)) for name in names}
-        blocks = {name: _blocks(stream, name, interrupts) for name, stream in streams.items()}
-        sink = make_sink(format, blocks[output], fields=fields)
-        own = tuple(stream for stream in streams.values() if isinstance(stream, _Unbuffered))
-        outputs = Outputs(blocks[output], blocks[report] if report else None, sink, own)
+        opened = {}
+        for name in names:
+            is_parquet = name == output and format == "parquet"
+            opened[name] = _open(name, interrupts, files, is_parquet, in_place and name == output)
+        records = opened[output].blocks
+        sink = make_sink(format, records, fields=fields, guard=guard)
+        outputs = Outputs(records, opened[report].blocks if report else None, sink, tuple(opened.values()))
         try:
             yield outputs
         finally:
             with interrupts.held():
                 outputs.close()
+
+
+def _open(name: str, interrupts: Interrupts, files: ExitStack, is_parquet: bool, in_place: bool) -> _Output:
+    with interrupts.held():  # a file that is made is closed again
+        if name == STDOUT:
+            stream, compression = _stdout(interrupts), None
+        else:
+            stream, compression = open_output_file(name, interrupts, in_place=in_place), split_compression(name)[1]
+        if isinstance(stream, OutputStream):
+            files.callback(stream.settle, False)
+    compressed = Compressed(stream, compression) if compression else None
+    told = "stdout" if name == STDOUT else name
+    if isinstance(stream, OutputStream) and compressed is None:
+        blocks = Blocks(stream, told, hold=interrupts.held, take_back=stream.take_back)
+    else:
+        blocks = Blocks(compressed or stream, told, hold=interrupts.held)
+    return _Output(name, blocks, stream, compressed, is_parquet or compressed is not None)
 
 
 def _refuse(output: str, report: str | None, format: str) -> None:
@@ -137,33 +199,20 @@ def _refuse(output: str, report: str | None, format: str) -> None:
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     if report == output == STDOUT and format != "jsonl":
         raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
+    if {*suffix_formats(report)} - _REPORTS:
+        raise UsageError(f"--report {report}: a report is JSONL; give a name in .jsonl")
     if format == "parquet" and is_terminal(output):
         raise UsageError("parquet is binary: give -o FILE")
-
-
-# Of names that stand for what is not written here -> what to do instead.
-_OTHERS = {
-    ".gz": "nothing is packed here: write to stdout, and add `| gzip > {}`",
-    ".json": "JSON lines are called .jsonl; give --format jsonl if {} is meant",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "spreadsheets read .csv, and {} is none"),
-    **dict.fromkeys((".xml", ".html"), "{} is neither of " + ", ".join(SUFFIXES)),
-}
-
-
-def format_for(output: str | None, format: str | None) -> str | None:
-    """`format`, else what the suffix of `output` stands for, else None. UsageError for a suffix that misleads."""
-    suffix = os.path.splitext(output or "")[1].lower()
-    if format is None and suffix in _OTHERS:
-        raise UsageError(f"-o {output}: {_OTHERS[suffix].format(output)}")
-    return format or format_of(output)
+    for name in (output, report or STDOUT):
+        compression = split_compression(name)[1]
+        check_compression(compression, name)
+        if compression and format == "parquet" and name == output:
+            raise UsageError(f"-o {name}: Parquet is compressed already; give a name in .parquet")
 
 
 def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:
     """How a table is written: as asked for, as the suffix says, aligned on a terminal, or as it is `elsewhere`."""
-    named = format_for(output, format)
-    if named and named not in ROWS_FORMATS:
-        raise UsageError(f"-o {output}: rows are written as {', '.join(ROWS_FORMATS)}; --format says as which")
-    return named or ("table" if is_terminal(output) else elsewhere)
+    return format_for(output, format, ROWS_FORMATS) or ("table" if is_terminal(output) else elsewhere)
 
 
 def is_terminal(output: str | None) -> bool:
@@ -171,65 +220,15 @@ def is_terminal(output: str | None) -> bool:
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
 
 
-def _blocks(stream: ByteStream, name: str, interrupts: Interrupts) -> Blocks:
-    told = "stdout" if name == STDOUT else name
-    if isinstance(stream, _Unbuffered):
-        return Blocks(stream, told, hold=interrupts.held, take_back=stream.take_back)
-    return Blocks(stream, told, hold=interrupts.held)
-
-
-class _Unbuffered(FileIO):
-    """A file or pipe, which may take a part of what it is given; nothing is held back here, or written at exit."""
-
-    def write(self, data: Buffer, /) -> int:
-        written = super().write(data)
-        while written is None:  # a pipe that does not block, and is full
-            select.select([], [self], [])
-            written = super().write(data)
-        return written
-
-    def begin(self) -> None:
-        """Before anything is written."""
-
-    def is_same(self, file: os.stat_result) -> bool:
-        """Whether it is this file."""
-        return os.path.samestat(os.fstat(self.fileno()), file)
-
-    def take_back(self, size: int) -> None:
-        """Cuts off its last bytes, if this is a file, and nobody else has written behind them."""
-        with suppress(OSError):  # the failure itself is what is told
-            end = os.fstat(self.fileno())
-            if size and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
-                os.ftruncate(self.fileno(), end.st_size - size)
-
-
-class _File(_Unbuffered):
-    """A file that keeps what it held until something is written to it."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(os.open(name, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "w")
-        self._has_begun = False
-
-    def begin(self) -> None:
-        """Empties it, once; a pipe or a device holds nothing."""
-        if not self._has_begun and stat.S_ISREG(os.fstat(self.fileno()).st_mode):
-            self.truncate(0)
-        self._has_begun = True
-
-    def write(self, data: Buffer, /) -> int:
-        self.begin()
-        return super().write(data)
-
-
 def _same(one: str, other: str) -> bool:
     return Path(one).resolve() == Path(other).resolve()
 
 
-def _stdout() -> ByteStream:
+def _stdout(interrupts: Interrupts) -> ByteStream:
     if sys.stdout is None:
         raise OSError(0, "it is closed", "stdout")
     try:
         number = sys.stdout.fileno()
     except OSError:  # no file: somebody collects what is written
         return sys.stdout.buffer
-    return _Unbuffered(number, "w", closefd=False)
+    return OutputStream(number, interrupts, closefd=False)

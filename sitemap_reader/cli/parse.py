@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, BinaryIO
 from ..crawl.feedchild import feedparser_fallback
 from ..dumps import is_warc_name
 from ..errors import UsageError
-from ..jsonl import json_line
+from ..fields import EXTRAS, parse_fields
+from ..jsonl import json_form, json_line
 from ..ledger import Ledger, count_of, dropped_text
 from ..problems import Problem
 from ..read.bodies import iter_parse
 from ..records import Outcome, SitemapRef, UrlRecord
 from .exits import Exit
+from .formats import format_for
 from .inputs import called, opened
 from .interrupts import Interrupts
 from .messages import Console
+from .options import FORMATS
 from .output import Outputs, open_outputs
 
 if TYPE_CHECKING:
@@ -42,6 +45,9 @@ def run(
     extras: bool,
     limits: Limits,
     output: str | None,
+    format: str | None,
+    fields: str | None,
+    no_formula_guard: bool,
     report: str | None,
     quiet: bool,
     verbose: bool,
@@ -49,10 +55,14 @@ def run(
     """Writes the items of the document as they are read."""
     name = called(file)
     console = Console(quiet=quiet, verbose=verbose, document=name)
+    format = format_for(output, format, FORMATS) or "jsonl"
+    chosen = None if fields is None else parse_fields(fields)
     with (
         opened(file, _open_document) as body,
         Interrupts() as interrupts,
-        open_outputs(output, report, interrupts) as outputs,
+        open_outputs(
+            output, report, interrupts, format=format, fields=chosen, guard=not no_formula_guard
+        ) as outputs,
     ):
         outputs.spare(body, name)
         items = iter_parse(
@@ -61,24 +71,29 @@ def run(
             content_type=content_type,
             scope=scope,
             authorities=authorities,
-            extras=extras,
+            extras=extras or (chosen is not None and EXTRAS in chosen.roots),
             limits=limits,
             feed_fallback=feedparser_fallback,
         )
-        parsing = _Parsing(name, console, outputs)
+        parsing = _Parsing(name, console, outputs, takes_sitemaps=format == "jsonl" and chosen is None)
         code = parsing.read(items)
+        outputs.decide([code], parsing.ledger.progress.urls)
     console.rest()
+    if parsing.left_out and not quiet:
+        told = f"{count_of(parsing.left_out, 'sitemap')} left out"
+        console.line(f"note {told}: only jsonl without --fields has lines for what an index lists")
     return console.end(parsing.summary(), parsing.ledger.summary().partial_line(), [code])
 
 
 class _Parsing:
     """One document on its way to the outputs."""
 
-    def __init__(self, name: str, console: Console, outputs: Outputs) -> None:
+    def __init__(self, name: str, console: Console, outputs: Outputs, *, takes_sitemaps: bool) -> None:
         self.ledger = Ledger(on_item=console.hear)
         self._name = name
         self._console = console
         self._outputs = outputs
+        self._takes_sitemaps = takes_sitemaps
         self._children = 0
         self._errors = 0
         self._started = time.monotonic()
@@ -93,6 +108,11 @@ class _Parsing:
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         return self._judge(self.ledger.outcomes[-1])
+
+    @property
+    def left_out(self) -> int:
+        """The sitemaps of an index, where the format has no line for them."""
+        return 0 if self._takes_sitemaps else self._children
 
     def summary(self) -> str:
         """What the document held, in a line."""
@@ -112,8 +132,12 @@ class _Parsing:
         return f"{self._name} ({format_})" if format_ else self._name
 
     def _write(self, item: Item) -> None:
-        if isinstance(item, UrlRecord | SitemapRef):
+        if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
             self._outputs.records.write(json_line(item))
+        elif isinstance(item, UrlRecord):
+            self._outputs.sink.write(json_form(item))
+        elif isinstance(item, SitemapRef):
+            return
         elif self._outputs.report is not None:
             self._outputs.report.write(json_line(item))
 
@@ -152,7 +176,6 @@ def _open_document(name: str) -> BinaryIO:
 
 def _chunks(body: BinaryIO, name: str, outputs: Outputs) -> Iterator[bytes]:
     """The bytes as they come; what is ready goes out before a read that may have to wait."""
-    outputs.begin()
     read = getattr(body, "read1", body.read)
     while True:
         outputs.flush()

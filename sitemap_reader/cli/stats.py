@@ -28,7 +28,7 @@ from .messages import Console
 from .output import open_outputs, rows_format_for
 from .panels import panels
 from .sites import each_target, judge
-from .table import tsv
+from .table import SEPARATED, separated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +45,7 @@ def run(
     target: str,
     output: str | None,
     format: str | None,
+    no_formula_guard: bool,
     quiet: bool,
     verbose: bool,
     **reading: Any,
@@ -60,9 +61,10 @@ def run(
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now), found)
         codes = each_target([target], console, survey.file if is_dump_name(target) else survey.site)
+        outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
-            outputs.begin()
-            for line in _WRITERS[format](survey.statistics.facts(), encoding_of(output)):
+            facts = survey.statistics.facts()
+            for line in _lines(format, facts, encoding_of(output), guard=not no_formula_guard):
                 outputs.records.write(line)
     return console.end(survey.told, survey.partial, codes)
 
@@ -157,17 +159,20 @@ def _table(facts: list[Fact], encoding: str) -> Iterator[bytes]:
         yield f"{line}\n".encode(encoding, "replace")
 
 
-def _tsv(facts: list[Fact], encoding: str) -> Iterator[bytes]:
+def _separated(format: str, facts: list[Fact], guard: bool) -> Iterator[bytes]:
     rows = [(fact.group, fact.name, str(fact.count), _fraction(fact.share)) for fact in facts]
-    return tsv(HEADER, rows) if rows else iter(())
+    return separated(format, HEADER, rows, guard) if rows else iter(())
 
 
 def _fraction(share: float | None) -> str | None:
     return None if share is None else f"{share:.6g}"
 
 
-def _jsonl(facts: list[Fact], encoding: str) -> Iterator[bytes]:
+def _jsonl(facts: list[Fact]) -> Iterator[bytes]:
     return (orjson.dumps(fact.form(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
 
 
-_WRITERS: dict[str, Callable[[list[Fact], str], Iterator[bytes]]] = {"table": _table, "tsv": _tsv, "jsonl": _jsonl}
+def _lines(format: str, facts: list[Fact], encoding: str, *, guard: bool) -> Iterator[bytes]:
+    if format in SEPARATED:
+        return _separated(format, facts, guard)
+    return _jsonl(facts) if format == "jsonl" else _table(facts, encoding)

@@ -19,7 +19,7 @@ from ..ledger import count_of
 from ..targets import find_target
 from .change_rows import change_header, change_lines
 from .columns import encoding_of
-from .exits import Exit
+from .exits import Exit, has_read
 from .interrupts import Interrupts
 from .messages import Console
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
@@ -44,6 +44,7 @@ def run(
     history: bool,
     output: str | None,
     format: str | None,
+    no_formula_guard: bool,
     report: str | None,
     quiet: bool,
     verbose: bool,
@@ -53,17 +54,22 @@ def run(
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format, elsewhere="jsonl")
     if history:
-        return _history(console, targets, state, output, format)
+        return _history(console, targets, state, output, format, guard=not no_formula_guard)
     if not targets:
         raise UsageError("which site? give a TARGET, or --history for what FILE knows")
     if state == STDIN:
         raise UsageError("--state names a file, which is read and written: it cannot be -")
     names = read_targets(targets)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
-    with Interrupts() as interrupts, open_outputs(output, report, interrupts) as outputs:
+    # In place: what the state calls delivered is in the file, also after a kill.
+    with Interrupts() as interrupts, open_outputs(output, report, interrupts, in_place=True) as outputs:
         _spare(state, outputs)
-        sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, encoding_of(output))
+        told: dict[str, Any] = {"encoding": encoding_of(output), "guard": not no_formula_guard}
+        sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, told)
         codes = each_target(names, console, sync.site)
+        outputs.decide(codes)
+        if has_read(codes):
+            sync.begin()
     if sync.total is None:  # not one target could be tried
         return console.end(None, None, codes)
     return console.end(f"{sync.counts}; {sync.total}", sync.missing(), codes)
@@ -80,7 +86,7 @@ class _Sync:
     format: str
     reading: dict[str, Any]
     names_sites: bool
-    encoding: str
+    writing: dict[str, Any]
     total: Summary | None = None
     counts: Counted = attrs.field(factory=Counted)
     has_begun: bool = False
@@ -95,7 +101,6 @@ class _Sync:
             self.interrupts.held(),
             lines_of(found, state=self.state, site=site, **told, **self.reading) as stream,
         ):
-            self._begin()
             try:
                 for some in stream:
                     self._write(some.data)
@@ -121,18 +126,19 @@ class _Sync:
         told = ", ".join(part for part in parts if part)
         return f"partial: {told}" if told else None
 
-    def _begin(self) -> None:
-        self.outputs.begin()
+    def begin(self) -> None:
+        """Writes what stands before the first change, once."""
         if not self.has_begun:
             self.outputs.records.write(change_header(self.format, names_sites=self.names_sites))
         self.has_begun = True
 
     def _write(self, lines: bytes) -> None:
+        self.begin()
         if self.format == "jsonl":
             self.outputs.records.write_lines(lines)
             return
         forms = map(orjson.loads, lines.splitlines())
-        rows = change_lines(self.format, forms, encoding=self.encoding, names_sites=self.names_sites)
+        rows = change_lines(self.format, forms, names_sites=self.names_sites, **self.writing)
         self.outputs.records.write_lines(b"".join(rows))
 
     def _wait(self) -> None:
@@ -159,21 +165,23 @@ HEADER = ("site", "started", "ended", "complete", "sitemaps", "not_modified", "n
 _NUMBERS = HEADER[4:]
 
 
-def _history(console: Console, targets: Sequence[str], state: str, output: str | None, format: str) -> Exit:
+def _history(
+    console: Console, targets: Sequence[str], state: str, output: str | None, format: str, *, guard: bool
+) -> Exit:
     with State(state) as opened:
         known = {site.name for site in opened.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in opened.runs(name)] if names else opened.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         _spare(state, outputs)
-        outputs.begin()
+        outputs.keep()
         forms = [_form(run) for run in runs]
         if format == "jsonl":
             for form in forms:
                 outputs.records.write(orjson.dumps({"type": "run", **form}, option=orjson.OPT_APPEND_NEWLINE))
         else:
             rows: list[list[Cell]] = [[_cell(form[name]) for name in HEADER] for form in forms]
-            for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output):
+            for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output, guard=guard):
                 outputs.records.write(line)
     return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
 

@@ -1,4 +1,4 @@
-"""Rows for people or programs: aligned on a terminal, TSV with a header line when piped.
+"""Rows for people or programs: aligned on a terminal, TSV or CSV with a header line elsewhere.
 
 In: a header and rows of text, None where there is nothing to say. Out: encoded lines. Nothing is cut, however narrow
 the terminal.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..escapes import printable
+from ..sinks import csv_row, guarded
 from .columns import encoding_of, padded, shown, width
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Cell = str | None
 
@@ -20,14 +21,23 @@ Cell = str | None
 MAX_ALIGNED = 120
 
 
-def tsv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Iterator[bytes]:
-    """Tab-separated lines, the header first; tabs in cells are escaped, empty cells stay empty."""
-    yield from map(tsv_line, (header, *rows))
+def separated(format: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], guard: bool) -> Iterator[bytes]:
+    """Lines of one of SEPARATED, the header first; tabs in cells are escaped, empty cells stay empty."""
+    return (separated_line(format, row, guard) for row in (header, *rows))
 
 
-def tsv_line(row: Sequence[Cell]) -> bytes:
-    """One of them."""
-    return ("\t".join(printable(cell or "") for cell in row) + "\n").encode("utf-8", "replace")
+def separated_line(format: str, row: Sequence[Cell], guard: bool) -> bytes:
+    """One of them; with `guard` no cell is a formula to a spreadsheet."""
+    cells = [printable(cell or "").encode("utf-8", "replace").decode() for cell in row]
+    return SEPARATED[format]([*map(guarded, cells)] if guard else cells)
+
+
+def _tsv_row(cells: list[str]) -> bytes:
+    return ("\t".join(cells) + "\n").encode()
+
+
+# Formats for programs -> a line of cells that hold no control character.
+SEPARATED: dict[str, Callable[[list[str]], bytes]] = {"tsv": _tsv_row, "csv": csv_row}
 
 
 def aligned(
@@ -50,11 +60,17 @@ def _width_to_align(cell: str) -> int:
 
 
 def rows_as(
-    format: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str], output: str | None
+    format: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    right: Sequence[str],
+    output: str | None,
+    guard: bool,
 ) -> Iterator[bytes]:
-    """Lines of a table or of TSV for -o `output`; no rows, no header."""
+    """Lines of a table, of TSV or CSV for -o `output`; no rows, no header."""
     if not rows:
         return iter(())
-    if format == "tsv":
-        return tsv(header, rows)
+    if format in SEPARATED:
+        return separated(format, header, rows, guard)
     return aligned(header, rows, right=right, encoding=encoding_of(output))

@@ -12,7 +12,6 @@ from ..nesting import Nesting, Row
 from ..statistics import as_stated
 from ..targets import find_target
 from .columns import encoding_of
-from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
 from .output import open_outputs, rows_format_for
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..ledger import Summary
     from ..records import Item
+    from .exits import Exit
     from .table import Cell
 
 TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
@@ -35,6 +35,7 @@ def run(
     targets: Sequence[str],
     output: str | None,
     format: str | None,
+    no_formula_guard: bool,
     quiet: bool,
     verbose: bool,
     **reading: Any,
@@ -46,15 +47,16 @@ def run(
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         trees = _Trees(console, interrupts, reading)
         codes = each_target(names, console, trees.site)
-        if set(codes) != {Exit.USAGE}:
-            outputs.begin()
+        outputs.decide(codes)
         rows = [(site, row) for site, nesting in trees.nestings for row in nesting.rows()]
         if format == "jsonl":
             for site, row in rows:
                 outputs.records.write(_json_line(row, site if len(names) > 1 else None))
         else:
             table = _table(rows, encoding_of(output)) if format == "table" else _tsv(rows, len(names) > 1)
-            for line in rows_as(format, *table, right=("entries", "kept", "status"), output=output):
+            guard = not no_formula_guard
+            right = ("entries", "kept", "status")
+            for line in rows_as(format, *table, right=right, output=output, guard=guard):
                 outputs.records.write(line)
     return console.end(
         str(trees.total) if trees.total else None, trees.total.partial_line() if trees.total else None, codes

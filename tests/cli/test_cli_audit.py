@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, PROGRAM, SHOP, SITES, process, replay, run, urlset
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.problems import CATALOGUE
 from sitemap_reader.testing import make_site
@@ -70,11 +70,29 @@ def test_html_is_one_page() -> None:
     assert "https://broken.example/maps/cut.xml.gz" in page
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "gz", "md"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
     result = run("audit", SHOP, "-o", tmp_path / f"x.{suffix}")
     assert result.exit_code == 2
-    assert f"x.{suffix}: a report is written as .txt, .json or .html; --format says as which" in result.stderr
+    assert f"x.{suffix}: there is no .{suffix} of this, but text, json, html; --format says which" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "told"),
+    [
+        (f"<urlset {NS}><url><loc>https://a.example/1</loc></url><url>", 1, "1 document could be read in part only"),
+        (f"<urlset {NS}><url>", 5, "1 document could not be read"),
+    ],
+)
+def test_a_document_that_was_cut_is_not_said_to_be_stopped(document: str, code: int, told: str) -> None:
+    dump = run("parse", "-", "--report", "-", "-q", stdin=document).stdout
+    result = run("audit", "-", stdin=dump)
+    assert result.exit_code == code
+    assert f"; partial: {told}\n" in result.stdout
+    assert "stopped" not in result.stdout + result.stderr
+    # The last outcome is not the only one.
+    whole = run("parse", "-", "--report", "-", "-q", stdin=urlset("https://a.example/2")).stdout
+    assert f"; partial: {told}\n" in run("audit", "-", stdin=dump + whole).stdout
 
 
 def test_a_dump_on_stdin() -> None:

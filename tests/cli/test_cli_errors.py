@@ -62,9 +62,11 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", SHOP, "--fields", "loc,loc"], 2, "--fields"),
         (["dump", SHOP, "--format", "txt", "--fields", "lastmod"], 2, "--format tsv"),
         (["dump", SHOP, "--format", "csv", "--report", "-"], 2, "--report FILE"),
-        (["dump", SHOP, "-o", "urls.jsonl.gz"], 2, "| gzip > urls.jsonl.gz"),
+        (["dump", SHOP, "-o", "urls.jsonl.bz2"], 2, "as .gz or .zst"),
+        (["dump", SHOP, "--report", "report.csv"], 2, "a report is JSONL"),
+        (["parse", str(LOGIN), "-o", "urls.html"], 2, "there is no .html of this"),
         (["dump", SHOP, "-o", "urls.json"], 2, "called .jsonl"),
-        (["tree", SHOP, "-o", "urls.csv"], 2, "table, tsv, jsonl"),
+        (["tree", SHOP, "-o", "urls.parquet"], 2, "table, tsv, csv, jsonl"),
         (["dump", SHOP, "--since"], 2, "see sitemap-reader dump --help"),
         (["dump", "./nope"], 2, "no folder ./nope"),
         (["dump", "no-such-dump.jsonl"], 2, "no file no-such-dump.jsonl"),
@@ -209,7 +211,7 @@ def test_what_cannot_be_carried_out_destroys_no_file(tmp_path: Path) -> None:
 
 
 def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
-    document = tmp_path / "sitemap.xml"
+    document = tmp_path / "sitemap"
     document.write_text(urlset("https://e.example/1"))
     for option in ("-o", "--report"):
         result = run("parse", document, option, document)

@@ -92,9 +92,9 @@ def test_hosts_that_are_given_up_are_named_five_of_them_and_all_with_v(harvest, 
     assert sum(line.startswith("given up ") for line in lines(again)) == 7
 
 
-def test_quiet_shows_errors_only(harvest, site):
+def test_quiet_shows_errors_only(harvest, site, tmp_path):
     assert harvest([site("a")], "-q").stderr == ""
-    result = harvest(["no host", site("a")], "-q", "-o", "other")
+    result = harvest(["no host", site("a")], "-q", "-o", tmp_path / "other")
     assert "is no host such as example.com" in result.stderr
 
 

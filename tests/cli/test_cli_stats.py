@@ -192,7 +192,9 @@ def test_what_is_no_dump_is_a_usage_error(name: str, body: bytes, told: str, tmp
     assert told in result.stderr
 
 
-@pytest.mark.parametrize("name", ["urls.jsonl", "old/urls.jsonl", "urls.parquet", "sitemap.xml", "urls.jsonl.gz"])
+@pytest.mark.parametrize(
+    "name", ["urls.jsonl", "old/urls.jsonl", "urls.parquet", "sitemap.xml", "urls.jsonl.gz", "urls.jsonl.zst"]
+)
 def test_a_file_that_is_not_there_is_no_host(name: str) -> None:
     result = run("stats", name)
     assert result.exit_code == 2

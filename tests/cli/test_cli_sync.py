@@ -209,7 +209,7 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
         (["--state", "-", "a.example"], Exit.USAGE, "--state names a file, which is read and written: it cannot be -"),
         (["--state", "s.db", "a.example", "--since", "7d"], Exit.USAGE, "No such option '--since'"),
         (["--state", "s.db", "a.example", "--limit", "7"], Exit.USAGE, "No such option '--limit'"),
-        (["--state", "s.db", "a.example", "--format", "csv"], Exit.USAGE, "'csv' is not one of 'table', 'tsv',"),
+        (["--state", "s.db", "a.example", "--format", "txt"], Exit.USAGE, "'txt' is not one of 'table', 'tsv',"),
     ],
 )
 def test_what_cannot_be_is_one_line(

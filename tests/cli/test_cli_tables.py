@@ -8,7 +8,7 @@ from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
 from golden_tables import GOLDEN, Case, cases
 
 from sitemap_reader.cli.columns import padded, width
-from sitemap_reader.cli.table import MAX_ALIGNED, aligned, tsv
+from sitemap_reader.cli.table import MAX_ALIGNED, aligned, separated
 from sitemap_reader.nesting import Nesting
 from sitemap_reader.records import Outcome, SitemapRef
 
@@ -207,12 +207,19 @@ def test_discover_exit_codes(tmp_path: Path, pages: dict[str, str], code: int, r
 
 
 def test_tables_escape_what_would_break_them() -> None:
-    assert list(tsv(("a", "b"), [("x\ty", None)])) == [b"a\tb\n", b"x\\ty\t\n"]
+    assert list(separated("tsv", ("a", "b"), [("x\ty", None)], guard=True)) == [b"a\tb\n", b"x\\ty\t\n"]
+    assert list(separated("csv", ("a", "b"), [("x\ny,z", None)], guard=True)) == [b"a,b\n", b'"x\\ny,z",\n']
     assert list(aligned(("a", "n"), [("\x1b[1m", "1"), (None, "22")], right=("n",))) == [
         b"a         n\n",
         b"\\x1b[1m   1\n",
         b"-        22\n",
     ]
+
+
+@pytest.mark.parametrize(("guard", "cell"), [(True, b"'=1+1"), (False, b"=1+1")])
+@pytest.mark.parametrize("format", ["tsv", "csv"])
+def test_a_cell_is_no_formula_unless_that_is_asked_for(format: str, guard: bool, cell: bytes) -> None:
+    assert list(separated(format, ("a",), [("=1+1",), ("0.5",)], guard)) == [b"a\n", cell + b"\n", b"0.5\n"]
 
 
 WIDTHS = {

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sitemap_reader.blocks import Blocks
-from sitemap_reader.cli import output
+from sitemap_reader.cli.interrupts import Interrupts
+from sitemap_reader.cli.output_files import OutputStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -208,7 +209,7 @@ def test_a_second_interrupt_ends_it_though_nobody_reads(
     assert process.stdout is not None
     _until_full(process.stdout.fileno())
     process.send_signal(number)
-    time.sleep(1)
+    time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(number)
     assert process.wait(DEADLINE) == 130  # without a look at stdout
@@ -414,7 +415,7 @@ def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path, 
     """Only our own half line, and only where it is the end of the file."""
     path = tmp_path / "shared"
 
-    class FullAfter8(output._Unbuffered):
+    class FullAfter8(OutputStream):
         def write(self, data: Any, /) -> int:
             if not self.tell():
                 return super().write(data[:8])
@@ -422,7 +423,7 @@ def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path, 
                 file.write(theirs)
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with FullAfter8(path, "w") as file:
+    with FullAfter8(os.open(path, os.O_WRONLY | os.O_CREAT), Interrupts()) as file:
         blocks = Blocks(file, take_back=file.take_back)
         for line in (b"1\n", b"2\n", b"half and more\n"):
             blocks.write(line)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
+from ...compression import zstd_module
 from ...errors import FetchError, install_hint
 from ..fetch import CHUNK_BYTES, plain_headers
 from .records import GZIP_MAGIC, MAX_HEAD_BYTES, Source, header_pairs
@@ -203,7 +204,7 @@ class _Brotli:
 
 class _Zstd:
     def __init__(self) -> None:
-        zstd = _zstd()
+        zstd = zstd_module()
         self.errors: tuple[type[Exception], ...] = (zstd.ZstdError,)
         self._zstd = zstd.ZstdDecompressor()
 
@@ -216,14 +217,6 @@ class _Zstd:
             return b""
         unpacked: bytes = self._zstd.decompress(data, CHUNK_BYTES)
         return unpacked
-
-
-def _zstd() -> Any:
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
-        from backports import zstd
-    return zstd
 
 
 _UNPACKERS: dict[str, Callable[[], _Unpacker]] = {

@@ -1,0 +1,156 @@
+"""One signal ends a command whose stdout or stderr is a pipe that is full and that nobody reads."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import PROGRAM, index, replay, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+A = "https://a.example"
+ENDS_WITHIN = 3.0  # 2 s, where nothing else keeps the machine busy
+# Enough lines, of every command, for a pipe of 64 KiB.
+MANY = 1_000
+PIPE_BYTES = 64 * 1024
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of many URLs, one of many sitemaps that are not there, a document, and a list of targets."""
+    folder = tmp_path_factory.mktemp("full")
+    entries = "".join(f"<url><loc>{A}/{'x' * 80}/{number}</loc></url>\n" for number in range(MANY))
+    document = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+    (folder / "map.xml").write_text(document)
+    replay(folder / "site", {"sitemap.xml": document, "robots.txt": ""})
+    children = index(*(f"{A}/{'x' * 80}/{number}.xml" for number in range(MANY)))
+    replay(folder / "nested", {"sitemap.xml": children, "robots.txt": ""})
+    (folder / "targets.txt").write_text(f"{folder}/site\n")
+    return folder
+
+
+@pytest.fixture
+def stuck() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """`stuck(arguments, stdin)` -> the command as a process whose stdout is full."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def begin(*arguments: str | Path, **streams: Any) -> subprocess.Popen[bytes]:
+        read, write = os.pipe()
+        streams = {"stdout": write, "stderr": subprocess.PIPE, **streams}
+        streams["stderr"] = write if streams["stderr"] == subprocess.STDOUT else streams["stderr"]
+        process = subprocess.Popen([*PROGRAM, *map(str, arguments)], bufsize=0, **streams)
+        os.close(write)
+        process.pipe = read  # type: ignore[attr-defined]
+        running.append(process)
+        _until_full(process, read)
+        return process
+
+    yield begin
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+        os.close(process.pipe)  # type: ignore[attr-defined]
+
+
+def _until_full(process: subprocess.Popen[bytes], pipe: int) -> None:
+    """Until what waits in it stays the same."""
+    seen, same, deadline = 0, 0, time.monotonic() + 30
+    while same < 4 and time.monotonic() < deadline:
+        waiting = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+        same = same + 1 if waiting == seen and seen >= PIPE_BYTES // 2 else 0
+        seen = waiting
+        time.sleep(0.05)
+    assert same == 4, "it never filled the pipe"
+    assert process.poll() is None
+
+
+def rest(pipe: int) -> bytes:
+    """What is in the pipe, now that nobody writes to it any more."""
+    return b"".join(iter(lambda: os.read(pipe, PIPE_BYTES), b""))
+
+
+COMMANDS = [
+    "dump {}/site",
+    "dump - --jobs 1",
+    "parse {}/map.xml",
+    "tree -q {}/nested",
+    "sync {}/site --state {}/sites.db",
+]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_one_signal_ends_it(place: Path, stuck: Callable[..., Any], command: str, number: signal.Signals) -> None:
+    with (place / "targets.txt").open("rb") as targets:
+        process = stuck(*(word.replace("{}", str(place)) for word in command.split()), stdin=targets)
+    process.send_signal(number)
+    started = time.monotonic()
+    code = process.wait(ENDS_WITHIN)
+    assert (code, time.monotonic() - started < ENDS_WITHIN) == (130, True)
+    assert b"Traceback" not in process.stderr.read()
+
+
+def test_one_signal_ends_it_where_stderr_goes_to_the_same_pipe(place: Path, stuck: Callable[..., Any]) -> None:
+    process = stuck("dump", place / "site", "-v", stderr=subprocess.STDOUT)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(ENDS_WITHIN) == 130
+
+
+def test_one_signal_ends_it_where_stderr_is_full(place: Path, stuck: Callable[..., Any]) -> None:
+    process = stuck("tree", place / "nested", stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(ENDS_WITHIN) == 130
+
+
+def test_a_pipe_of_o_is_given_up_as_well(tmp_path: Path, place: Path) -> None:
+    fifo = tmp_path / "urls.jsonl"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    process = subprocess.Popen([*PROGRAM, "dump", str(place / "site"), "-o", str(fifo), "-q"])
+    _until_full(process, reader)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(ENDS_WITHIN) == 130
+    os.close(reader)
+
+
+def test_a_reader_that_takes_up_again_gets_whole_lines(place: Path, stuck: Callable[..., Any]) -> None:
+    process = stuck("dump", place / "site", "-q")
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    lines = rest(process.pipe)
+    assert process.wait(ENDS_WITHIN) == 130
+    assert lines.endswith(b"\n")
+    assert len(lines) > PIPE_BYTES
+
+
+def test_what_was_not_written_is_told_by_the_next_sync(
+    tmp_path: Path, place: Path, stuck: Callable[..., Any]
+) -> None:
+    state = tmp_path / "sites.db"
+    process = stuck("sync", place / "site", "--state", state)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(ENDS_WITHIN) == 130
+    assert len(run("sync", place / "site", "--state", state, "-q").stdout.splitlines()) == MANY
+
+
+def test_the_pipe_is_left_as_it_was(place: Path, stuck: Callable[..., Any]) -> None:
+    """Others may write to it: `(sitemap-reader dump a; cat b) | reader`."""
+    read, write = os.pipe()
+    process = subprocess.Popen([*PROGRAM, "dump", str(place / "site"), "-q"], stdout=write)
+    _until_full(process, read)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(ENDS_WITHIN) == 130
+    assert os.get_blocking(write)
+    os.close(write)
+    os.close(read)

@@ -1,0 +1,543 @@
+"""`-o FILE`: what it holds after a run that read all, a part, or nothing; formats and compressions by its suffix."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, index, process, replay, run, urlset
+
+import sitemap_reader as sr
+from sitemap_reader.blocks import Blocks
+from sitemap_reader.cli import output_files
+from sitemap_reader.cli.formats import SUFFIXES, suffix_formats
+from sitemap_reader.cli.options import FORMATS, REPORT_FORMATS, ROWS_FORMATS
+from sitemap_reader.compression import SUFFIXES as COMPRESSIONS
+from sitemap_reader.compression import Compressed, zstd_module
+from sitemap_reader.dump_lines import numbered_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+A = "https://a.example"
+OLD = b"yesterday's\n"
+SHOP_DUMP = SITES / "shop.jsonl"
+EMPTY = f"<urlset {NS}></urlset>"
+PAGES = urlset(f"{A}/1", f"{A}/2")
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file that an earlier run has written, alone in its folder."""
+    file = tmp_path / "out" / "old"
+    file.parent.mkdir()
+    file.write_bytes(OLD)
+    return file
+
+
+def alone(file: Path) -> bool:
+    """Whether there is nothing beside it."""
+    return list(file.parent.iterdir()) == [file]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Callable[..., Path]:
+    """`site(sitemap)` -> a recording of a host with that one, if any."""
+
+    def make(sitemap: str | None) -> Path:
+        return replay(tmp_path / "site", {"robots.txt": ""} | ({"sitemap.xml": sitemap} if sitemap else {}))
+
+    return make
+
+
+# --- a run that read something, and one that read nothing ---
+
+DUMPERS = ["dump {site}", "tree {site}", "stats {site}", "discover {site}", "sync {site} --state {state}"]
+
+
+@pytest.mark.parametrize("command", DUMPERS)
+@pytest.mark.parametrize("sitemap", [None, "<html>"])
+def test_what_read_nothing_leaves_the_file(
+    tmp_path: Path, old: Path, site: Callable[..., Path], command: str, sitemap: str | None
+) -> None:
+    if sitemap:
+        (replay(tmp_path / "site", {}) / "site.toml").write_text(f'seeds = ["{A}/sitemap.xml"]\n')
+    words = command.format(site=site(sitemap), state=tmp_path / "state.db").split()
+    result = run(*words, "-o", old)
+    assert result.exit_code in (4, 5)
+    assert (old.read_bytes(), alone(old)) == (OLD, True)
+    assert run(*words, "-o", old.with_name("new")).exit_code in (4, 5)
+    assert alone(old)
+
+
+@pytest.mark.parametrize("command", DUMPERS)
+def test_what_read_something_takes_its_place(
+    tmp_path: Path, old: Path, site: Callable[..., Path], command: str
+) -> None:
+    words = command.format(site=site(PAGES), state=tmp_path / "state.db").split()
+    plain = run(*words).stdout_bytes
+    if "--state" in words:
+        (tmp_path / "state.db").unlink()
+    assert run(*words, "-o", old).exit_code == 0
+    assert (old.read_bytes(), alone(old)) == (plain, True)
+
+
+@pytest.mark.parametrize(("document", "code"), [(EMPTY, 4), ("<html>", 5), (PAGES, 0)])
+def test_parse_writes_what_it_read(tmp_path: Path, old: Path, document: str, code: int) -> None:
+    file = tmp_path / "sitemap.xml"
+    file.write_text(document)
+    assert run("parse", file, "-o", old).exit_code == code
+    assert (old.read_bytes() == OLD, alone(old)) == (code != 0, True)
+
+
+@pytest.mark.parametrize(
+    ("dump", "code"),
+    [("", 4), ('{"type":"outcome"}\n', 4), ("no dump", 2), ('{"loc":"https://a.example/"}\n', 0)],
+)
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_convert_writes_what_it_read(old: Path, dump: str, code: int, format: str) -> None:
+    assert run("convert", "-", "-o", old, "--format", format, stdin=dump).exit_code == code
+    assert (old.read_bytes() == OLD, alone(old)) == (code != 0, True)
+
+
+def test_of_several_targets_one_is_enough(old: Path, site: Callable[..., Path]) -> None:
+    assert run("dump", site(PAGES), "no host", "-o", old).exit_code == 2
+    assert len(old.read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize(("format", "held"), [("jsonl", b""), ("csv", b"loc\n"), ("txt", b"")])
+def test_a_run_that_found_nothing_wanted_is_a_result(
+    old: Path, site: Callable[..., Path], format: str, held: bytes
+) -> None:
+    fields = [] if format == "txt" else ["--fields", "loc"]
+    assert run("dump", site(PAGES), "--include", "none", "-o", old, "--format", format, *fields).exit_code == 0
+    assert old.read_bytes() == held
+
+
+def test_no_difference_is_a_result(old: Path) -> None:
+    assert run("diff", SHOP_DUMP, SHOP_DUMP, "-o", old).exit_code == 0
+    assert (old.read_bytes(), alone(old)) == (b"", True)
+
+
+def test_a_report_of_what_failed_is_written_beside_a_dump_that_stays(old: Path) -> None:
+    report = old.with_name("report.jsonl")
+    report.write_bytes(OLD)
+    assert run("dump", "127.0.0.1:9", "-o", old, "--report", report).exit_code == 5
+    assert old.read_bytes() == OLD
+    assert {json.loads(line)["type"] for line in report.read_bytes().splitlines()} == {"problem", "outcome"}
+
+
+def test_an_audit_writes_its_report_also_of_what_could_not_be_read(old: Path) -> None:
+    assert run("audit", "127.0.0.1:9", "-o", old, "--retries", "0").exit_code == 5
+    assert b"F13" in old.read_bytes()
+
+
+def test_a_mistake_leaves_the_file(old: Path) -> None:
+    for words in (["dump", SHOP, "--since", "x"], ["tree", "no host"], ["diff", "no.jsonl", "-"], ["audit", "no host"]):
+        assert run(*words, "-o", old).exit_code == 2
+        assert (old.read_bytes(), alone(old)) == (OLD, True)
+
+
+# --- a run that is stopped ---
+
+
+@pytest.fixture
+def endless(site_server: Any) -> str:
+    """The URL of a sitemap whose end never comes."""
+    body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
+    site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
+    return f"{site.url}/s.xml"
+
+
+@pytest.fixture
+def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """`dumping(file)` -> a process that has begun to write, and waits for more."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def begin(file: Path) -> subprocess.Popen[bytes]:
+        command = [*PROGRAM, "dump", endless, "--allow-private", "-q", "-j", "1", "-o", str(file)]
+        running.append(subprocess.Popen(command))
+        deadline = time.monotonic() + 30
+        while not any(part.stat().st_size for part in unfinished(file)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return running[-1]
+
+    yield begin
+    for each in running:
+        each.kill()
+        each.wait()
+
+
+def unfinished(file: Path) -> list[Path]:
+    return list(file.parent.glob(f"{file.name}.*.unfinished"))
+
+
+@pytest.mark.parametrize("suffix", ["", ".csv.gz", ".jsonl.zst"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_keeps_what_was_read(
+    old: Path, dumping: Callable[..., Any], suffix: str, number: signal.Signals
+) -> None:
+    file = old.rename(f"{old}{suffix}")
+    process = dumping(file)
+    assert file.read_bytes() == OLD
+    process.send_signal(number)
+    assert process.wait(30) == 130
+    assert alone(file)
+    held = file.read_bytes()
+    data = gzip.decompress(held) if suffix == ".csv.gz" else held
+    data = zstd_module().decompress(held) if suffix == ".jsonl.zst" else data
+    assert data.endswith(b"\n")
+    lines = data.splitlines()[suffix == ".csv.gz" :]
+    assert 0 < len(lines) <= 900
+    assert all(b"/page" in line for line in lines)
+
+
+def test_an_interrupt_before_anything_was_read_leaves_the_file(old: Path) -> None:
+    command = [*PROGRAM, "parse", "-", "-o", str(old), "-q"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 30
+        while not unfinished(old) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 130
+    assert (old.read_bytes(), alone(old)) == (OLD, True)
+
+
+def test_a_kill_leaves_the_file_and_one_that_says_what_it_is(old: Path, dumping: Callable[..., Any]) -> None:
+    process = dumping(old)
+    process.kill()
+    process.wait()
+    assert old.read_bytes() == OLD
+    (part,) = (each for each in old.parent.iterdir() if each != old)
+    assert part in unfinished(old)
+    assert all(json.loads(line)["loc"].endswith("/page") for line in part.read_bytes().splitlines())
+
+
+def test_a_partial_run_takes_the_place(old: Path) -> None:
+    assert run("dump", BROKEN, "-o", old).exit_code == 3
+    assert len(old.read_bytes().splitlines()) == len(run("dump", BROKEN).stdout.splitlines())
+    assert alone(old)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl.gz"])
+def test_what_no_reader_could_read_does_not_take_the_place(old: Path, suffix: str) -> None:
+    """The disk is full before the end is written."""
+    file = old.rename(f"{old}{suffix}")
+    small = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"
+    script = f"{small}from sitemap_reader.__main__ import main\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "dump", SHOP, "-q", "-o", str(file)], capture_output=True, check=False, text=True
+    )
+    assert (done.returncode, done.stderr) == (6, f"error: cannot write {file}: File too large\n")
+    assert (file.read_bytes(), alone(file)) == (OLD, True)
+
+
+# --- sync: what the state calls delivered is in the file ---
+
+
+def test_sync_writes_into_the_file_itself(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
+    """After a kill at any point its changes are where they can be found."""
+    script = (
+        "import os, sys\n"
+        "from sitemap_reader.cli import main\n"
+        "from sitemap_reader.cli.sync import _Sync\n"
+        "write = _Sync._write\n"
+        "def killed(self, lines):\n"
+        "    write(self, lines)\n"
+        "    self.outputs.flush()\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "_Sync._write = killed\n"
+        "main(sys.argv[1:])\n"
+    )
+    words = ["sync", str(site(PAGES)), "--state", str(tmp_path / "state.db"), "-q", "-o", str(old)]
+    killed = subprocess.run([sys.executable, "-c", script, *words], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert json.loads(old.read_bytes().splitlines()[0])["loc"] == f"{A}/1"
+    assert alone(old)
+    assert run(*words).exit_code == 0
+    assert [json.loads(line)["loc"] for line in old.read_bytes().splitlines()] == [f"{A}/1", f"{A}/2"]
+
+
+def test_a_sync_without_changes_empties_the_file(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
+    words = ["sync", site(PAGES), "--state", tmp_path / "state.db", "-o", old, "--format", "tsv"]
+    assert run(*words).exit_code == 0
+    assert len(old.read_bytes().splitlines()) == 3
+    assert run(*words).exit_code == 0
+    assert old.read_bytes() == b"change\tloc\tlastmod\tprevious_lastmod\tchanged\n"
+
+
+def test_sync_does_not_write_into_a_state_that_it_makes(tmp_path: Path, site: Callable[..., Path]) -> None:
+    result = run("sync", site(PAGES), "--state", tmp_path / "new.db", "-o", tmp_path / "new.db")
+    assert result.exit_code == 2
+    assert "read and written at once" in result.stderr
+    assert not (tmp_path / "new.db").exists()
+
+
+# --- files of every kind ---
+
+
+def test_the_mode_of_the_file_is_kept_and_a_new_one_has_the_usual(tmp_path: Path) -> None:
+    kept, new = tmp_path / "kept", tmp_path / "new"
+    kept.write_bytes(OLD)
+    kept.chmod(0o640)
+    before = os.umask(0o027)
+    try:
+        for file in (kept, new):
+            assert run("dump", SHOP, "-o", file).exit_code == 0
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (kept, new)] == [0o640, 0o640]
+    kept.chmod(0o604)
+    run("dump", SHOP, "-o", kept)
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o604
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_the_owner_of_the_file_is_kept(old: Path) -> None:
+    os.chown(old, 1234, 1234)
+    assert run("dump", SHOP, "-o", old).exit_code == 0
+    assert (old.stat().st_uid, old.stat().st_gid) == (1234, 1234)
+
+
+def test_a_link_is_followed(tmp_path: Path, old: Path) -> None:
+    link, dangling = tmp_path / "link", tmp_path / "dangling"
+    link.symlink_to(old)
+    dangling.symlink_to(tmp_path / "made")
+    for file in (link, dangling):
+        assert run("dump", SHOP, "-o", file).exit_code == 0
+        assert file.is_symlink()
+    assert len(old.read_bytes().splitlines()) == len((tmp_path / "made").read_bytes().splitlines()) == 640
+    assert alone(old)
+
+
+def test_a_file_in_a_folder_that_takes_no_other_is_written_into(
+    old: Path, monkeypatch: pytest.MonkeyPatch, site: Callable[..., Path]
+) -> None:
+    """Root may write to every folder; so it is said to be one that is read-only."""
+    opened = os.open
+
+    def refuse(name: Any, flags: int, *mode: int) -> int:
+        if flags & os.O_EXCL:
+            raise PermissionError(13, "Permission denied", name)
+        return opened(name, flags, *mode)
+
+    monkeypatch.setattr(output_files.os, "open", refuse)
+    assert run("dump", site(None), "-o", old).exit_code == 4
+    assert old.read_bytes() == OLD
+    number = old.stat().st_ino
+    assert run("dump", site(PAGES), "-o", old).exit_code == 0
+    assert (len(old.read_bytes().splitlines()), old.stat().st_ino) == (2, number)
+    assert run("dump", "no host", "-o", old.with_name("new")).exit_code == 2
+    assert alone(old)
+
+
+def test_a_file_that_cannot_be_replaced_is_written_into(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is mounted by itself, or belongs to another user in a folder like /tmp."""
+
+    def refuse(source: str, target: str) -> None:
+        raise OSError(16, "Device or resource busy", target)
+
+    monkeypatch.setattr(output_files.os, "replace", refuse)
+    number = old.stat().st_ino
+    assert run("dump", SHOP, "-o", old).exit_code == 0
+    assert (len(old.read_bytes().splitlines()), old.stat().st_ino, alone(old)) == (640, number, True)
+    monkeypatch.setattr(output_files.shutil, "copyfile", refuse)
+    result = run("dump", SHOP, "-o", old)
+    (part,) = unfinished(old)
+    assert result.exit_code == 6
+    told = f"error: cannot write {old}: Device or resource busy; what was written is in {part}\n"
+    assert result.stderr.endswith(told)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_is_read_only_stays(old: Path) -> None:
+    old.chmod(0o444)
+    assert run("dump", SHOP, "-o", old).exit_code == 6
+    assert old.read_bytes() == OLD
+
+
+def test_dev_stdout_is_what_stdout_is(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    with file.open("wb") as stdout:
+        done = subprocess.run(
+            [*PROGRAM, "dump", SHOP, "-q", "-o", "/dev/stdout"], stdout=stdout, stderr=subprocess.PIPE, check=False
+        )
+        number = os.fstat(stdout.fileno()).st_ino
+    assert (done.returncode, done.stderr, len(file.read_bytes().splitlines())) == (0, b"", 640)
+    assert (file.stat().st_ino, alone(file)) == (number, True)
+    assert len(process("dump", SHOP, "-q", "-o", "/dev/stdout").stdout.splitlines()) == 640
+
+
+def test_a_named_pipe_gets_all(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen([*PROGRAM, "dump", SHOP, "-q", "-o", str(fifo)]) as writing:
+        assert len(fifo.read_bytes().splitlines()) == 640
+    assert writing.returncode == 0
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+# --- compression ---
+
+UNPACK = {".gz": gzip.decompress, ".zst": zstd_module().decompress}
+
+
+@pytest.mark.parametrize("suffix", UNPACK)
+@pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "txt"])
+def test_a_suffix_compresses_every_format(tmp_path: Path, suffix: str, format: str) -> None:
+    file = tmp_path / f"urls.{format}{suffix}"
+    assert run("convert", SHOP_DUMP, "-o", file).exit_code == 0
+    assert UNPACK[suffix](file.read_bytes()) == run("convert", SHOP_DUMP, "--format", format).stdout_bytes
+    again = tmp_path / f"again.{format}{suffix}"
+    run("convert", SHOP_DUMP, "-o", again)
+    assert again.read_bytes() == file.read_bytes()  # with no time in it
+
+
+@pytest.mark.parametrize("suffix", UNPACK)
+def test_every_command_compresses(tmp_path: Path, suffix: str) -> None:
+    report = tmp_path / f"report.jsonl{suffix}"
+    for words in (["dump", SHOP, "--report", report], ["tree", SHOP], ["audit", SHOP], ["schema", "json"]):
+        file = tmp_path / f"{words[0]}.{'json' if words[0] in ('audit', 'schema') else 'jsonl'}{suffix}"
+        assert run(*words, "-o", file).exit_code in (0, 1)
+        json.loads(UNPACK[suffix](file.read_bytes()).splitlines()[0] if words[0] in ("dump", "tree") else "{}")
+        assert UNPACK[suffix](file.read_bytes()).endswith(b"\n")
+    assert {json.loads(line)["type"] for line in UNPACK[suffix](report.read_bytes()).splitlines()} >= {"outcome"}
+
+
+@pytest.mark.parametrize("suffix", UNPACK)
+def test_what_is_compressed_is_read_back(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"urls.jsonl{suffix}"
+    run("convert", SHOP_DUMP, "-o", file)
+    assert len(list(sr.load(file))) == 640
+    assert run("stats", file, "-q").stdout == run("stats", SHOP_DUMP, "-q").stdout
+    assert run("diff", file, SHOP_DUMP, "--exit-code").exit_code == 0
+    assert run("convert", file, "--format", "txt").stdout == run("convert", SHOP_DUMP, "--format", "txt").stdout
+    told = [json.loads(run("audit", each, "-q", "--format", "json").stdout) for each in (file, SHOP_DUMP)]
+    assert told[0]["findings"] == told[1]["findings"]
+
+
+@pytest.mark.parametrize("suffix", UNPACK)
+def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, suffix: str) -> None:
+    """As after a kill: what was flushed is there."""
+    file = tmp_path / f"changes.jsonl{suffix}"
+    with file.open("wb", buffering=0) as stream:
+        blocks = Blocks(Compressed(stream, COMPRESSIONS[suffix]))
+        blocks.write(b'{"loc":"https://a.example/1"}\n')
+        blocks.flush()
+        with file.open("rb") as reading:
+            forms = numbered_forms(reading, file.name)
+            assert next(forms) == (1, {"loc": "https://a.example/1"})
+            with pytest.raises(sr.UsageError, match="file is cut"):
+                next(forms)
+
+
+def test_without_a_module_for_zstd_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, dumped = tmp_path / "urls.jsonl.zst", tmp_path / "dumped.jsonl.zst"
+    dumped.write_bytes(zstd_module().compress(SHOP_DUMP.read_bytes()))
+    monkeypatch.setitem(sys.modules, "compression", None)
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    monkeypatch.setattr(sys.modules["backports"], "zstd", None, raising=False)
+    monkeypatch.delattr("backports.zstd")
+    for words, place in ((["dump", SHOP, "-o", file], file), (["stats", dumped], dumped)):
+        result = run(*words)
+        assert (result.exit_code, file.exists()) == (2, False)
+        assert result.stderr == f"error: {place}: zstd needs a module: pip install backports.zstd; or use .gz\n"
+
+
+# --- formats by suffix ---
+
+
+def test_every_format_has_a_suffix_and_every_suffix_a_format() -> None:
+    formats = {*FORMATS, *ROWS_FORMATS, *REPORT_FORMATS}
+    assert {format for named in SUFFIXES.values() for format in named} == formats
+
+
+@pytest.mark.parametrize(
+    ("path", "formats"),
+    [
+        ("a.b/urls.CSV", ("csv",)),
+        ("urls.x.parquet", ("parquet",)),
+        ("urls.csv.gz", ("csv",)),
+        ("urls.tsv.ZST", ("tsv",)),
+        ("urls.gz", ()),
+        ("csv", ()),
+        (".csv", ()),
+        ("a.csv/urls", ()),
+        (None, ()),
+    ],
+)
+def test_a_suffix_stands_for_formats(path: str | None, formats: tuple[str, ...]) -> None:
+    assert suffix_formats(path) == formats
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "txt", "jsonl"])
+def test_parse_writes_the_format_of_the_suffix(tmp_path: Path, format: str) -> None:
+    file, dumped = tmp_path / f"out.{format}", tmp_path / "dump.jsonl"
+    assert run("parse", "-", "-o", file, stdin=PAGES).exit_code == 0
+    dumped.write_text(run("parse", "-", stdin=PAGES).stdout)
+    assert file.read_text() == run("convert", dumped, "--format", format).stdout
+    assert run("parse", "-", "--format", format, stdin=PAGES).stdout == file.read_text()
+
+
+def test_parse_takes_fields(tmp_path: Path) -> None:
+    assert run("parse", "-", "--fields", "loc", "--format", "csv", stdin=PAGES).stdout == f"loc\n{A}/1\n{A}/2\n"
+    assert run("parse", "-", "--fields", "loc", stdin=PAGES).stdout == f'{{"loc":"{A}/1"}}\n{{"loc":"{A}/2"}}\n'
+
+
+def test_parse_says_that_a_table_has_no_line_for_a_sitemap(tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    result = run("parse", "-", "-o", file, "--fields", "loc", stdin=index(f"{A}/1.xml", f"{A}/2.xml"))
+    assert (result.exit_code, file.read_text()) == (0, "loc\n")
+    assert "note 2 sitemaps left out: only jsonl without --fields has lines for what an index lists" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["tree", "discover", "stats"])
+def test_rows_are_written_as_csv(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "out.csv"
+    assert run(command, SHOP, "-o", file).exit_code == 0
+    tsv = run(command, SHOP, "--format", "tsv").stdout
+    assert len(file.read_text().splitlines()) == len(tsv.splitlines())
+    assert file.read_text().splitlines()[0] == tsv.splitlines()[0].replace("\t", ",")
+
+
+# --- formulas ---
+
+NEWS = "http://www.google.com/schemas/sitemap-news/0.9"
+FORMULA = f"""<urlset {NS} xmlns:news="{NEWS}"><url><loc>{A}/1</loc><news:news><news:publication>
+<news:name>N</news:name><news:language>en</news:language></news:publication>
+<news:publication_date>2026-05-01</news:publication_date><news:title>=HYPERLINK("https://evil.example")</news:title>
+</news:news></url></urlset>"""
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+@pytest.mark.parametrize(("options", "begins"), [([], "'="), (["--no-formula-guard"], "=")])
+def test_a_title_is_no_formula_unless_that_is_asked_for(
+    tmp_path: Path, format: str, options: list[str], begins: str
+) -> None:
+    wanted = ["--format", format, "--fields", "news.title", *options]
+    dumped = tmp_path / "dump.jsonl"
+    dumped.write_text(run("parse", "-", stdin=FORMULA).stdout)
+    folder = replay(tmp_path / "site", {"sitemap.xml": FORMULA, "robots.txt": ""})
+    for words in (["dump", folder], ["convert", dumped], ["parse", folder / "https/a.example/sitemap.xml"]):
+        cell = run(*words, *wanted).stdout.splitlines()[1].lstrip('"')
+        assert cell.startswith(f"{begins}HYPERLINK")
+
+
+def test_a_change_is_no_formula_unless_that_is_asked_for(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text("")
+    new.write_text('{"loc":"=1+1"}\n')
+    for options, cell in (([], "'=1+1"), (["--no-formula-guard"], "=1+1")):
+        told = run("diff", old, new, "--format", "csv", *options).stdout.splitlines()
+        assert told[1].split(",")[1] == cell
