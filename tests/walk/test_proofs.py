@@ -333,6 +333,14 @@ def test_an_index_that_is_read_again_for_its_pages_counts_its_children_elsewhere
     assert seen.codes.count("U04") == 1
 
 
+def test_a_document_that_is_read_again_and_redirects_by_then_ends_once() -> None:
+    pages: Pages = {**LATE, SHARED: [urlset(f"{HOST}/3"), (301, {"location": PROVEN})]}
+    seen = walk(SITE, pages)
+    assert seen.documents.count(SHARED) == 2
+    assert (seen.locs, seen.outcomes[SHARED].dropped, seen.outcomes[SHARED].format) == ([], {"path": 1}, "urlset")
+    assert seen.frontier.done
+
+
 # --- one robots.txt for several sites ---------------------------------------------------------------------------
 
 
