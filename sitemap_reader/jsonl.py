@@ -31,7 +31,7 @@ TYPES: dict[str, type[Line]] = {
 # What a record has and its line has not.
 UNWRITTEN: dict[type, tuple[str, ...]] = {
     SitemapRef: ("authorities",),
-    Outcome: ("samples", "authorities", "lastmod", "lastmod_precision"),
+    Outcome: ("samples", "authorities", "lastmod", "lastmod_precision", "skipped"),
 }
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 # What the line of a removed URL says of it.

@@ -234,8 +234,8 @@ class Outcome:
     `kept` and `dropped` (reason -> count) add up to the entries that had a usable URL.
     `problems` counts by code exactly; `samples` holds the first five of each. `sha256` is of the decoded bytes. With
     `not_modified` it was not read, as it is what it was in an earlier run. `authorities` are the URL prefixes that it
-    spoke for besides its own directory, and `lastmod` is what the index that listed it first says of it; the JSON line
-    has neither.
+    spoke for besides its own directory, `lastmod` is what the index that listed it first says of it, and `skipped` how
+    many of its own children were not asked for, as it states an older lastmod of them; the JSON line has none of these.
     """
 
     url: str | None = None
@@ -260,6 +260,7 @@ class Outcome:
     authorities: tuple[str, ...] = ()
     lastmod: datetime | None = None
     lastmod_precision: Precision | None = None
+    skipped: int = 0
 
 
 @attrs.define

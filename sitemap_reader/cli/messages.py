@@ -238,6 +238,8 @@ def document_line(outcome: Outcome, name: str) -> str:
     parts = [outcome.format or "no sitemap", f"{outcome.entries:,} {'entry' if outcome.entries == 1 else 'entries'}"]
     if outcome.kept != outcome.entries:
         parts.append(f"{outcome.kept:,} kept")
+    if outcome.skipped:
+        parts.append(f"{outcome.skipped:,} skipped")
     if not outcome.complete:
         parts.append("incomplete")
     if outcome.seconds is not None:

@@ -191,6 +191,7 @@ class Listings:
     def _carry_out(self, visit: Visit, ref: SitemapRef, verdict: Verdict, *, is_probe: bool = False) -> None:
         visit.missing = visit.missing or verdict.missing
         if verdict.pruned:
+            visit.skipped += verdict.pruned == "since"
             self._prune(ref.loc, verdict.pruned)
         if verdict.unproven:
             self._await_proof(visit, ref, verdict)
@@ -224,6 +225,7 @@ class Listings:
         if known is not None:
             self._listed_again(index, ref, known)
         else:
+            index.skipped += 1
             self._prune(ref.loc, "since")
 
     def refuse(self, index: Visit, ref: SitemapRef, message: str) -> None:

@@ -67,6 +67,7 @@ class Telling:
         """The end of a document, which has been settled."""
         outcome = visit.outcome
         assert outcome is not None  # noqa: S101 - for the type checker
+        outcome.skipped = visit.skipped
         outcome.kept -= visit.forgone.total()
         outcome.dropped = dict(Counter(outcome.dropped) + visit.forgone)
         outcome.complete = outcome.complete and not visit.missing

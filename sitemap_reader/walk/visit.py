@@ -80,6 +80,7 @@ class Visit:
     named: list[SitemapRef] = attrs.field(factory=list)  # the Sitemap lines of a robots.txt
     unproven: dict[str, SitemapRef] = attrs.field(factory=dict)  # those of its children that lack proof so far
     forgone: Counter[str] = attrs.field(factory=Counter)  # children that no proof has come for: reason -> count
+    skipped: int = 0  # children that are not read, as it states an older lastmod of them
     gains: int = 0  # how often it was handed more authorities
     is_index: bool = False
     is_page: bool = False  # a robots.txt that is an HTML page, which has not been reported yet

@@ -163,6 +163,8 @@ def test_dates_count_wherever_a_document_is_read(tmp_path: Path, jobs: str, newe
     assert ("3 sitemaps skipped: index lastmod before 2030-01-01, 3 others checked" in result.stderr) == (
         newest < "2030"
     )
+    verbose = run("dump", site, "--since", "2030-01-01", "-v", "-j", jobs).stderr
+    assert (f"done {A}/sitemap.xml: sitemapindex, 6 entries, 3 skipped" in verbose) == (newest < "2030")
     limited = run("dump", site, "--since", "2030-01-01", "--limit", "7", "-j", jobs)
     assert (limited.exit_code, limited.stdout.count("\n")) == (0, 7 if newest > "2030" else 0)
 

@@ -613,7 +613,7 @@ def test_children_older_than_the_window_are_left_out_and_counted() -> None:
     old = walk(INDEX, pages, selection=february, trust_lastmod="always")
     assert old.documents == [INDEX]
     assert old.frontier.pruned == {"since": 2}
-    assert old.outcomes[INDEX].complete
+    assert (old.outcomes[INDEX].complete, old.outcomes[INDEX].skipped) == (True, 2)
     same_day = Selection(Window(since=datetime(2025, 1, 31, 12, tzinfo=UTC)))
     for seen in (
         walk(INDEX, pages, selection=same_day, trust_lastmod="always"),
@@ -1286,7 +1286,7 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
     seen = walk("shop.example", {ROBOTS: robots, MAP: index(alias, INDEX), alias: (302, {"location": MAP})})
     for outcome in seen.outcomes.values():
         unwritten = dict.fromkeys(UNWRITTEN[Outcome])
-        told = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": ()})
+        told = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0})
         assert from_json(json_line(outcome)) == told
 
 

@@ -98,7 +98,7 @@ def test_three_children_are_read_and_the_others_skipped() -> None:
     assert seen.documents == [INDEX, CHILDREN[7], CHILDREN[0], CHILDREN[4]]
     assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 5}, 3)
     assert not seen.codes
-    assert seen.outcomes[INDEX].complete
+    assert (seen.outcomes[INDEX].complete, seen.outcomes[INDEX].skipped) == (True, 5)
 
 
 def test_the_newest_and_the_oldest_are_read_first() -> None:
