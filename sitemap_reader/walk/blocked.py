@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .visit import Visit
 
 ABSENT = frozenset({404, 410})
+REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this client, or not now
 
 # A message that ends with what to do says nothing more of it.
 OWN_REMEDY = re.compile(r".*; ((?:check |raise |try |--).*)", re.DOTALL)

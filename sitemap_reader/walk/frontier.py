@@ -15,7 +15,7 @@ from ..read.sniff import Format
 from ..read.urls import origin
 from ..records import Outcome, SitemapRef, Why
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
-from .blocked import Walls, hides_names, is_refusal, take_page, with_remedy
+from .blocked import REFUSED, Walls, hides_names, is_refusal, take_page, with_remedy
 from .held import Held
 from .hosts import Hosts
 from .listings import Listings
@@ -406,6 +406,8 @@ class Frontier:
             told = self._permission.failure(visit, message, closes_host=True)
         elif visit.is_guess and is_refusal(visit, code) and not host.blocked:
             visit.aloud, told = True, with_remedy(message, visit.status)
+        elif visit.why == "given" and code == "F01" and visit.status in REFUSED:
+            told = with_remedy(message, visit.status)
         self._telling.note(visit, code, told, severity=severity)
         # One message for the host: what is guessed later fares no better.
         host.blocked = host.blocked or (not visit.is_guess and is_refusal(visit, code))
