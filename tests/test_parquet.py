@@ -261,7 +261,7 @@ def test_a_form_may_lack_keys_and_numbers_may_be_whole() -> None:
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    told = r"parquet needs pyarrow: pip install 'sitemap-reader\[parquet\]'"
+    told = r"parquet needs pyarrow: pip install '\.\[parquet\]'"
     with pytest.raises(UsageError, match=told):
         ParquetSink(Blocks(io.BytesIO()), all_fields())
 

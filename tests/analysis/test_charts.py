@@ -275,7 +275,7 @@ def test_without_what_draws_it_says_what_to_install(
 ) -> None:
     made = snapshots["one"][0].sections()
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(sr.UsageError, match=r"charts need .*: pip install 'sitemap-reader\[analysis\]'"):
+    with pytest.raises(sr.UsageError, match=r"charts need .*: pip install '\.\[analysis\]' in a clone"):
         made.chart()
 
 

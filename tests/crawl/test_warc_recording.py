@@ -311,6 +311,6 @@ def test_a_header_more_makes_no_difference_to_its_body(tmp_path):
 
 def test_without_warcio_it_says_what_to_install_before_anything_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "warcio", None)
-    with pytest.raises(UsageError, match=r"pip install 'sitemap-reader\[warc\]'"):
+    with pytest.raises(UsageError, match=r"pip install '\.\[warc\]'"):
         sr.urls("corpus/sites/shop", record=tmp_path / "site.warc.gz")
     assert not (tmp_path / "site.warc.gz").exists()
