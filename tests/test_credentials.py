@@ -221,7 +221,7 @@ CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
     # A list of hosts holds no userinfo.
     [(call, kind) for call in CALLS for kind in KINDS if (call, kind) != (_harvest, "userinfo")],
 )
-def test_so_does_whatever_reads(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
+def test_every_call_keeps_to_the_site(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
     _index_child(two)
     _map = two.other.pages["/map.xml"]
     two.other.pages["/map.xml"] = (_map[0], {**XML, "ETag": '"1"'}, _map[2])
@@ -317,7 +317,7 @@ def test_nothing_goes_down_to_http(secure: tuple[Two, Path], kind: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_goes_with_the_fallback_to_http_which_is_told_once(two: Two, kind: str, tmp_path: Path) -> None:
+def test_nothing_goes_with_the_fallback_to_http_which_is_reported_once(two: Two, kind: str, tmp_path: Path) -> None:
     two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": urlset(f"{two.start}/a")}
     target, options, _ = given(two, kind, tmp_path)
     stream = read(target.removeprefix("http://"), **options)  # https does not answer
@@ -338,7 +338,7 @@ def test_cacert_trusts_a_file_in_place_of_the_system(secure: tuple[Two, Path]) -
     assert read(two.start, cacert=str(trusted)).complete
 
 
-def test_insecure_asks_whoever_answers_and_is_in_the_log(
+def test_insecure_verifies_no_certificate_and_is_in_the_log(
     secure: tuple[Two, Path], caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     two, _ = secure

@@ -111,7 +111,7 @@ NOT_IN_THE_CORPUS = {
     ),
     "F16": Elsewhere(
         "tests/test_credentials.py",
-        "test_nothing_goes_with_the_fallback_to_http_which_is_told_once",
+        "test_nothing_goes_with_the_fallback_to_http_which_is_reported_once",
         "a recording is sent no headers",
         "walk",
         _withheld,

@@ -232,7 +232,7 @@ def test_a_harvest_sends_what_is_given_and_writes_nothing_of_it(site: SiteServer
     searched(folder, result)
 
 
-def test_insecure_is_told_once(site: SiteServer, tmp_path: Path) -> None:
+def test_insecure_is_said_once(site: SiteServer, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     told = "warning TLS certificates are not verified (--insecure)\n"
     options = ["--allow-private", "--retries", "0", "--insecure"]
