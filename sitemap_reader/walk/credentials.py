@@ -70,7 +70,8 @@ def make_headers(
 def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Names and values. UsageError, which repeats no value, as one may be a secret, for what is none."""
     if isinstance(headers, str):
-        name = headers.partition(":")[0].strip()
+        name, colon, _ = headers.partition(":")
+        name = name.strip() if colon else "NAME"  # else it may be a token
         raise UsageError(f'headers is a dict, not text: give headers={{"{name:.80}": "…"}}')
     wrong = UsageError('headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts')
     try:
