@@ -223,7 +223,7 @@ BOMBS: dict[str, Bomb] = {
 DAMAGED: dict[str, Bomb] = {
     "200 MiB of bare &": Bomb(
         lambda: around(filled(200 * MIB, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"&" * 100))),
-        codes("S16", "S01"), 711, taken=MIB,
+        codes("S16", "S01"), 375, taken=MIB,
     ),
     "200 MiB of bare & behind the root": Bomb(
         lambda: around([b"&", TAIL], filled(200 * MIB, b"&"), after=b""),
