@@ -45,6 +45,7 @@ class Limits:
     max_entry_repairs: int = 1_000  # places of one entry that are set straight
     max_repairs: int = 1_000_000  # places of the document that are mended: characters, structure
     max_faults: int = 100_000  # places of the document where its structure breaks; a dear one counts more than once
+    max_work_per_byte: int = 140  # steps, of some 10 ns, for each decoded byte (and 64 KiB more): damage takes many
     max_prefixes: int = 64  # undeclared ones that are declared for the document
     max_shared_characters: int = 4 * MIB  # what an item's media have in common, given to each of them
     max_token_bytes: int = MIB  # one XML token, one line, the text of one element

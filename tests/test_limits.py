@@ -248,6 +248,7 @@ def test_a_time_without_end_is_a_limit() -> None:
 
 # What a site and a request are allowed, and what feedparser's process is: tested where it is played.
 ELSEWHERE = {
+    "max_work_per_byte": "read/test_work.py::test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it",
     "fallback_memory_bytes": "crawl/test_feedchild.py::test_child_that_needs_too_much_memory_fails_alone",
     "max_index_depth": "walk/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
     "max_documents": "walk/test_frontier.py::test_no_more_documents_are_read_than_the_limit",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..limits import Limits
+    from .budget import Budget
     from .normalise import RawEntry
     from .text import Listing
     from .tree import Entry, Vocabulary
@@ -47,10 +48,10 @@ DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry, Limit
 class MarkupReader:
     """XML of any dialect: its root element says which. The first byte is on `line` of the document."""
 
-    def __init__(self, limits: Limits, line: int = 1, *, plain: bool = True) -> None:
+    def __init__(self, limits: Limits, budget: Budget, line: int = 1, *, plain: bool = True) -> None:
         self.format: Format | None = None
         self._limits = limits
-        self._markup = Markup(limits, self._open_root, line)
+        self._markup = Markup(limits, self._open_root, budget, line)
         self._path = PlainPath(self._markup) if plain and pass_all(limits) else self._markup
         self._opening: list[Problem] = []
         self._raw_entries: Callable[[Entry, Limits], list[RawEntry]] = urlset.raw_entries

@@ -14,8 +14,9 @@ import attrs
 
 from ..errors import UsageError
 from ..limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits
-from ..problems import Problem, Tally, counted, over_limit, report
+from ..problems import Problem, Tally, counted, over_limit, placed, report
 from ..records import Outcome
+from .budget import ENTRY, PROBLEM, Budget
 from .decode import Decoder, Prefix
 from .fallback import FallbackFeed
 from .faults import html_page
@@ -95,6 +96,7 @@ class SitemapParser:
         self._limits = checked_limits(limits)
         self._fallback = FallbackFeed(feed_fallback, limits, self._base) if feed_fallback else None
         self._encoding = (content_encoding or "").strip().lower()
+        self._budget = Budget(limits)
         self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
         self._head: bytes | None = b""  # what sniffing has not judged yet
         self._reader: Reader | None = None
@@ -237,6 +239,7 @@ class SitemapParser:
             self._fallback = None  # it is not asked any more
         elif self._fallback:
             self._fallback.keep(chunk)
+        self._budget.receive(len(chunk))
         if self._head is not None:
             self._head += chunk
             verdict = sniff(self._head, final=False)
@@ -269,7 +272,7 @@ class SitemapParser:
             from .dialects import MarkupReader  # here: where nothing has changed, no XML is read
 
             line = 1 + skipped.count(b"\n")
-            self._markup = reader = MarkupReader(self._limits, line, plain=self._may_be_plain)
+            self._markup = reader = MarkupReader(self._limits, self._budget, line, plain=self._may_be_plain)
         self._reader = reader
         return items + self._clean(reader.feed(head))
 
@@ -284,11 +287,11 @@ class SitemapParser:
         items: list[Item] = []
         for raw in raws:
             room = limit - self._normaliser.entries
+            lines: Sequence[int | None]
             if isinstance(raw, Problem):
                 items += self._told(raw)
-                continue
-            lines: Sequence[int | None]
-            if isinstance(raw, Block):
+                lines = ()
+            elif isinstance(raw, Block):
                 items += self._plain.items(raw, room)
                 lines = raw.lines
             elif isinstance(raw, Listing):
@@ -297,9 +300,12 @@ class SitemapParser:
             else:
                 items += self._cleaned(raw) if room else ()
                 lines = (raw.line,)
-            if len(lines) > room:
+            problem = over_limit("max_entries", limit, "entries", lines[room]) if len(lines) > room else None
+            if problem is None and self._budget.is_used_up():
+                problem = self._budget.problem(raw.line if isinstance(raw, Problem) else lines[-1] if lines else None)
+            if problem:
                 self._over, self._complete = True, False
-                items.append(self._noted(over_limit("max_entries", limit, "entries", lines[room])))
+                items.append(self._noted(problem))
                 break
         return items
 
@@ -317,6 +323,7 @@ class SitemapParser:
         return items
 
     def _cleaned(self, raw: RawEntry) -> list[Item]:
+        self._budget.count(ENTRY)
         items: list[Item] = [*self._normaliser.clean(raw)]
         for item in items:
             if isinstance(item, Problem):
@@ -324,7 +331,8 @@ class SitemapParser:
         return items
 
     def _noted(self, problem: Problem) -> Problem:
-        problem = attrs.evolve(problem, sitemap=self._url)
+        self._budget.count(PROBLEM)
+        problem = placed(problem, sitemap=self._url)
         self._tally.add(problem)
         return problem
 

@@ -33,6 +33,7 @@ class Edits:
 
     def __init__(self) -> None:
         self._edits: list[Edit] = []
+        self._starts: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._edits)
@@ -44,7 +45,7 @@ class Edits:
 
     def has(self, start: int) -> bool:
         """Whether one begins there."""
-        return any(edit.start == start for edit in self._edits)
+        return start in self._starts
 
     def put(self, where: int, written: bytes, place: str, *, sure: bool = True) -> None:
         """Something is missing."""
@@ -69,5 +70,6 @@ class Edits:
         """Anything else, with words of its own."""
         severity: Severity = "warning" if sure else "error"
         message = what if sure else f"{what}; more may be lost"
+        self._starts.add(start)
         written = controls_back(raw.decode("utf-8", "ignore")) or None
         self._edits.append(Edit(start, stop, text, report(code, message, severity=severity, raw=written)))

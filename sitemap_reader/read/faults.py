@@ -44,6 +44,10 @@ class Misplaced(Exception):
         self.loose_entry = loose_entry
 
 
+class UnendedSection(Exception):
+    """A CDATA section has begun, and there is no end of one behind it."""
+
+
 class Stop(Exception):
     """The document cannot go on, for this reason, from this index of expat's count; None: from its last event."""
 
@@ -75,8 +79,16 @@ class Fault:
     @property
     def lost(self) -> Problem:
         """What to say where it cannot be mended."""
+        return self._problem(": lost up to the next entry")
+
+    @property
+    def before_root(self) -> Problem:
+        """What to say where there is no root element yet, and so no next entry."""
+        return self._problem(", before the root element")
+
+    def _problem(self, what: str) -> Problem:
         advice = f"; raise {self.limit} to have more mended" if self.limit else ""
-        return report("S01", f"{self.what}: lost up to the next entry{advice}", line=self.line)
+        return report("S01", f"{self.what}{what}{advice}", line=self.line)
 
     @property
     def next_position(self) -> int:

@@ -9,7 +9,16 @@ from defusedxml.ElementTree import DefusedXMLParser
 from ..problems import report
 from .faults import Stop
 
-_HANDLERS = [name for name in dir(expat.ParserCreate()) if name.endswith("Handler")]
+# Its handlers only raise: one serves for all parsers, and making one takes longer than making a parser.
+_DEFUSED = DefusedXMLParser(target=object())
+# What builder.py sets, which holds the parser that it is set in.
+_HANDLERS = (
+    "StartElementHandler",
+    "EndElementHandler",
+    "CharacterDataHandler",
+    "StartCdataSectionHandler",
+    "EndCdataSectionHandler",
+)
 
 
 class BareDoctype(Exception):
@@ -21,8 +30,11 @@ def guarded_parser(head: bytes) -> expat.XMLParserType:
 
     From a DTD it raises Stop or DefusedXmlException, from one that only names another BareDoctype.
     """
-    parser: expat.XMLParserType = DefusedXMLParser(target=object(), encoding="utf-8").parser
-    parser.DefaultHandlerExpand = None
+    parser = expat.ParserCreate("utf-8", "}")
+    parser.buffer_text = True
+    parser.EntityDeclHandler = _DEFUSED.defused_entity_decl
+    parser.UnparsedEntityDeclHandler = _DEFUSED.defused_unparsed_entity_decl
+    parser.ExternalEntityRefHandler = _DEFUSED.defused_external_entity_ref_handler  # type: ignore[assignment]  # raises
     parser.StartDoctypeDeclHandler = _judge_doctype
     if head:
         parser.Parse(head, False)

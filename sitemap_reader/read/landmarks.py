@@ -41,15 +41,17 @@ def _attribute_names(tag: bytes | bytearray) -> list[bytes]:
 
 _LANDMARK = re.compile(
     rb"""
-      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?.*?\?> )
-    | (?P<open>  <!-- | <!\[CDATA\[ | <\? )
-    | (?P<entry> < (?:[\w.-]+:)? (?:(?i:url|sitemap)|item|entry) (?=[\s/>"'<]) )
-    | (?P<end>   </ (?:[\w.-]+:)? (?:urlset|sitemapindex|rss|RDF|feed|channel) (?=[\s>]) )
-    | (?P<location> </? (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )  # one end, where the beginning is missing
+    < (?:                                                  # the search leaps from one to the next
+      (?P<aside> !--.*?--> | !\[CDATA\[.*?\]\]> | \?.*?\?> )
+    | (?P<open>  !-- | !\[CDATA\[ | \? )
+    | (?P<entry> (?:[\w.-]+:)? (?:(?i:url|sitemap)|item|entry) (?=[\s/>"'<]) )
+    | (?P<end>   / (?:[\w.-]+:)? (?:urlset|sitemapindex|rss|RDF|feed|channel) (?=[\s>]) )
+    | (?P<location> /? (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )  # one end, where the beginning is missing
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
-_TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^>"'])*>""")
+_TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^>"']++)*+>""")
 _TAG_NAME = re.compile(rb"<(%s)" % NAME)
 # The longest beginning of a landmark that may stand at the end of a chunk.
 _TAG_START_BYTES = 64

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ..problems import Problem, report
+from .budget import TAG, Spent
 from .builder import Builder
 from .driver import Driver
-from .faults import UNCLOSED_SECTION, Fault, Misplaced, Stop, TooLong
+from .faults import UNCLOSED_SECTION, Fault, Misplaced, Stop, TooLong, UnendedSection
 from .guard import BareDoctype
 from .pending import Pending
 from .recovery import Recovery
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..limits import Limits
+    from .budget import Budget
     from .mending import Mender
     from .plain import Block
     from .tails import Tails
@@ -38,14 +40,15 @@ class Markup:
     Where it `is_behind_entry` it may be told to pass_over() what follows.
     """
 
-    def __init__(self, limits: Limits, open_root: OpenRoot, line: int = 1) -> None:
+    def __init__(self, limits: Limits, open_root: OpenRoot, budget: Budget, line: int = 1) -> None:
+        self._budget = budget
         self._may_renew = True
         self._pending = Pending(line, limits.max_entry_bytes)
         out: list[Entry | Problem] = []
-        self._told = Told(limits, self._pending, out)
+        self._told = Told(limits, budget, self._pending, out)
         self._builder = Builder(limits, open_root, self._pending, out, self._told.of)
-        self._driver = Driver(self._pending, self._builder, limits.max_token_bytes)
-        self._recovery = Recovery(limits, self._pending, self._told, self._builder, self._driver)
+        self._driver = Driver(self._pending, self._builder, budget, limits.max_token_bytes)
+        self._recovery = Recovery(limits, budget, self._pending, self._told, self._builder, self._driver)
 
     def feed(self, data: bytes, *, goes_on: bool = False) -> list[Entry | Problem]:
         """`goes_on`: it is a further piece of what the caller got at once."""
@@ -60,6 +63,8 @@ class Markup:
             self._read(data, final=final)
         except Stop as stop:
             self._recovery.stop(stop.problem, self._driver.index if stop.index is None else stop.index)
+        except Spent:
+            self._recovery.stop(self._budget.problem(self.line), self._driver.index)
         return self._builder.taken()
 
     @property
@@ -81,7 +86,7 @@ class Markup:
         return (
             self._pending.stands_behind_entry
             and (self._builder.behind_entry and self._builder.names == [b"urlset"])
-            and not (self._recovery.is_waiting or self.stopped or self._driver.has_withheld)
+            and not (self._recovery.is_waiting or self.stopped)
             and (not self._mender or self._mender.is_clear)
         )
 
@@ -119,12 +124,14 @@ class Markup:
         """With bytes that are mended, if they have to be."""
         if self.stopped:
             return
-        rest: bytes | None = data
+        goes_on = True
         if self._recovery.is_waiting:
             self._pending.data += data
-            rest = self._recovery.look_again(final=self._is_last(final))
-        if rest is not None:
-            self._parse((self._driver.renewed() if self._may_renew else b"") + rest, final=final)
+            data, goes_on = b"", self._recovery.look_again(final=self._is_last(final))
+        if goes_on:
+            if self._may_renew:
+                self._driver.renew()
+            self._parse(data, final=final)
         self._trim()
         if self._is_last(final):
             self._told.release(None)
@@ -137,29 +144,32 @@ class Markup:
 
     def _parse(self, data: bytes, *, final: bool) -> None:
         """Feeds expat, and after each fault what recovery gives, until nothing is left."""
-        rest: bytes | None = data
-        while rest is not None:
+        goes_on = True
+        while goes_on:
             is_last = self._is_last(final)
             try:
-                return self._driver.feed(rest, final=is_last, sections_end=self._mender is not None)
+                return self._driver.feed(data, final=is_last, is_mended=self._mender is not None)
             except expat.ExpatError as error:
-                rest = self._recovery.recover(self._fault_of(error), final=is_last)
+                goes_on = self._recovery.recover(self._fault_of(error.code), final=is_last)
+            except UnendedSection:
+                goes_on = self._recovery.recover(self._fault_of(UNCLOSED_SECTION), final=is_last)
             except Misplaced as misplaced:
                 fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
-                rest = self._recovery.recover(fault, final=is_last)
+                goes_on = self._recovery.recover(fault, final=is_last)
             except BareDoctype:
-                rest = self._blank_doctype()
+                self._blank_doctype()
             except TooLong:
                 self._builder.forget_passed()
                 raise self._pending.too_long() from None
+            data = b""
 
-    def _blank_doctype(self) -> bytes:
-        self._driver.give_back()
+    def _blank_doctype(self) -> None:
+        self._budget.look(self._pending.data, 0, len(self._pending), TAG)
         blanked = blank_doctype(bytes(self._pending.data))
         if blanked == self._pending.data:
             raise Stop(report("S09", "the DOCTYPE cannot be told from the rest: refused"))
         self._pending.data[:] = blanked
-        return self._driver.restart()
+        self._driver.restart()
 
     def _trim(self) -> None:
         self._builder.forget_passed()
@@ -167,17 +177,15 @@ class Markup:
         if is_read and self._pending.is_too_long(self._driver.token):
             raise self._pending.too_long()
 
-    def _fault_of(self, error: expat.ExpatError) -> Fault:
+    def _fault_of(self, code: int) -> Fault:
         # expat finds an unclosed section where the bytes end.
-        is_section = error.code == UNCLOSED_SECTION
-        index = self._builder.section_index if is_section else self._driver.error_index
-        return self._fault_at(index, expat.ErrorString(error.code), error.code)
+        index = self._builder.section_index if code == UNCLOSED_SECTION else self._driver.error_index
+        return self._fault_at(index, expat.ErrorString(code), code)
 
     def _fault_at(
         self, index: int, what: str, code: int | None = None, misplaced: Misplaced | None = None
     ) -> Fault:
         """The fault at `index` of expat's count."""
-        self._driver.give_back()
         self._builder.forget_passed()
         position = max(0, self._pending.offset(index))
         return Fault(position, self._pending.line_at(position), what, code, misplaced)

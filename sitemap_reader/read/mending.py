@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import attrs
 
 from ..problems import Problem, Severity, report
+from .budget import CHARACTERS, COPIED, REFERENCE
 from .controls import CONTROL, needs_stand_in, stand_in
 from .landmarks import names_location
 from .mends import Mend, Mends
@@ -20,6 +21,8 @@ from .tokens import character_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .budget import Budget
 
 # Each branch begins with a plain character, so that the search leaps from one to the next.
 _FAULT = rb"""
@@ -60,12 +63,13 @@ _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 class Mender:
     """Filters a stream that begins on `line`: feed() gives the mended bytes, `mends` what was mended.
 
-    For the end of a comment, an instruction or a CDATA section is
-    waited up to `max_aside_bytes`.
+    For the end of a comment, an instruction or a CDATA section is waited up to `max_aside_bytes`. Where it `is_behind`,
+    each further call takes at least one byte.
     """
 
-    def __init__(self, line: int, mends: Mends, max_aside_bytes: int) -> None:
+    def __init__(self, line: int, mends: Mends, max_aside_bytes: int, budget: Budget) -> None:
         self._max_aside_bytes = max_aside_bytes
+        self._budget = budget
         self.mends = mends
         self._room = 0  # for mends of one call of feed()
         self._only_counts = False  # this call
@@ -80,6 +84,8 @@ class Mender:
         self._in_section = False  # in one that is longer than is waited for: nothing in it is mended
         self._waiting = 0  # where in it begins what waits for its end
         self._no_end_before = 0  # up to where, in that count, a CDATA section is known not to end
+        self._no_control_before = 0  # up to where, in that count, there is no control character
+        self._following: tuple[int, bytes] | None = None  # a place in that count, and the next tag behind it
         self._wake_bytes = 0  # when it pays to look again for the end of what is held
         self._passed = b""  # the last of what needed no mending
 
@@ -119,6 +125,7 @@ class Mender:
         if len(self._held) < self._wake_bytes and not final:
             return b""
         data, self._wake_bytes, self._room = bytes(self._held), 0, _MENDS_AT_ONCE
+        self._budget.spend(1 + len(data) // COPIED)
         self.mends.condense()
         self._only_counts = self.mends.is_full and not _ENTRY_TAG.search(data, 0, _WINDOW_BYTES)
         end = len(data)
@@ -131,21 +138,24 @@ class Mender:
         return mended
 
     def _mended(self, data: bytes, *, final: bool) -> Iterator[bytes]:
-        fault = _REFERENCE_OR_CONTROL if _CONTROL.search(data) else _REFERENCE
+        fault = _REFERENCE_OR_CONTROL if self._has_control(data) else _REFERENCE
         given = at = self._section_left(data, 0, final=final)  # what is out already, and where to look on
         yield self._pass(data[:at])
         while not self._in_section and (match := fault.search(data, at)):
-            if at > _WINDOW_BYTES or not self._room or (self._only_counts and match.end() > _WINDOW_BYTES):
-                yield self._pass(data[given:at])
-                self._waiting, self.is_behind = at, True
+            start, stop = match.span()
+            is_enough = at > _WINDOW_BYTES or not self._room or (self._only_counts and stop > _WINDOW_BYTES)
+            if is_enough and start:  # what the next call begins with is taken by it, whatever it is
+                yield self._pass(data[given:start])
+                self._waiting, self.is_behind = start, True
                 return
-            start, at = match.span()
+            self._budget.spend(REFERENCE + stop - at)
+            at = stop
             if match.lastgroup in _ASIDES:
                 yield self._pass(data[given:start])
                 given, end = start, self._aside_end(data, match, final=final)
                 if end is None:  # the rest waits
                     self._waiting = start
-                    self._wake_bytes = (len(self._held) - start) * 5 // 4 + 1
+                    self._wake_bytes = 2 * (len(self._held) - start) + 1
                     return
                 at = end if end >= 0 else min(len(data), start + self._max_aside_bytes)
                 change = _aside_mend(match, data[start:at]) if end >= 0 else None
@@ -155,6 +165,7 @@ class Mender:
             else:
                 change = _character_mend(match)
             if change is not None:
+                self._budget.spend(CHARACTERS + len(change.text))
                 if given < start:
                     yield self._pass(data[given:start])
                 yield self._changed(data[start:at], change)
@@ -185,16 +196,36 @@ class Mender:
         tag = _TAG_BEFORE.search(self._passed)
         own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1))) if tag else _NOTHING
         match = own.search(data, opening.end(), min(len(data), latest) if behind < 0 else end)
+        reached = match.start() if match else min(len(data), latest) if behind < 0 else end
+        self._budget.spend(2 * (reached - opening.end()))
         wrong = _MARKUP if tag and names_location(tag.group(1)) else _ENTRY_TAG
         if match is None or wrong.search(data, opening.end(), match.start()):
             return behind
         if behind < 0:
             return match.start()
-        following = _next_tag(data, behind)
+        following = self._tag_behind(data, behind)
         if following is None:  # it is still to come
             return behind if final or len(data) - behind > self._max_aside_bytes else None
         is_others = following.startswith(b"</") and not own.match(following)
         return match.start() if is_others else behind
+
+    def _tag_behind(self, data: bytes, start: int) -> bytes | None:
+        """The next tag; many sections that have no end have the same behind them."""
+        place = self._read + start
+        if self._following and self._following[0] == place:
+            return self._following[1]
+        following = _next_tag(data, start)
+        self._budget.spend(len(data) - start if following is None else max(0, data.find(b"<", start) - start))
+        if following is not None:
+            self._following = (place, following)
+        return following
+
+    def _has_control(self, data: bytes) -> bool:
+        """Whether one is in sight; where not, those bytes are not searched again."""
+        match = _CONTROL.search(data, max(0, self._no_control_before - self._read))
+        # What the last two bytes may be the beginning of is not known yet.
+        self._no_control_before = self._read + (match.start() if match else max(0, len(data) - 2))
+        return match is not None
 
     def _section_left(self, data: bytes, start: int, *, final: bool) -> int:
         """Up to where a section goes on that is longer than is waited for: whoever reads it judges its length."""

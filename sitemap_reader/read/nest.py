@@ -50,6 +50,11 @@ class Nest:
     inner: list[Element] = attrs.field(factory=list)
 
     @property
+    def depth(self) -> int:
+        """How many elements are open."""
+        return len(self.outer) + len(self.inner)
+
+    @property
     def names(self) -> list[bytes]:
         """Those of `inner`, as written."""
         return [element.name for element in self.inner]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import attrs
 
-from ..problems import MAX_RAW_CHARACTERS, Problem, report
+from ..problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ..records import ChangeFreq, SitemapRef, UrlRecord
 from .extensions import read_extensions
 from .urls import clean_url, is_clean
@@ -189,7 +189,7 @@ class _Notes:
         self._untold = 0
         for problem in raw.problems:
             if self._has_room(problem.code):
-                self.problems.append(attrs.evolve(problem, sitemap=self._normaliser.sitemap))
+                self.problems.append(placed(problem, sitemap=self._normaliser.sitemap))
 
     def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
         if self._has_room(code):

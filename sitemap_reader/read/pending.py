@@ -1,4 +1,4 @@
-"""The bytes that expat was fed and a restart may need again: all behind the last complete entry.
+"""The bytes that expat was shown and a restart may need again, all behind the last complete entry; and those to come.
 
 Offsets count from their beginning. Two counts go through a whole document: that of the parser, which begins anew with
 each restart, and that of the mended bytes (mending.py), which knows nothing of edits. Both are kept in step here.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
-from ..problems import over_limit
+from ..problems import over_limit, placed
 from .faults import Stop
 from .landmarks import tag_end
 from .mends import Mend
@@ -20,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class Pending:
-    """`data` begins on `line`, and at `base` of the parser's count. Up to `straight` it was set straight by edits.
+    """`data` begins on `line`, and at `base` of the parser's count, which was `shown` so many bytes of it.
+
+    Up to `straight` it was set straight by edits.
 
     `counted` bytes before it count for max_entry_bytes: those of the last tag outside entries.
     """
@@ -28,7 +28,7 @@ class Pending:
     def __init__(self, line: int, max_entry_bytes: int) -> None:
         self.data = bytearray()
         self.line = line
-        self.base = 0
+        self.base = self.shown = 0
         self.straight = 0
         self.counted = 0
         self._max_entry_bytes = max_entry_bytes
@@ -41,6 +41,22 @@ class Pending:
     def end(self) -> int:
         """Where they end in the parser's count."""
         return self.base + len(self.data)
+
+    @property
+    def shown_end(self) -> int:
+        """Where what expat was shown ends, in its count."""
+        return self.base + self.shown
+
+    @property
+    def withheld(self) -> int:
+        """How many bytes expat has not been shown yet."""
+        return len(self.data) - self.shown
+
+    def show(self, most: int) -> bytes:
+        """The next bytes that expat is shown."""
+        piece = bytes(self.data[self.shown : self.shown + most])
+        self.shown += len(piece)
+        return piece
 
     def line_at(self, offset: int) -> int:
         """The line of the document."""
@@ -69,6 +85,7 @@ class Pending:
         self.line += self.data.count(b"\n", 0, count)
         del self.data[:count]
         self.base += count
+        self.shown = max(0, self.shown - count)
         self.straight = max(0, self.straight - count)
 
     def forget_up_to(self, event: int, *, is_tag: bool) -> None:
@@ -92,16 +109,10 @@ class Pending:
         """Whether nothing is pending, behind what has as many bytes as the usual end tag of an entry."""
         return not self.data and not self.straight and self.counted == len(b"</url>")
 
-    def take(self) -> bytes:
-        """All of them, to be fed to a new parser: they come back with that."""
-        data = bytes(self.data)
-        self.data.clear()
-        return data
-
     def rebase(self, base: int) -> None:
-        """A new parser counts from another beginning."""
+        """A new parser counts from another beginning, and was shown nothing."""
         self._to_mended += self.base - base
-        self.base = base
+        self.base, self.shown = base, 0
 
     def begin_mending(self) -> None:
         """From the first of them on all bytes are counted as mended ones."""
@@ -117,9 +128,9 @@ class Pending:
         for edit in edits:
             edited += self.data[done : edit.start]
             line += self.data.count(b"\n", done, edit.start)
-            mends.append(Mend(self.mended(self.base + len(edited)), attrs.evolve(edit.problem, line=line)))
+            mends.append(Mend(self.mended(self.base + len(edited)), placed(edit.problem, line=line)))
             edited += edit.replacement
             line += self.data.count(b"\n", edit.start, edit.stop)
             done = edit.stop
-        self.data[:] = edited + self.data[done:]
+        self.data[:done] = edited
         return mends

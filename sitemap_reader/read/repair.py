@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from .budget import EDIT, LEVEL, TOKEN
 from .edits import Edits
 from .landmarks import local
 from .nest import Element, Nest
@@ -30,6 +31,8 @@ from .tokens import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ..limits import Limits
+    from .budget import Budget
 
 # What no location holds that is not damaged, and what one may end in where its end tag is.
 _NO_LOCATION = re.compile(rb"[\s<>\"']")
@@ -43,9 +46,10 @@ class Straightener:
     """go_on() until it is True: then `edits` set the bytes up to `end` straight, or they are `hopeless`.
 
     It begins at `start`, which is an entry's tag if `inside`, and ends with that entry; else where the next one begins.
-    `fault` is where expat stopped, `outer` are the names of the open elements around, outermost first. More than
-    `max_edits` are hopeless: `has_too_many`. `behind_entry`: what stands before `start` is an entry. `loose` is the
-    name of the entry whose start tag is missing.
+    `fault` is where expat stopped, `outer` are the names of the open elements around, outermost first. More edits or
+    levels than `limits` permit are hopeless: `limit` is the field. `behind_entry`: what stands before `start` is an
+    entry. `loose` is the name of the entry whose start tag is missing. At `begun_again` its start tag stands for the
+    last time where it is doubled: what is behind that is all that there is of it.
 
     An edit is sure where it undoes one slip of the hand. Where it is not, more than it can know of may be gone, and
     its Problem is an error.
@@ -56,7 +60,8 @@ class Straightener:
         start: int,
         fault: int,
         outer: Sequence[bytes],
-        max_edits: int,
+        limits: Limits,
+        budget: Budget,
         *,
         inside: bool,
         behind_entry: bool = False,
@@ -64,14 +69,17 @@ class Straightener:
     ) -> None:
         self.end: int | None = None
         self.hopeless = False
-        self.has_too_many = False
+        self.limit: str | None = None
+        self.begun_again = 0
         self.is_void = False  # what was read of the entry may belong elsewhere
         self.edits = Edits()
         self.at = start  # up to where it has read
         self._before = b""  # what stands between the last token and this one
         self._fault = fault
         self._nest = Nest(list(outer))
-        self._max_edits = max_edits
+        self._limits = limits
+        self._budget = budget
+        self._done = 0  # edits, of which the budget knows
         self._inside = inside
         self._behind_entry = behind_entry
         self._located = False  # the entry has a location
@@ -82,24 +90,31 @@ class Straightener:
 
     def go_on(self, data: bytes | bytearray) -> bool:
         """Reads on; False where more bytes are needed to tell."""
-        while not self._is_settled:
+        while self.end is None and not self.hopeless:
             token = next_token(data, self.at)
             if token is None:
+                self._budget.spend(TOKEN + len(data) - self.at)
                 return False
             self._before = bytes(data[self.at : token.start])
             if self._nest.inner and self._before.strip():
                 self._nest.inner[-1].has_text = True
             _RULES[token.kind](self, token)
             self._behind_entry = False
+            self._judge(token)
             self.at = token.end
-            if len(self.edits) > self._max_edits:
-                self.hopeless = self.has_too_many = True
-                self.end = token.end
         return True
 
-    @property
-    def _is_settled(self) -> bool:
-        return self.end is not None or self.hopeless
+    def _judge(self, token: Token) -> None:
+        """Whether what has been done up to the end of this token is more than may be."""
+        done, self._done = self._done, len(self.edits)
+        depth = self._nest.depth
+        self._budget.spend(TOKEN + LEVEL * depth + EDIT * (self._done - done) + token.end - self.at)
+        if self._done > self._limits.max_entry_repairs:
+            self.limit = "max_entry_repairs"
+        elif depth > self._limits.max_xml_depth:
+            self.limit = "max_xml_depth"
+        if self.limit:
+            self.hopeless, self.end = True, token.end
 
     # --- one rule for each kind of token ---
 
@@ -141,6 +156,8 @@ class Straightener:
             self._stop_innermost(token)
         elif self._nest.inner and token.name == self._nest.inner[-1].name and self._nest.inner[-1].is_bare:
             self.edits.pass_over(token, "is doubled")
+            if len(self._nest.inner) == 1:
+                self.begun_again = token.start
         elif token.local in ENTRIES and not (self._is_first() or (token.is_spaced and not self._inside)):
             self._finish(token.start)
         elif token.local == b"loc" and not (self._nest.inner or self._inside):  # an entry's, whose tag is missing

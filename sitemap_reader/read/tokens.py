@@ -44,7 +44,7 @@ _TOKEN = re.compile(
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows them; a `>` in quotes is none, unless the quotes do not match
     | (?P<start> < (?: \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) )?+ (?P<name> %(name)s )
-        (?P<attributes> (?> (?: [^<>"'] | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
+        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
         (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
     | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
                    | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++[^\w.:\x80-\xff-])
@@ -57,6 +57,8 @@ _TOKEN = re.compile(
     % {b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
+# What a token begins with: the search leaps from one to the next.
+_BEGINNING = re.compile(rb"<|\]\]>|&\#")
 # Name, rest and what follows, for each kind of token that has them.
 _PARTS_OF = {"start": ("name", "attributes", "next"), "stop": ("stopped", "rest", "next")}
 _STRAY = ("name", "attributes", "behind")
@@ -123,7 +125,10 @@ class Token(NamedTuple):
 
 def next_token(data: bytes | bytearray, start: int) -> Token | None:
     """The next token at or behind `start`; None where there is none yet, or one that has not ended."""
-    match = _TOKEN.search(data, start)
+    match, beginning = None, _BEGINNING.search(data, start)
+    while beginning and not match:
+        match = _TOKEN.match(data, beginning.start())
+        beginning = None if match else _BEGINNING.search(data, beginning.end())
     kind = match.lastgroup if match else None
     if match is None or kind is None or kind in ("opening", "unended"):
         return None
@@ -133,10 +138,13 @@ def next_token(data: bytes | bytearray, start: int) -> Token | None:
     return Token(kind, match.start(), match.end(), written, name, local(name), rest, following or b"")
 
 
-@lru_cache(maxsize=1024)  # the same slip comes again and again
 def is_slip(name: bytes, meant: bytes) -> bool:
     """Whether one name is most likely the other, misspelled."""
-    one, other = (local(each).lower().decode()[:_SLIP_CHARACTERS] for each in (name, meant))
+    return _are_alike(*(local(each).lower().decode()[:_SLIP_CHARACTERS] for each in (name, meant)))
+
+
+@lru_cache(maxsize=1024)  # the same slip comes again and again; only short names are kept
+def _are_alike(one: str, other: str) -> bool:
     return SequenceMatcher(None, one, other).ratio() >= _ALIKE
 
 
@@ -163,6 +171,8 @@ def attributes(written: bytes) -> tuple[bytes, bool]:
     nothing was is the second value.
     """
     trimmed = written.rstrip()
+    if not trimmed:
+        return written, True
     body = trimmed[:-1] if trimmed.endswith(b"/") else written
     matches = list(_ATTRIBUTE.finditer(body))
     found: dict[bytes, bytes] = {}

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..problems import Problem, over_limit
+from .budget import EVENT
 from .faults import Stop
 from .mends import Mends
 
 if TYPE_CHECKING:
     from ..limits import Limits
+    from .budget import Budget
     from .pending import Pending
     from .tree import Entry
 
@@ -24,9 +26,10 @@ class Told:
     `is_error` once one of them may have cost an entry. Stop where there were too many of them.
     """
 
-    def __init__(self, limits: Limits, pending: Pending, out: list[Entry | Problem]) -> None:
+    def __init__(self, limits: Limits, budget: Budget, pending: Pending, out: list[Entry | Problem]) -> None:
         self.is_error = False
         self._limits = limits
+        self._budget = budget
         self._pending = pending
         self._out = out
         self._mends: Mends | None = None
@@ -42,6 +45,7 @@ class Told:
 
     def of(self, end: int, first_line: int) -> tuple[Problem, ...]:
         """Those of what ends at `end` and began on this line; those before it go out for themselves."""
+        self._budget.count(EVENT)
         if self._mends is None:
             return ()
         mends = self._taken(self._mends, self._pending.mended(end))

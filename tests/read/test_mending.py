@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_reader.limits import Limits
 from sitemap_reader.problems import Problem, Severity, report
+from sitemap_reader.read.budget import Budget
 from sitemap_reader.read.controls import controls_back
 from sitemap_reader.read.controls import stand_in as stand_ins
 from sitemap_reader.read.document import SitemapParser
@@ -148,7 +150,7 @@ every_row = pytest.mark.parametrize(("data", "mended", "said"), ROWS)
 
 
 def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
-    mender = Mender(line, Mends(NOTED, 1_000), SECTION)
+    mender = Mender(line, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
     pieces = [mender.feed(data[at : at + size]) for at in range(0, len(data), size)]
     while mender.is_behind:
         pieces.append(mender.feed(b""))
@@ -202,7 +204,7 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
     mended, _ = mend(data, size)
-    mender = Mender(1, Mends(NOTED, 1_000), SECTION)
+    mender = Mender(1, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
     for at in range(0, len(data), size):
         mender.feed(data[at : at + size])
     mender.feed(b"", final=True)
@@ -214,7 +216,7 @@ def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
 
 
 def test_other_problems_join_in_the_order_of_their_places() -> None:
-    mender = Mender(1, Mends(NOTED, 1_000), SECTION)
+    mender = Mender(1, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
     assert mender.feed(b"a&b&c ") == b"a&amp;b&amp;c "
     others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
     mender.mends.join([Mend(end, report("S01", message)) for end, message in others])
@@ -267,7 +269,7 @@ def test_run_of_control_characters_is_one_mend(size: int) -> None:
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
 def test_what_has_begun_waits_for_its_end_and_is_counted(data: bytes) -> None:
-    mender = Mender(1, Mends(NOTED, 1_000), SECTION)
+    mender = Mender(1, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
     assert mender.feed(data) == data[: -len(begun)]
     assert mender.held_bytes == len(begun)

@@ -10,6 +10,7 @@ import pytest
 from damaged_entries import PLACES
 
 import sitemap_reader as sr
+from sitemap_reader.read.budget import Budget
 from sitemap_reader.read.driver import Driver
 from sitemap_reader.read.repair import Straightener
 from sitemap_reader.read.tokens import attributes, is_character, is_slip, next_token
@@ -212,7 +213,8 @@ def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytes
 def test_a_straightener_reads_on_where_it_stopped() -> None:
     """An entry that comes in small pieces is not read from its beginning with each."""
     entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
-    straightener = Straightener(0, len(entry) - 12, [b"urlset"], 1, inside=True)
+    limits = sr.Limits(max_entry_repairs=1)
+    straightener = Straightener(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
     settled = [straightener.go_on(entry[:end]) for end in range(len(entry) + 1)]
     assert settled.index(True) == len(entry)
     assert not straightener.hopeless
