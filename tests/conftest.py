@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def pytest_configure() -> None:
     In the background of a script SIGINT is ignored, and so it would be by them; and where PYTHONUNBUFFERED is set, as
     in many containers, nothing is ever left in a buffer that cannot be written.
     """
+    settings.register_profile("untimed", deadline=None)  # how long a busy machine takes decides no test
+    settings.load_profile("untimed")
     os.environ.pop("PYTHONUNBUFFERED", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
