@@ -18,7 +18,7 @@ ALLOWED_BYTES = 64 * 1024
 
 # Steps, as measured.
 TAG = 60  # that expat reads, and that becomes an element
-EVENT = 200  # the end of an entry, or a tag between entries
+EVENT = 400  # the end of an entry, or a tag between entries
 LANDMARK = 60  # a `<` that is judged while the next entry is looked for
 PARSER = 4000  # a new one, behind a fault
 TOKEN = 350  # of an entry that is repaired
@@ -27,7 +27,7 @@ EDIT = 400
 CHARACTERS = 400  # a place where characters are repaired
 REFERENCE = 60  # a place that might be one
 ENTRY = 700  # or a line, that is cleaned and judged by itself
-PROBLEM = 400
+PROBLEM = 600
 COPIED = 16  # bytes that are copied and searched for one byte in a step
 MOVED = 256  # bytes that are moved in a step
 
