@@ -448,7 +448,7 @@ def test_an_arc_is_told_by_its_name(tmp_path):
 def test_a_name_in_any_case_is_a_warcs_and_a_folder_is_a_folder(tmp_path):
     assert find_target(write(tmp_path / "A.WARC", response(BODY))).replay is not None
     (tmp_path / "b.warc").mkdir()
-    with pytest.raises(UsageError, match=r"b\.warc is no replay"):
+    with pytest.raises(UsageError, match=r"b\.warc was not written with record="):
         find_target(tmp_path / "b.warc")
 
 
