@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
 
 import attrs
 
-from .asked import Asked
+from .asked import Asked, one_of
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
 from .crawl.netrc_logins import read_netrc
@@ -409,12 +409,6 @@ def _check_fetcher(fetcher: object) -> None:
 
 def _bar(asked: Asked) -> ProgressBar | None:
     return ProgressBar() if asked.show_progress else None
-
-
-def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
-    """UsageError for another value."""
-    if value not in allowed:
-        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
 def check_plan(plan: SyncPlan) -> None:
