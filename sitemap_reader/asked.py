@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from .walk.window import Moment, Undated
 
 Heard = TypeVar("Heard")
-TRUSTS: tuple[str, ...] = get_args(Trust)
+
+
+def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
+    """UsageError for another value."""
+    if value not in allowed:
+        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
 @attrs.frozen
@@ -48,8 +53,7 @@ class Asked:
 
     def plan(self, now: datetime) -> dict[str, Any]:
         """Fields of Plan; UsageError for what cannot be."""
-        if self.trust_lastmod not in TRUSTS:
-            raise UsageError(f"trust_lastmod must be one of {', '.join(TRUSTS)}, not {self.trust_lastmod!r}")
+        one_of("trust_lastmod", self.trust_lastmod, get_args(Trust))
         return {
             "trust_lastmod": self.trust_lastmod,
             "selection": make_selection(

@@ -47,7 +47,7 @@ class Blocks:
         self.hold = hold
         self.has_begun = False
         self.has_failed = False
-        self._is_given_up = False
+        self._is_aborted = False
         self._stream = stream
         self._name = name
         self._clock = clock
@@ -84,7 +84,7 @@ class Blocks:
 
     def _put(self, block: bytes, whole: Callable[[int], int]) -> None:
         """Writes all of it; `whole(taken)` says how much of what was taken are whole records."""
-        if self._is_given_up:
+        if self._is_aborted:
             return
         size = len(block)
         try:
@@ -96,7 +96,7 @@ class Blocks:
             taken = size - len(block)
             self._take_back(taken - whole(taken))
             if not isinstance(exc, OSError):
-                self._is_given_up = True
+                self._is_aborted = True
                 raise
             # OSError() picks the subclass of the number: a broken pipe stays a BrokenPipeError.
             raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
 
+from .compression import SUFFIXES
 from .dump_lines import STDIN, numbered_forms
 from .errors import UsageError
 from .restore import from_json
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .records import UrlRecord
 
 # What the names of dumps end in.
-DUMP_SUFFIXES = (".jsonl", ".ndjson", ".parquet", ".jsonl.gz", ".ndjson.gz", ".jsonl.zst", ".ndjson.zst")
+DUMP_SUFFIXES = (".parquet", *(lines + packed for lines in (".jsonl", ".ndjson") for packed in ("", *SUFFIXES)))
 WARC_SUFFIXES = (".warc", ".warc.gz")  # a site, recorded
 # What ends so is a file, also where there is none; unless there may be a host before it, as in a URL without scheme.
 _FILES = (".gz", ".zst", ".csv", ".tsv", ".xml", ".txt", ".json")

@@ -1,4 +1,4 @@
-"""Keywords that a function does not have: what was given in, an UnknownKeyword that says what to give instead out.
+"""Keywords that a function does not have: names and values in, an UnknownKeyword that says what to give instead out.
 
 Names that other libraries use are in a table; of the rest, one that is spelled much like ours is suggested.
 """
@@ -104,7 +104,7 @@ def checked_keywords(
             if not kwargs.keys() <= own and (unknown := kwargs.keys() - {*own, *more()}):
                 name = min(unknown)
                 known = [each for each in (*own, *more()) if each not in ("self", "options")]
-                raise UnknownKeyword(_told(_called(function), name, kwargs[name], known, elsewhere or {}))
+                raise UnknownKeyword(_message(_called(function), name, kwargs[name], known, elsewhere or {}))
             return function(*args, **kwargs)
 
         return checked
@@ -117,22 +117,22 @@ def _called(function: Callable[..., object]) -> str:
     return f"{function.__qualname__.removesuffix('.__init__').rpartition('.')[2]}()"
 
 
-def _told(what: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Names]) -> str:
+def _message(what: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Names]) -> str:
     """What to give instead."""
-    told = f"{what} has no keyword {name}"
+    start = f"{what} has no keyword {name}"
     if ours := _in_ours(name, value):
         keyword = ours.partition("=")[0]
         if keyword in known:
-            return f"{told}; give {ours}"
+            return f"{start}; give {ours}"
         for place, names in elsewhere.items():
             if keyword in names():
-                return f"{told}; {place} takes {ours}"
+                return f"{start}; {place} takes {ours}"
     for place, names in elsewhere.items():
         if name in names():
-            return f"{told}; {place} takes it"
+            return f"{start}; {place} takes it"
     if close := get_close_matches(name, known, n=1, cutoff=0.7):
-        return f"{told}; did you mean {close[0]}?"
-    return f"{told}; it has {', '.join(sorted(known))}"
+        return f"{start}; did you mean {close[0]}?"
+    return f"{start}; it has {', '.join(sorted(known))}"
 
 
 def _in_ours(name: str, value: object) -> str | None:

@@ -12,7 +12,7 @@ import attrs
 
 from .crawl.sieve import Many
 from .errors import NothingFound, NothingReadable, ReadError
-from .problems import SAMPLES_PER_CODE, Problem
+from .problems import SAMPLES_PER_CODE, Problem, first_error
 from .read.dates import stated
 from .read.sniff import SITEMAP_FORMATS, Format
 from .records import Outcome, UrlRecord
@@ -326,6 +326,5 @@ def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 def first_reason(failed: Iterable[Outcome]) -> str | None:
     """The first error of the documents that failed, else their first problem, as a line; None without any."""
-    samples = [sample for outcome in failed for sample in outcome.samples]
-    errors = [sample for sample in samples if sample.severity == "error"]
-    return next((str(sample) for sample in [*errors, *samples]), None)
+    found = first_error(sample for outcome in failed for sample in outcome.samples)
+    return None if found is None else str(found)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from .jsonl import stamp
+from .problems import first_error
 from .records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
@@ -168,6 +169,6 @@ def _row(node: Node, depth: int, branch: str) -> Row:
 
 
 def _reason(outcome: Outcome) -> str | None:
-    """Its first error, else the first that there is to say of it."""
-    samples = sorted(outcome.samples, key=lambda sample: sample.severity != "error")
-    return next((f"{sample.code} {sample.message}" for sample in samples), None)
+    """Its first error, else its first problem."""
+    found = first_error(outcome.samples)
+    return None if found is None else f"{found.code} {found.message}"

@@ -6,11 +6,14 @@ Codes are permanent. docs/problems.md explains each.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
 from .limits import advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Severity = Literal["error", "warning", "info"]
 
@@ -166,6 +169,11 @@ def report(
         half = MAX_MESSAGE_CHARACTERS // 2
         message = f"{message[: half - 1]}…{message[-half:]}"
     return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw)
+
+
+def first_error(problems: Iterable[Problem]) -> Problem | None:
+    """The first error among them, else the first of them; None of none."""
+    return min(problems, key=lambda problem: problem.severity != "error", default=None)
 
 
 def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = None) -> Problem:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
 
 import attrs
 
-from .asked import Asked
+from .asked import Asked, one_of
 from .crawl.feedchild import feedparser_fallback
 from .crawl.fetch import AiohttpFetcher
 from .crawl.netrc_logins import read_netrc
@@ -87,7 +87,7 @@ class ReaderOptions(TypedDict, total=False):
 
 
 def _sync_keywords() -> list[str]:
-    from .crawl.changes import SyncPlan  # here: who only reads needs no database
+    from .crawl.changes import SyncPlan  # here: reading alone needs no database
 
     return [*attrs.fields_dict(SyncPlan), "state", "on_document"]
 
@@ -254,11 +254,11 @@ class SitemapReader:
         honest; "never" always asks. `full` reads all anew. `dry_run` leaves the state as it is. `on="lastmod"` calls a
         URL updated only if its lastmod is another.
 
-        A URL that is new in a run is told once, by the first listing that is read; a newer one in the same run changes
-        the state alone. A URL that moves to another sitemap is no change. One is removed when no document lists it any
-        more and all of them were read whole, or are unchanged; never for having left a feed or a news sitemap. More
-        than 1,000 that are more than half are held back, with an X01, unless `accept_removals`. A sitemap that is not
-        found counts as gone a day later, or when an index that was read whole does not list it.
+        A URL that is new in a run is reported once, by the first listing that is read; a newer one in the same run
+        changes the state alone. A URL that moves to another sitemap is no change. One is removed when no document lists
+        it any more and all of them were read whole, or are unchanged; never for having left a feed or a news sitemap.
+        More than 1,000 that are more than half are held back, with an X01, unless `accept_removals`. A sitemap that is
+        not found counts as gone a day later, or when an index that was read whole does not list it.
 
         `include`, `exclude`, `follow` and `no_follow` are as in urls(), and the same each time, as is the reader's
         `scope`: others need `full`. `on_document` hears how each document is stored, with what its dates are worth. The
@@ -267,7 +267,7 @@ class SitemapReader:
         A change is delivered when the next one is asked for; what was not is found again next time. StateError, at
         once, for a file that cannot be used.
         """
-        from .crawl.changes import SyncPlan  # here: who only reads needs no database
+        from .crawl.changes import SyncPlan  # here: reading alone needs no database
         from .syncing import AsyncChangeStream
 
         asked = Asked(
@@ -409,12 +409,6 @@ def _check_fetcher(fetcher: object) -> None:
 
 def _bar(asked: Asked) -> ProgressBar | None:
     return ProgressBar() if asked.show_progress else None
-
-
-def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
-    """UsageError for another value."""
-    if value not in allowed:
-        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
 def check_plan(plan: SyncPlan) -> None:

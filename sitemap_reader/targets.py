@@ -102,7 +102,7 @@ def refuse_document(target: object) -> None:
     """UsageError for the bytes or the text of a document, where a site is to be named."""
     head = target[:100].encode("utf-8", "replace") if isinstance(target, str) else target
     if isinstance(head, bytes | bytearray) and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"<", b"\x1f\x8b")):
-        raise UsageError("that is a document, and not the name of a site: sr.parse() reads it")
+        raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
 
 
 def site_target(name: str, else_it_is: str = "no host") -> Target:

@@ -325,7 +325,7 @@ def test_nothing_goes_with_the_fallback_to_http_which_is_reported_once(two: Two,
     assert set(values(two.site)) == {""}
     (told,) = [problem for problem in stream.problems.samples if problem.code == "F16"]
     assert told.message == (
-        f"headers and credentials are not sent to {two.start}, which is no https; give it as TARGET to send them"
+        f"headers and credentials are not sent to {two.start}, which is not https; give it as TARGET to send them"
     )
     assert stream.problems.counts["F16"] == 1
 
@@ -365,7 +365,7 @@ def test_a_cacert_without_a_name_is_refused(name: str) -> None:
 
 
 def test_cacert_and_insecure_exclude_each_other(tmp_path: Path) -> None:
-    with pytest.raises(sr.UsageError, match="cacert and insecure"):
+    with pytest.raises(sr.UsageError, match="exclude each other"):
         sr.SitemapReader(cacert=tmp_path, insecure=True)
 
 

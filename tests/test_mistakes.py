@@ -38,7 +38,7 @@ def feed_closed() -> None:
 LIMITS = "limits is a Limits, and not {'tries': 1}: give limits=Limits(tries=1)"
 PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts'
 BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
-DOCUMENT = "that is a document, and not the name of a site: sr.parse() reads it"
+DOCUMENT = "that is a document, not the name of a site; sr.parse() reads it"
 NAME = "parse() takes the document, not its name: give open({!r}, \"rb\"); a URL is for sr.urls()"
 MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..walk.selection import Pattern
 
 
-# So many values of a keyword are named.
+# How many values of a keyword are named.
 _NAMED = 5
 
 

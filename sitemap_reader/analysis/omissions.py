@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..ledger import Problems, Summary
     from ..records import Outcome
 
-# So many documents, and codes of problems, are named.
+# How many documents, and codes of problems, are named.
 _NAMED = 3
 # What leaves URLs out, beside the reasons of UNWANTED.
 _KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}

@@ -149,8 +149,8 @@ class _Reading:
                         gathering.lines(some.data)
                 finally:
                     self._complete = self._complete and stream.complete
-                    told = [*omissions(stream.summary, stream.outcomes, stream.problems)]
-                    self._omissions.append((site, told))
+                    sentences = [*omissions(stream.summary, stream.outcomes, stream.problems)]
+                    self._omissions.append((site, sentences))
         except KeyboardInterrupt:
             self.is_stopped = True
             self._notes.append(_STOPPED)
@@ -165,8 +165,8 @@ class _Reading:
         if self._failures and not len(gathered.urls) and not self.is_stopped:
             raise self._failures[0]
         self._notes += map(str, self._failures)
-        for site, told in self._omissions:
-            self._notes += [f"{site}: {each}" if len(self._names) > 1 else each for each in told]
+        for site, sentences in self._omissions:
+            self._notes += [f"{site}: {each}" if len(self._names) > 1 else each for each in sentences]
         complete = self._complete and not self.is_stopped and not self._failures
         choice = choice_of({name: self.options.get(name) for name in _CHOOSING}) or None
         circumstances = Circumstances(

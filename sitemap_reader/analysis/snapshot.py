@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _FIRST = 10_000
-# So many notes, and so much of each, does the repr show.
+# How many notes the repr shows, and how many characters of each.
 _NOTES, _NOTE_CHARS = 3, 80
 
 
@@ -118,7 +118,7 @@ class Snapshot(Dump):
 
     @property
     def is_of_one_site(self) -> bool:
-        """Whether its lines are those of one site; of a file nobody knows before it is read."""
+        """Whether its lines are those of one site; False for a file, where that is not known before it is read."""
         return self._file is None and len(self.sites) == 1
 
     def numbered(self) -> Iterator[tuple[int, Form]]:
@@ -218,9 +218,9 @@ class Snapshot(Dump):
 
     def __repr__(self) -> str:
         more = len(self.notes) - _NOTES
-        told = [shorten(note, _NOTE_CHARS, placeholder="…") for note in self.notes[:_NOTES]]
-        told += [f"{more:,} more notes"] if more > 0 else []
-        return f"<Snapshot of {'; '.join([self.name, *told])}>"
+        notes = [shorten(note, _NOTE_CHARS, placeholder="…") for note in self.notes[:_NOTES]]
+        notes += [f"{more:,} more notes"] if more > 0 else []
+        return f"<Snapshot of {'; '.join([self.name, *notes])}>"
 
     def _repr_html_(self) -> str:
         from .card import card

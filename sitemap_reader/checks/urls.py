@@ -71,7 +71,7 @@ class Assets(Check):
 
 
 class Hosts(Check):
-    """Hosts that nobody outside can reach (U14), but for those that the caller has `permitted`."""
+    """Hosts that cannot be reached from outside (U14), but for those that the caller has `permitted`."""
 
     codes = ("U14",)
 

@@ -118,7 +118,7 @@ def parse(**arguments: Any) -> Exit:
 def discover(**arguments: Any) -> Exit:
     """List the sitemaps of the TARGETs, and why each is known.
 
-    What robots.txt names is always listed; a well-known path only where it holds a sitemap, or refuses.
+    What robots.txt names is always listed; a well-known path only where it holds a sitemap or is refused.
     """
     from .discover import run
 
@@ -188,7 +188,7 @@ def sync(**arguments: Any) -> Exit:
     """Tell what is new, updated and removed since the last time.
 
     FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
-    every URL is new, and told once, however many sitemaps list it.
+    every URL is new, and is written once, however many sitemaps list it.
 
     At-least-once delivery: after a crash the next run resumes; the changes of one sitemap may repeat.
     """

@@ -37,7 +37,7 @@ _DOCUMENT_LIMITS = (
         metavar="SIZE",
         callback=typed.size,
         default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes where that is more",
-        help="Read no more of one document, as it is sent.",
+        help="Maximum size per sitemap as it is sent, compressed or not.",
     ),
     number(
         "Safety",
@@ -107,8 +107,8 @@ _NETWORK = (
         callback=typed.crawl_delay,
         default=_DEFAULTS.max_crawl_delay_seconds,
         default_is=f"{_DEFAULTS.max_crawl_delay_seconds:g}",
-        help="The longest Crawl-delay of a robots.txt that is kept; a host that asks for more is skipped. "
-        f"{MOST_CRAWL_DELAY_SECONDS:g} at most.",
+        help="The longest Crawl-delay that is kept, up to "
+        f"{MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
     ),
     option(
         "Network",
@@ -127,7 +127,7 @@ _NETWORK = (
         metavar="USER:PASSWORD",
         callback=typed.login,
         default_is="none",
-        help="Log in to the site of each TARGET by basic authentication. Process lists show it; --netrc keeps it out.",
+        help="Log in to the site of each TARGET by basic authentication. Process lists show it; --netrc avoids that.",
     ),
     flag("Network", "--netrc", help="Take logins by host from the file that $NETRC names, or from ~/.netrc."),
     option(

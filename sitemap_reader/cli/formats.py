@@ -14,7 +14,7 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Of a name, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
+# Suffix, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
 SUFFIXES = {
     ".jsonl": ("jsonl",),
     ".ndjson": ("jsonl",),
@@ -26,10 +26,10 @@ SUFFIXES = {
     ".html": ("html",),
     ".htm": ("html",),
 }
-# Of what a command does not write -> what to do instead.
+# Suffix that a command does not write -> what to do instead.
 _OTHERS = {
-    ".json": "JSON lines are called .jsonl; give --format jsonl if {0} is meant",
-    **dict.fromkeys((".xlsx", ".xls", ".ods"), "spreadsheets read .csv, and {0} is none"),
+    ".json": "the suffix of JSON lines is .jsonl; give --format jsonl to write them to {0}",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "{1} is not written; spreadsheets read .csv"),
     **dict.fromkeys((".bz2", ".xz", ".zip", ".7z"), "files are compressed as .gz or .zst, not as {1}"),
     **dict.fromkeys((".xml", ".pdf", ".md"), "no command writes {1}"),
 }
@@ -55,7 +55,7 @@ def format_for(output: str | None, format: str | None, formats: Sequence[str]) -
     if suffix in _OTHERS:
         raise UsageError(f"-o {output}: {_OTHERS[suffix].format(output, suffix)}")
     if suffix in SUFFIXES:
-        raise UsageError(f"-o {output}: there is no {suffix} of this, but {', '.join(formats)}; --format says which")
+        raise UsageError(f"-o {output}: {suffix} is not a format of this command; give --format {'|'.join(formats)}")
     return None
 
 

@@ -36,7 +36,7 @@ class Interrupts:
         self._holding = 0
         self._pending = False
         self._came_at: float | None = None
-        self._has_given_up = False
+        self._has_aborted = False
         self._pipes: list[int] = []
 
     def __enter__(self) -> Self:
@@ -75,14 +75,14 @@ class Interrupts:
         self._pipes.append(number)
 
     def is_stalled(self, since: float) -> bool:
-        """Whether a signal has come, and a write that waits since then (of time.monotonic) is to be given up."""
+        """Whether a signal has come, and a write that waits since then (of time.monotonic) is to be aborted."""
         if self._came_at is None:
             return False
-        return self._has_given_up or time.monotonic() - max(since, self._came_at) > GRACE_SECONDS
+        return self._has_aborted or time.monotonic() - max(since, self._came_at) > GRACE_SECONDS
 
-    def give_up(self) -> NoReturn:
-        """Raises what was put off, in the middle of a write; no other one is waited for."""
-        self._has_given_up = True
+    def abort_write(self) -> NoReturn:
+        """Raises what was put off, in the middle of a write; later writes are not waited for."""
+        self._has_aborted = True
         self._raise()
 
     def _raise(self) -> NoReturn:

@@ -58,7 +58,7 @@ HINTS = {
 }
 
 
-# How many times as long as it was told to take, for it to be told again.
+# How many times as long as was reported a host must take for another line about it.
 _FAR_LONGER = 4.0
 
 
@@ -80,7 +80,7 @@ class Console:
         self._severities: dict[tuple[str, str | None], str] = {}
         self._errors: set[str] = set()
         self._bar = bar or ProgressBar()
-        self._delays: dict[str, float] = {}  # host -> the seconds that were told
+        self._delays: dict[str, float] = {}  # host -> the seconds that were reported
 
     def line(self, text: str) -> None:
         """One line, unless nobody can read it; a bar makes room for it."""
@@ -112,9 +112,9 @@ class Console:
     def _show_progress(self, progress: Any) -> None:
         self._bar.open()
         self._bar(progress)
-        self._tell_delay(getattr(progress, "delay", None))
+        self._report_delay(getattr(progress, "delay", None))
 
-    def _tell_delay(self, delay: Delay | None) -> None:
+    def _report_delay(self, delay: Delay | None) -> None:
         """A line for a host with a Crawl-delay, and another when so much was found that it takes far longer."""
         if delay is None or delay.seconds_left < self._delays.get(delay.host, 0.0) * _FAR_LONGER:
             return
@@ -126,7 +126,7 @@ class Console:
         )
 
     def error(self, text: str) -> None:
-        """`error: ...`; the same one is told once, however many targets have it. No login that was typed is shown."""
+        """`error: ...`; the same one is shown once, however many targets have it. No login that was typed is shown."""
         text = masked(text)
         if text not in self._errors:
             self._errors.add(text)

@@ -327,7 +327,7 @@ dates = stacked(
         callback=typed.when,
         default_is="no bound",
         help="URLs with a lastmod of then or later: a date such as 2026-05-31, or an age such as 7d or 12h. "
-        "Skips sitemaps that an index calls older, as --trust-lastmod says.",
+        "Also skips sitemaps that an index calls older: see --trust-lastmod.",
     ),
     option(
         "Filter",
@@ -349,9 +349,8 @@ dates = stacked(
         "--trust-lastmod",
         type=click.Choice(TRUSTS),
         default="auto",
-        help="With --since, skip a sitemap whose index lastmod is older: auto only where up to three of them, read "
-        "first, hold nothing that is asked for or newer than the index says; always without reading any; never reads "
-        "all.",
+        help="Whether --since skips sitemaps whose index lastmod is older: auto first reads up to three of them, and "
+        "skips the rest if these agree with the index; always skips all of them; never reads them all.",
     ),
 )
 

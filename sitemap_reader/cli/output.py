@@ -185,11 +185,11 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_parquet: bool,
         if isinstance(stream, OutputStream):
             files.callback(stream.settle, False)
     compressed = Compressed(stream, compression) if compression else None
-    told = "stdout" if name == STDOUT else name
+    shown = "stdout" if name == STDOUT else name
     if isinstance(stream, OutputStream) and compressed is None:
-        blocks = Blocks(stream, told, hold=interrupts.held, take_back=stream.take_back)
+        blocks = Blocks(stream, shown, hold=interrupts.held, take_back=stream.take_back)
     else:
-        blocks = Blocks(compressed or stream, told, hold=interrupts.held)
+        blocks = Blocks(compressed or stream, shown, hold=interrupts.held)
     return _Output(name, blocks, stream, compressed, is_parquet or compressed is not None)
 
 

@@ -74,15 +74,15 @@ class OutputStream(FileIO):
         since = time.monotonic()
         while not select.select([], [self], [], _WAIT_SECONDS)[1]:
             if self._interrupts.is_stalled(since):
-                self._interrupts.give_up()
+                self._interrupts.abort_write()
 
     def is_same(self, file: os.stat_result) -> bool:
         """Whether it is this file, or is to take its place."""
         return os.path.samestat(os.fstat(self.fileno()), file)
 
     def take_back(self, size: int) -> None:
-        """Cuts off its last bytes, if this is a file, and nobody else has written behind them."""
-        with suppress(OSError):  # the failure itself is what is told
+        """Cuts off its last bytes, if this is a file, and no other program has written behind them."""
+        with suppress(OSError):  # the failure itself is reported
             end = os.fstat(self.fileno())
             if size and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
                 os.ftruncate(self.fileno(), end.st_size - size)
@@ -157,8 +157,8 @@ class _Beside(OutputStream):
         try:
             shutil.copyfile(self._file, self._place)
         except OSError as exc:
-            told = f"{exc.strerror or exc}; what was written is in {self._file}"
-            raise OSError(exc.errno, told, self._name) from exc
+            reason = f"{exc.strerror or exc}; what was written is in {self._file}"
+            raise OSError(exc.errno, reason, self._name) from exc
         os.unlink(self._file)
 
 

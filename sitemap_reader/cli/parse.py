@@ -80,8 +80,8 @@ def run(
         outputs.decide([code], parsing.ledger.progress.urls)
     console.rest()
     if parsing.left_out and not quiet:
-        told = f"{count_of(parsing.left_out, 'sitemap')} left out"
-        console.line(f"note {told}: only jsonl without --fields has lines for what an index lists")
+        what = f"{count_of(parsing.left_out, 'sitemap')} left out"
+        console.line(f"note {what}: only jsonl without --fields has lines for what an index lists")
     return console.end(parsing.summary(), parsing.ledger.summary().partial_line(), [code])
 
 

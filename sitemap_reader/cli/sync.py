@@ -64,8 +64,8 @@ def run(
     # In place: what the state calls delivered is in the file, also after a kill.
     with Interrupts() as interrupts, open_outputs(output, report, interrupts, in_place=True) as outputs:
         _spare(state, outputs)
-        told: dict[str, Any] = {"encoding": encoding_of(output), "guard": not no_formula_guard}
-        sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, told)
+        writing: dict[str, Any] = {"encoding": encoding_of(output), "guard": not no_formula_guard}
+        sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, writing)
         codes = each_target(names, console, sync.site)
         outputs.decide(codes)
         if has_read(codes):
@@ -110,10 +110,10 @@ class _Sync:
                 self.total = self.total + summary if self.total else summary
                 self.counts = self.counts + stream.counts
                 if stream.removals_suspended:
-                    self._tell_suspended(site, summary)
+                    self._report_suspended(site, summary)
         return Exit.COMPLETE if summary.complete and not stream.counts.held_back else Exit.PARTIAL
 
-    def _tell_suspended(self, site: str | None, summary: Summary) -> None:
+    def _report_suspended(self, site: str | None, summary: Summary) -> None:
         count = summary.failed + summary.incomplete
         what = count_of(count, "sitemap") if count else "robots.txt"
         whole = " whole" if summary.incomplete else ""

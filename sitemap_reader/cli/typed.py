@@ -45,19 +45,20 @@ def length(context: click.Context, param: click.Parameter, seconds: float) -> fl
 
 
 def crawl_delay(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """A length of time that somebody may want to wait between two requests."""
+    """A length of time that may lie between two requests to a host."""
     if length(context, param, seconds) > MOST_CRAWL_DELAY_SECONDS:
-        raise click.BadParameter(f"{seconds:g} is more than {MOST_CRAWL_DELAY_SECONDS:g} seconds", context, param)
+        what = f"{seconds:g} is too long; give {MOST_CRAWL_DELAY_SECONDS:g} seconds or less"
+        raise click.BadParameter(what, context, param)
     return seconds
 
 
 def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`Name: value` -> (name, value). A line that is none is not shown: it may be a secret."""
+    """`Name: value` -> (name, value). A malformed line is not shown: it may be a secret."""
     matches = [_HEADER.fullmatch(line) for line in lines]
     for number, match in enumerate(matches, 1):
         if match is None:
-            which = f"number {number} of {len(lines)}" if len(lines) > 1 else "what was given"
-            raise click.BadParameter(f"{which} is no header; write it as 'Name: value'", context, param)
+            which = f"header {number} of {len(lines)}" if len(lines) > 1 else "the header"
+            raise click.BadParameter(f"{which} has no name and colon; write it as 'Name: value'", context, param)
     return [(match[1], match[2]) for match in matches if match]
 
 
@@ -79,7 +80,7 @@ def sendable(context: click.Context, param: click.Parameter, text: str | None) -
 
 
 def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """`USER:PASSWORD`; what is none is not shown."""
+    """`USER:PASSWORD`; malformed text is not shown: it may be a secret."""
     from ..walk.credentials import make_headers
 
     with _blamed(context, param):

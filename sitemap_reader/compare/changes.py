@@ -228,5 +228,5 @@ def _notes(old: Side, new: Side, compared: tuple[str, ...], wanted: tuple[str, .
         if not side.urls:
             yield f"{side.name} is empty: every URL of the other counts as {becomes}"
         counts = ((side.failed, "could not be read"), (side.incomplete, "could be read in part only"))
-        if told := ", ".join(f"{count_of(count, 'document')} {what}" for count, what in counts if count):
-            yield f"{side.name}: {told}; what is missing counts as {becomes}"
+        if lost := ", ".join(f"{count_of(count, 'document')} {what}" for count, what in counts if count):
+            yield f"{side.name}: {lost}; what is missing counts as {becomes}"

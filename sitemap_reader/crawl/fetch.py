@@ -65,7 +65,7 @@ class AiohttpFetcher:
     """Fetches over HTTP with aiohttp. Use it as an async context manager, or `await close()`.
 
     With a `proxy` only addresses written in URLs can be checked: names are resolved by the proxy. `cacert` is a PEM
-    file with the certificates that are trusted in place of the system's; with `insecure` none is looked at. An own
+    file with the certificates that are trusted in place of the system's; with `insecure` none is verified. An own
     `session` stays open, and needs guarded_connector() or `allow_private`; its user agent and headers give way to
     those of a request.
     """
@@ -295,11 +295,11 @@ async def _once(
 
 
 def _tls(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
-    """What aiohttp goes by: True is the system's certificates, False none."""
+    """The `ssl` argument of aiohttp: True verifies by the system's certificates, False does not verify."""
     if cacert is None:
         return not insecure
     if insecure:
-        raise UsageError("cacert and insecure: the one says whom to trust, the other not to look; give one of them")
+        raise UsageError("--cacert (cacert=FILE) and --insecure (insecure=True) exclude each other; give one of them")
     try:
         Path(cacert).open("rb").close()
         return ssl.create_default_context(cafile=str(cacert))

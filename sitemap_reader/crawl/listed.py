@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 _PIECE_CHANGES = 1_000
 # New URLs of documents that are older than the run, remembered as such until its end: some 64 bytes each. Of more than
-# that one may be told as updated, too, when another document of the run has a newer listing of it.
+# that one may be reported as updated, too, when another document of the run has a newer listing of it.
 _MOST_NEW = 100_000
 
 _STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
@@ -149,7 +149,7 @@ class Listed:
         self._site = site
         self._keys = Keys(secret)
         self._compared = frozenset(COMPARED[on])
-        # What is new in this run is told once: by the first listing that is read. Others only change what is stored.
+        # What is new in this run is reported once, by the first listing that is read; others only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
         self._new: set[int] = set()
         execute_all(db, _TABLES)

@@ -23,10 +23,10 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
         entries = netrc(None if path == Path.home() / ".netrc" else path).hosts
     except NetrcParseError as exc:  # its message holds a word of the file
         if not exc.lineno:  # it is about the file, not about a line
-            told = f"{path} is not yours, or others may read it too: chmod 600 {path}"
+            what = f"{path} is not yours, or others may read it too: chmod 600 {path}"
         else:
-            told = f"line {exc.lineno} of {path} cannot be read; write `machine HOST login USER password PASSWORD`"
-        raise UsageError(f"netrc: {told}") from None
+            what = f"line {exc.lineno} of {path} cannot be read; write `machine HOST login USER password PASSWORD`"
+        raise UsageError(f"netrc: {what}") from None
     except (OSError, ValueError, RuntimeError) as exc:
         why = getattr(exc, "strerror", None) or "it is no text"
         raise UsageError(f"netrc: {path} cannot be read: {why}; name a netrc file") from None

@@ -123,7 +123,7 @@ class Reading:
         """Passes on, but for what another try might have to say again."""
         state = self._hand.state
         self.given = self.given or state.has_given
-        # Of an HTML page in place of a robots.txt the walk tells, which knows what else there is.
+        # The walk reports an HTML page in place of a robots.txt: it knows what else was found.
         self._held += [item for item in piece if not _is_of_page(item)] if self._visit.is_robots else piece
         for start in range(0, len(piece), _SLICE_ITEMS):
             for item in piece[start : start + _SLICE_ITEMS]:

@@ -115,8 +115,8 @@ def parse(
 def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
     name = body if isinstance(body, str) and _NAME.fullmatch(body) else None
     if name is not None or hasattr(body, "__fspath__"):
-        told = "parse() takes the document, not its name"
-        raise UsageError(f'{told}: give open({str(body)!r}, "rb"); a URL is for sr.urls()')
+        what = "parse() takes the document, not its name"
+        raise UsageError(f'{what}: give open({str(body)!r}, "rb"); a URL is for sr.urls()')
     if isinstance(body, str):
         # The BOM outranks whatever encoding the text's own declaration names.
         body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")

@@ -103,6 +103,9 @@ _LENGTHS = {
     "subsecond": timedelta(microseconds=1),
 }
 
+# How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
+STATED_CHARACTERS = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
+
 
 def stated(moment: datetime, precision: str | None) -> str:
     """A date as exact as it was stated.
@@ -110,14 +113,11 @@ def stated(moment: datetime, precision: str | None) -> str:
     >>> stated(datetime(2026, 11, 1, 8, 30, tzinfo=UTC), "day"), stated(datetime(2026, 11, 1, 8, tzinfo=UTC), "minute")
     ('2026-11-01', '2026-11-01T08:00Z')
     """
-    text = moment.astimezone(UTC).isoformat()[:-6][: _STATED_CHARACTERS[precision or "second"]]
+    text = moment.astimezone(UTC).isoformat()[:-6][: STATED_CHARACTERS[precision or "second"]]
     if precision == "subsecond" and moment.microsecond:
         text = text.rstrip("0")
     return f"{text}Z" if precision in EXACT or precision is None else text
 
-
-# Of YYYY-MM-DDTHH:MM:SS.ffffff.
-_STATED_CHARACTERS = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
 
 # --- the clean forms ----------------------------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ class Decoder:
     ) -> None:
         """`charset` is the one that the HTTP Content-Type names, if any; `prefix` what the bytes must begin with.
 
-        `is_deflated`: the HTTP Content-Encoding is deflate, which cannot be told from the bytes.
+        `is_deflated`: the HTTP Content-Encoding is deflate, which cannot be recognised by the bytes.
         """
         self.bytes_wire = 0
         self.bytes_decoded = 0

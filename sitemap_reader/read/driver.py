@@ -62,11 +62,11 @@ class Driver:
         """Where the event is that it told last, in its count."""
         return self._parser.CurrentByteIndex
 
-    def feed(self, data: bytes, *, final: bool, is_mended: bool) -> None:
+    def feed(self, data: bytes, *, final: bool, is_repaired: bool) -> None:
         """All that expat has not been shown, and the data, up to where a token has more bytes than one may have.
 
         expat looks through a token that has not ended again at each call: it is called when there is twice as much.
-        `is_mended`: the bytes went through the mender, which has given every CDATA section an end.
+        `is_repaired`: the bytes went through the Mender, which has given every CDATA section an end.
         """
         pending, limit = self._pending, self._max_token_bytes
         pending.data += data
@@ -74,7 +74,7 @@ class Driver:
             begun = pending.shown_end - self.token  # of the token that has not ended, what expat has seen
             if begun > _SHORT_TOKEN_BYTES and pending.withheld < min(begun, limit - begun) and not final:
                 return
-            piece = pending.show(self._most_shown(limit - begun, begun, is_mended=is_mended))
+            piece = pending.show(self._most_shown(limit - begun, begun, is_repaired=is_repaired))
             is_last = final and not pending.withheld
             self._parse(piece, final=is_last)
             if self._builder.in_section and not self.sections_end:
@@ -83,14 +83,14 @@ class Driver:
                 return
             self.token = max(self.token, self.index)
             section = self._builder.section_index
-            if self._builder.in_section and not is_mended and pending.shown_end - section >= limit:
+            if self._builder.in_section and not is_repaired and pending.shown_end - section >= limit:
                 raise Misplaced("a CDATA section does not end", section)
             if pending.shown_end - self.token >= limit:
                 raise Stop(self.endless_token(self.token), self.token)
 
-    def _most_shown(self, limit: int, begun: int, *, is_mended: bool) -> int:
+    def _most_shown(self, limit: int, begun: int, *, is_repaired: bool) -> int:
         """How many bytes to show at once: less where the rest may have to be shown to another parser."""
-        most = min(limit, max(self._slice_bytes, begun)) if is_mended else limit
+        most = min(limit, max(self._slice_bytes, begun)) if is_repaired else limit
         self._slice_bytes = min(2 * self._slice_bytes, _MAX_SLICE_BYTES)
         if self.sections_end:
             return most

@@ -1,7 +1,7 @@
 """A body that was sent with Content-Encoding: deflate: bytes in, the unpacked bytes out in pieces, faults beside them.
 
 RFC 9110 8.4.1.2 means the zlib format (RFC 1950); many servers send raw deflate (RFC 1951), and browsers read both.
-Raw deflate has no magic, so only the header tells; a body that does not unpack passes as it is.
+Raw deflate has no magic, so only the header says so; a body that does not unpack passes as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .gunzip import Gunzip, Inflater
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# So many bytes are unpacked on trial: no text that was declared deflate by mistake comes that far.
+# How many bytes are unpacked on trial: no text that was declared deflate by mistake comes that far.
 HEAD_BYTES = 64
 _METHOD = 8  # RFC 1950 2.2: CM, in the low four bits
 _MULTIPLE = 31  # RFC 1950 2.2: FCHECK makes the first two bytes one of it

@@ -148,7 +148,7 @@ class Markup:
         while goes_on:
             is_last = self._is_last(final)
             try:
-                return self._driver.feed(data, final=is_last, is_mended=self._mender is not None)
+                return self._driver.feed(data, final=is_last, is_repaired=self._mender is not None)
             except expat.ExpatError as error:
                 goes_on = self._recovery.recover(self._fault_of(error.code), final=is_last)
             except UnendedSection:

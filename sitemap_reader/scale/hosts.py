@@ -93,7 +93,7 @@ def _site(target: str) -> Target:
         raise UsageError(f"a host is one line such as example.com, not {target!r}")
     site = site_target(line)
     if any(seed.login for seed in site.seeds):
-        raise UsageError(f"{site.name}: user and password would be written to the folder; --netrc (netrc=) has them")
+        raise UsageError(f"{site.name}: user and password would be written to the folder; use --netrc (netrc=)")
     return site
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..jsonl import stamp
-from ..read.dates import tolerance
+from ..read.dates import STATED_CHARACTERS, tolerance
 from .facts import Fact, Tops, facts, share
 from .trust import Trust
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 RECENT_DAYS = (7, 30, 365)
 MAX_YEARS, MAX_MONTHS = 5, 6
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
-_STATED = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 
 
@@ -41,10 +39,11 @@ class Dates:
     """take() every form, then facts(). `now` is aware."""
 
     def __init__(self, now: datetime) -> None:
-        self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in _STATED.items()}
+        self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in STATED_CHARACTERS.items()}
         # A day counts if any of it is within; a month or a year, of which most may lie before, if it began within.
         since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
-        self._since = [{precision: text[: max(chars, 10)] for precision, chars in _STATED.items()} for text in since]
+        precisions = STATED_CHARACTERS.items()
+        self._since = [{precision: text[: max(chars, 10)] for precision, chars in precisions} for text in since]
         self._recent = [0] * len(RECENT_DAYS)
         self._future = 0
         self._precisions: Counter[str] = Counter()
@@ -84,11 +83,11 @@ class Dates:
     def _rhythm(self, text: str) -> None:
         """Only of what is stated."""
         chars = len(text)
-        if chars > _STATED["year"]:
+        if chars > STATED_CHARACTERS["year"]:
             self._months[text[:7]] += 1
-        if chars > _STATED["month"]:
+        if chars > STATED_CHARACTERS["month"]:
             self._weekdays[_weekday(text[:10])] += 1
-        if chars > _STATED["day"]:
+        if chars > STATED_CHARACTERS["day"]:
             self._hours[f"{text[11:13]}:00"] += 1
 
     def _age(self, text: str, precision: str) -> None:
@@ -114,7 +113,7 @@ class Dates:
             yield Fact(f"lastmod {name}", _with_zone(text), count, share(count, urls))
         within = [(f"{days} days", sum(self._recent[: number + 1])) for number, days in enumerate(RECENT_DAYS)]
         yield from facts("lastmod within", within, urls)
-        precisions = [(name, self._precisions[name]) for name in _STATED if self._precisions[name]]
+        precisions = [(name, self._precisions[name]) for name in STATED_CHARACTERS if self._precisions[name]]
         yield from facts("lastmod precision", precisions, urls)
         yield from facts("lastmod month", sorted(self._months.items(), reverse=True)[:MAX_MONTHS], urls)
         for name, counts in (("weekday", self._weekdays), ("hour", self._hours)):
@@ -131,7 +130,7 @@ def _weekday(day: str) -> str:
 
 
 def _cut(lastmod: str, precision: str) -> str:
-    return lastmod[:-1][: _STATED[precision]]
+    return lastmod[:-1][: STATED_CHARACTERS[precision]]
 
 
 def _with_zone(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..limits import advice
 from ..problems import report
 from ..read.sniff import Format
 
@@ -32,8 +33,8 @@ _WITHOUT = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
     401: '--auth (auth="USER:PASSWORD") signs in',
     407: "check the user and the password of the proxy (--proxy)",
-    429: f"{_LATER}, or raise max_wait_seconds (--max-wait)",
-    451: "try from another network (--proxy): it is refused for legal reasons",
+    429: f"{_LATER}, or {advice('max_wait_seconds', 'wait longer')}",
+    451: "try from another network (--proxy)",
 }
 
 
@@ -109,16 +110,16 @@ class Walls:
         if robots is not None and robots.is_page:
             if all(each.is_over for each in robots.sites):
                 found = any(each.has_sitemap or each.candidates for each in robots.sites)
-                self.tell(robots, is_wall=not (found or host.blocked))
+                self.report_page(robots, is_wall=not (found or host.blocked))
         elif site.has_only_pages and not host.blocked:
             page = site.pages[0]
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
-            told = report("F05", _wall("where a sitemap should be, at every well-known path"), sitemap=page.asked)
-            page.outcome.samples = (told, *(each for each in page.outcome.samples if each.code != "F05"))
+            problem = report("F05", _wall("where a sitemap should be, at every well-known path"), sitemap=page.asked)
+            page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
             self._telling.speak_up(page)
             site.list_candidate(page.outcome)
 
-    def tell(self, robots: Visit | None, *, is_wall: bool = False) -> None:
+    def report_page(self, robots: Visit | None, *, is_wall: bool = False) -> None:
         """Reports a page in place of a robots.txt, if it is one, and ends that document."""
         if robots is None or not robots.is_page:
             return

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .discovery import Seed
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110 5.6.2
-UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udc7f\udd00-\udfff]")  # or what has no bytes
 _AUTHORIZATION = "Authorization"
 
@@ -61,7 +61,7 @@ def make_headers(
         sent[name] = f"{sent[name]}{comma}{value}" if name in sent else value
     if auth is not None:
         if _AUTHORIZATION.lower() in names:
-            raise UsageError("auth (--auth) and an Authorization header are given: leave one of them out")
+            raise UsageError("--auth (auth=) and an Authorization header exclude each other; give one of them")
         sent[_AUTHORIZATION] = basic(*_user_and_password(auth))
     user_agent = sent.pop(names.get("user-agent", ""), None)
     return CallerHeaders(sent, user_agent, logins)
@@ -87,7 +87,7 @@ def check_header(name: str, value: str) -> None:
     """UsageError for what cannot be sent, which is not shown: it may be a secret."""
     if not HEADER_NAME.fullmatch(name):
         raise UsageError("headers: a name cannot be sent; it is empty, or holds a blank, a colon or the like")
-    if UNSENDABLE_VALUE.search(value):
+    if _UNSENDABLE_VALUE.search(value):
         raise UsageError(f"header {name!r}: its value cannot be sent; it holds a control character")
 
 

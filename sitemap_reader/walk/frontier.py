@@ -163,13 +163,13 @@ class Frontier:
     def note_withheld(self, visit: Visit) -> None:
         """Headers that the caller gives are not sent with this visit, as it is http."""
         start = origin(visit.url)
-        message = f"headers and credentials are not sent to {start}, which is no https; give it as TARGET to send them"
+        message = f"headers and credentials are not sent to {start}, which is not https; give it as TARGET to send them"
         self._telling.note(visit, "F16", message)
 
     def abandon(self) -> list[Problem | Outcome]:
         """Nothing more will be asked: the ends of the documents that were held back, as they stand."""
         for site in self.sites:
-            self._walls.tell(self._hosts.of(site.origin).robots_visit)
+            self._walls.report_page(self._hosts.of(site.origin).robots_visit)
         for index in self._listings.dates.abandon():
             self._hold(index)
         self._held.abandon()
@@ -242,7 +242,7 @@ class Frontier:
         if host.given_up:
             if host.robots_visit is not None:  # which may have been asked for proof only, so far
                 self._telling.speak_up(host.robots_visit)
-            self._fail(visit, "F04", host.given_up, severity="info")  # why has been told
+            self._fail(visit, "F04", host.given_up, severity="info")  # the reason has been reported
             return
         if not visit.is_robots:
             self._permission.learn_rules(host)
@@ -389,7 +389,7 @@ class Frontier:
         if robots.sites and not robots.named and not robots.is_page:
             self._telling.note(robots, "F09", "robots.txt names no sitemap")
         elif robots.is_page and not robots.sites:
-            self._walls.tell(robots)
+            self._walls.report_page(robots)
 
     def _fail(
         self,
@@ -401,14 +401,14 @@ class Frontier:
         severity: Severity | None = None,
     ) -> None:
         host = self._hosts.of(visit.asked)
-        told = f"{message} (listed in {visit.listed_at})" if visit.listed_at else message
+        text = f"{message} (listed in {visit.listed_at})" if visit.listed_at else message
         if visit.is_robots:
-            told = self._permission.failure(visit, message, closes_host=True)
+            text = self._permission.failure(visit, message, closes_host=True)
         elif visit.is_guess and is_refusal(visit, code) and not host.blocked:
-            visit.aloud, told = True, with_remedy(message, visit.status)
+            visit.aloud, text = True, with_remedy(message, visit.status)
         elif visit.why == "given" and code == "F01" and visit.status in REFUSED:
-            told = with_remedy(message, visit.status)
-        self._telling.note(visit, code, told, severity=severity)
+            text = with_remedy(message, visit.status)
+        self._telling.note(visit, code, text, severity=severity)
         # One message for the host: what is guessed later fares no better.
         host.blocked = host.blocked or (not visit.is_guess and is_refusal(visit, code))
         if visit.is_robots:
@@ -418,7 +418,7 @@ class Frontier:
         outcome = outcome or Outcome(format=Format.ROBOTS.value if visit.is_robots else None)
         outcome.complete = False
         if visit.is_robots:
-            take_page(outcome)  # of a page that broke off, this is told already
+            take_page(outcome)  # of a page that broke off, the failure is reported
         self._finish(visit, outcome)
 
     def _finish(self, visit: Visit, outcome: Outcome) -> None:

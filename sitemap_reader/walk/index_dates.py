@@ -132,13 +132,13 @@ class IndexCheck:
     evidence: Evidence | None = None
     has_ended: bool = False
     reads: bool | None = None  # the verdict
-    is_told: bool = False
+    is_reported: bool = False
     is_over: bool = False
     is_due: bool = False
 
 
 class IndexDates:
-    """defer() children as they are listed, tell it what ended(), and go_on() until it is_idle.
+    """defer() children as they are listed, call ended() for each document, and go_on() until it is_idle.
 
     `checked` counts the children that were read to see whether others may be skipped, and confirmed that.
     """
@@ -151,7 +151,7 @@ class IndexDates:
         self._children = children
         self._room = max(_MOST_DEFERRED, plan.limits.max_documents)
         self._due: deque[IndexCheck] = deque()
-        self._untold: dict[Visit, None] = {}
+        self._unreported: dict[Visit, None] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -173,7 +173,7 @@ class IndexDates:
             check.deferred.add(ref)
         else:
             message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
-            self._children.refuse(index, ref, f"{message}; trust_lastmod (--trust-lastmod) always skips them")
+            self._children.refuse(index, ref, f'{message}; --trust-lastmod (trust_lastmod="always") skips them')
 
     def expect(self, index: Visit, child: Visit) -> None:
         """A child is going to be read, for whatever reason."""
@@ -193,10 +193,10 @@ class IndexDates:
         check.has_ended = True
         self._rouse(check)
         if not check.deferred.count:
-            check.is_told = True
+            check.is_reported = True
         else:
-            self._untold[visit] = None
-        return not check.is_told
+            self._unreported[visit] = None
+        return not check.is_reported
 
     def go_on(self, steps: int) -> Iterator[Visit]:
         """Decides on some of the children that wait; gives each index that has none left."""
@@ -205,9 +205,9 @@ class IndexDates:
             check.is_due = False
             steps -= 1 + self._settle(check, steps)
             if check.has_ended and not check.deferred.count:
-                if not check.is_told:
-                    check.is_told = True
-                    del self._untold[check.index]
+                if not check.is_reported:
+                    check.is_reported = True
+                    del self._unreported[check.index]
                     yield check.index
                 if not (check.pending or check.is_over):
                     check.is_over = True
@@ -216,9 +216,9 @@ class IndexDates:
                 self._rouse(check)
 
     def abandon(self) -> list[Visit]:
-        """Nothing more will be asked: the indexes whose end has not been told, which is no verdict on them."""
-        untold, self._untold = [*self._untold], {}
-        return untold
+        """Nothing more will be asked: the indexes whose end has not been reported, which is no verdict on them."""
+        unreported, self._unreported = [*self._unreported], {}
+        return unreported
 
     # --- evidence ---
 

@@ -172,7 +172,7 @@ class Permission:
         return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
     def is_lost(self, site: Site, visit: Visit) -> bool:
-        """Whether to guess is no use: the host never answered, asks for less, may not be asked, or was given up."""
+        """Whether to guess is no use: the host never answered, answers 429, may not be asked, or was skipped."""
         host = self._hosts.of(site.origin)
         if host.too_slow:  # the first guess stands for what is not read
             return visit is not host.robots_visit or bool(visit.named)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..problems import SAMPLES_PER_CODE, Problem, Severity, report
+from ..problems import SAMPLES_PER_CODE, Problem, report
 from ..read.sniff import SITEMAP_FORMATS
 from ..read.urls import origin
 from .again import outcome_of_both

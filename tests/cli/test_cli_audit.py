@@ -74,7 +74,7 @@ def test_html_is_one_page() -> None:
 def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
     result = run("audit", SHOP, "-o", tmp_path / f"x.{suffix}")
     assert result.exit_code == 2
-    assert f"x.{suffix}: there is no .{suffix} of this, but text, json, html; --format says which" in result.stderr
+    assert f"x.{suffix}: .{suffix} is not a format of this command; give --format text|json|html" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, process, run
@@ -20,6 +20,7 @@ from sitemap_reader.cli.messages import Console
 from sitemap_reader.read.scope import MODES
 from sitemap_reader.reader import PROBES
 from sitemap_reader.sinks import FORMATS
+from sitemap_reader.walk.memory import Trust
 
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -146,3 +147,4 @@ def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:
 
 def test_the_choices_of_options_are_those_that_the_reader_knows() -> None:
     assert (options.SCOPES, fetching.PROBES, options.FORMATS) == (MODES, PROBES, FORMATS)
+    assert get_args(Trust) == options.TRUSTS

@@ -105,8 +105,7 @@ def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> Non
     assert seen.outcomes[ROBOTS].complete
     ledger, told = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
     assert told == [f"error F01 {MAP}"]
-    remedy = '--auth (auth="USER:PASSWORD") signs in'
-    assert walk(MAP, {MAP: 401}).problem("F01").message == f"401 Unauthorized; {remedy}"
+    assert walk(MAP, {MAP: 401}).problem("F01").message == '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
     assert walk(MAP, {MAP: 404}).problem("F01").message == "404 Not Found"
     assert isinstance(ledger.verdict(MAP), NothingReadable)
 

@@ -259,8 +259,8 @@ class Earlier(Check):
         elif self._is_of_another_site():
             self.notes.append(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
         elif self._names_are_hidden and self._vanished():
-            told = "robots.txt is an HTML page, and which sitemaps it names is not known"
-            self.notes.append(f"{told}: so what of {name} is listed no more is not known either (X01, X02)")
+            why = "robots.txt is an HTML page, so the sitemaps that it names are not known"
+            self.notes.append(f"{why}, nor what of {name} is listed no more (X01, X02)")
         else:
             self._tell_sitemaps(found)
             self._tell_urls(found)
@@ -279,7 +279,7 @@ class Earlier(Check):
 
     def _vanished(self) -> list[str]:
         """Sitemaps that are listed no more."""
-        # Of a dump of URLs alone nobody knows which indexes there are, or which sitemaps are empty.
+        # A dump of URLs alone does not say which indexes there are, or which sitemaps are empty.
         known = [*self._counts, *sorted(self._baseline.sitemaps)] if self._hears_documents else [*self._counts]
         return [sitemap for sitemap in dict.fromkeys(known) if sitemap not in self._now]
 
