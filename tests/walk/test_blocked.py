@@ -105,7 +105,7 @@ def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> Non
     assert seen.outcomes[ROBOTS].complete
     ledger, told = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
     assert told == [f"error F01 {MAP}"]
-    assert walk(MAP, {MAP: 401}).problem("F01").message == "401 Unauthorized; --auth USER:PASSWORD signs in"
+    assert walk(MAP, {MAP: 401}).problem("F01").message == '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
     assert walk(MAP, {MAP: 404}).problem("F01").message == "404 Not Found"
     assert isinstance(ledger.verdict(MAP), NothingReadable)
 
@@ -216,3 +216,11 @@ def test_discovery_lists_what_refused() -> None:
 def test_without_obedience_a_robots_txt_that_asks_for_less_does_not_end_the_search() -> None:
     ledger, told = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
     assert (told, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
+
+
+@pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])
+def test_only_one_that_was_read_names_no_sitemap(reply: Reply) -> None:
+    """The robots.txt of another target is what that of this one is redirected to."""
+    www = "https://www.shop.example/robots.txt"
+    _, told = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
+    assert (f"warning F09 {www}" in told) is isinstance(reply, str)
