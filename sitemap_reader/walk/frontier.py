@@ -465,8 +465,8 @@ class Frontier:
             site.settled(outcome)
             if visit.is_guess and outcome.format == Format.HTML:
                 site.pages.append(visit)
-        elif not outcome.complete and (first := self._permission.first_failure(site)):
-            self._telling.add_earlier(first)
+        elif not outcome.complete:
+            self._permission.end_first(site)
         if visit.why == "well-known" and not (visit.is_guess or outcome.complete):
             site.list_candidate(outcome)
         if not self._permission.is_lost(site, visit):

@@ -224,3 +224,17 @@ def test_only_one_that_was_read_names_no_sitemap(reply: Reply) -> None:
     www = "https://www.shop.example/robots.txt"
     _, told = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
     assert (f"warning F09 {www}" in told) is isinstance(reply, str)
+
+
+def test_a_first_origin_that_was_told_of_is_not_asked_again() -> None:
+    """Over https nothing answers, over http robots.txt refuses, and an index lists a child over https."""
+    plain = SITE.replace("https", "http")
+    child = f"{SITE}/b.xml"
+    pages: Pages = {ROBOTS: REFUSED, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
+    seen = walk("shop.example", pages, scope="any")
+    assert seen.asked.count(ROBOTS) == 1
+    assert [(each.sitemap, each.code) for each in seen.told if isinstance(each, Problem)] == [
+        (f"{plain}/robots.txt", "F01"), (child, "F02"),
+    ]  # fmt: skip
+    assert not seen.outcomes[ROBOTS].complete
+    assert walk("shop.example", pages, scope="any", obey_robots=False).asked.count(ROBOTS) == 1
