@@ -294,11 +294,11 @@ async def _once(
         raise translated(exc, _asked(str(request.url), Limits())) from exc
 
 
-def _check_proxy(proxy: str) -> None:
+def _check_proxy(proxy: object) -> None:
     """UsageError for what aiohttp would refuse at each request, with the password in its words: it is not shown."""
     from yarl import URL
 
-    if not _PROXY.fullmatch(proxy):
+    if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
         raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
     try:
         url = URL(proxy)
