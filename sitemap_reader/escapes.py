@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 # `user:password@`, also where the password holds a slash, so that no URL can be made of it.
-_LOGIN = re.compile(r"(?:(?<=://)|(?<![^\s'\"]))(?!USER:)[^\s@/'\"]*:(?!//)[^\s@]*@(?:[^\s@/]*@)*")
+_LOGIN = re.compile(r"(?:(?<=//)|(?<=\./)|(?<![^\s'\"]))(?!USER:)[^\s@/'\"]*:(?!//)[^\s@]*@(?:[^\s@/]*@)*")
 
 
 def printable(text: str) -> str:

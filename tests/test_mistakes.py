@@ -40,7 +40,17 @@ PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs
 BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
 DOCUMENT = "that is a document, not the name of a site; sr.parse() reads it"
 NAME = "parse() takes the document, not its name: give open({!r}, \"rb\"); a URL is for sr.urls()"
+PROXY = "proxy: its host or its port is not usable; write it as http://HOST:PORT"
+SOCKS = "proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS"
+LATIN = "proxy: its user or password cannot be sent: a character is not in Latin-1"
+FOLDER = "there is no folder {}…@a.example; a site is named by its host or by a URL with https://"
 MISTAKES: list[tuple[Callable[[], object], str]] = [
+    (lambda: sr.urls("a.example", proxy="http://me:s3cret@a.example:99999"), PROXY),
+    (lambda: sr.urls("a.example", proxy="http://me:s3cret@b\u00fccher..example"), PROXY),
+    (lambda: sr.urls("a.example", proxy="http://me:s3cr\u20act@a.example"), LATIN),
+    (lambda: sr.urls("a.example", proxy=b"http://me:s3cret@a.example"), SOCKS),  # type: ignore[arg-type]
+    (lambda: sr.urls("//me:s3cret@a.example"), FOLDER.format("//")),
+    (lambda: sr.urls("./me:s3cret@a.example"), FOLDER.format("./")),
     (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
     (lambda: sr.parse(b"", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
     (lambda: sr.AiohttpFetcher(user_agent="a", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]

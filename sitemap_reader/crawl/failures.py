@@ -112,11 +112,13 @@ def _tls(exc: Exception, asked: Asked, received: int | None) -> FetchError:
 
 
 def _proxy(exc: aiohttp.ClientProxyConnectionError, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.host}: no connection to the proxy {exc.host}:{exc.port}")
+    proxy = f"{exc.host}:{exc.port}"
+    return FetchError(f"{asked.host}: no connection to the proxy {proxy}; check its host and port (--proxy)")
 
 
 def _proxy_answer(exc: aiohttp.ClientHttpProxyError, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.host}: the proxy answered {exc.status}", transient=exc.status >= 500)
+    remedy = "; check the user and the password of the proxy (--proxy)" if exc.status == 407 else ""
+    return FetchError(f"{asked.host}: the proxy answered {exc.status}{remedy}", transient=exc.status >= 500)
 
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)

@@ -86,8 +86,8 @@ class AiohttpFetcher:
                 "session: its connector checks no addresses; build it with "
                 "ClientSession(connector=guarded_connector()), or pass allow_private=True"
             )
-        if proxy is not None and not _PROXY.fullmatch(proxy):  # not echoed: it may hold a password
-            raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
+        if proxy is not None:
+            _check_proxy(proxy)
         self._user_agent = user_agent
         check_header("User-Agent", user_agent)
         self._limits = checked_limits(limits)
@@ -292,6 +292,21 @@ async def _once(
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as exc:
         raise translated(exc, _asked(str(request.url), Limits())) from exc
+
+
+def _check_proxy(proxy: object) -> None:
+    """UsageError for what aiohttp would refuse at each request, with the password in its words: it is not shown."""
+    from yarl import URL
+
+    if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
+        raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
+    try:
+        url = URL(proxy)
+        f"{url.user or ''}{url.password or ''}".encode("latin-1")  # aiohttp sends it so
+    except UnicodeEncodeError:
+        raise UsageError("proxy: its user or password cannot be sent: a character is not in Latin-1") from None
+    except ValueError:
+        raise UsageError("proxy: its host or its port is not usable; write it as http://HOST:PORT") from None
 
 
 def _tls(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:

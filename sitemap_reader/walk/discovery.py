@@ -77,5 +77,6 @@ def parse_target(target: str) -> Seed:
 def _absolute(url: str, target: str) -> str:
     loc = clean_url(url)
     if loc.url is None:
-        raise UsageError(f"{target!r} is neither a host, nor an http or https URL, nor a folder: {loc.notes[-1][1]}")
+        shown = without_login(target)
+        raise UsageError(f"{shown!r} is neither a host, nor an http or https URL, nor a folder: {loc.notes[-1][1]}")
     return loc.url

@@ -15,7 +15,7 @@ from ..read.sniff import Format
 from ..read.urls import origin
 from ..records import Outcome, SitemapRef, Why
 from .answers import Follow, Read, Refuse, Settle, Unchanged, judge
-from .blocked import REFUSED, Walls, hides_names, is_refusal, take_page, with_remedy
+from .blocked import ABSENT, REFUSED, Walls, hides_names, is_refusal, take_page, with_remedy
 from .held import Held
 from .hosts import Hosts
 from .listings import Listings
@@ -383,10 +383,10 @@ class Frontier:
             self._telling.note(visit, "S04", "an index within an index; the protocol allows none")
         self._finish(visit, finished.outcome)
 
-    def _set_rules(self, robots: Visit, rules: Rules | None, *, is_page: bool) -> None:
+    def _set_rules(self, robots: Visit, rules: Rules | None, *, is_page: bool, was_read: bool = True) -> None:
         self._permission.set_rules(robots, rules or ALLOW_ALL)
         robots.is_page = is_page
-        if robots.sites and not robots.named and not robots.is_page:
+        if was_read and robots.sites and not robots.named and not robots.is_page:
             self._telling.note(robots, "F09", "robots.txt names no sitemap")
         elif robots.is_page and not robots.sites:
             self._walls.report_page(robots)
@@ -439,7 +439,8 @@ class Frontier:
                 for ref in known.named:
                     self._listings.enter(alias, ref)
                 rules = self._hosts.of(known.asked).rules
-                self._set_rules(alias, rules, is_page=known.is_page or hides_names(outcome))
+                was_read = outcome.complete and known.status not in (None, *ABSENT)
+                self._set_rules(alias, rules, is_page=known.is_page or hides_names(outcome), was_read=was_read)
             self._end(alias, _of_alias(outcome))
             due += alias.aliases
 
@@ -464,8 +465,8 @@ class Frontier:
             site.settled(outcome)
             if visit.is_guess and outcome.format == Format.HTML:
                 site.pages.append(visit)
-        elif not outcome.complete and (first := self._permission.first_failure(site)):
-            self._telling.add_earlier(first)
+        elif not outcome.complete:
+            self._permission.end_first(site)
         if visit.why == "well-known" and not (visit.is_guess or outcome.complete):
             site.list_candidate(outcome)
         if not self._permission.is_lost(site, visit):

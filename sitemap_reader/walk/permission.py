@@ -136,7 +136,7 @@ class Permission:
         host.robots_visit = None
         if host.waiting:
             self.ask(host)
-        next(site for site in robots.sites if site.other_origins).first_failure = failure  # one of them tells of it
+        next(site for site in robots.sites if site.other_origins).first_failure = robots  # one of them tells of it
         for site in robots.sites:
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
             self.ask(self._hosts.of(site.origin), site)
@@ -144,7 +144,15 @@ class Permission:
     def first_failure(self, site: Site) -> Outcome | None:
         """Of a bare host whose first origin gave no answer: that; one that is asked anew has an end of its own."""
         first = site.first_failure
-        return first if first is not None and self._hosts.of(str(first.url)).robots_visit is None else None
+        return first.outcome if first is not None and self._hosts.of(first.asked).robots_visit is None else None
+
+    def end_first(self, site: Site) -> None:
+        """That failure is told, if there is one: its robots.txt is not asked for a second time."""
+        robots, failure = site.first_failure, self.first_failure(site)
+        if robots is not None and failure is not None:
+            self._telling.add_earlier(failure)
+            self._hosts.of(robots.asked).robots_visit = robots
+            self.lose_rules(robots, failure.samples[0].message)
 
     def failure(self, robots: Visit, message: str, *, closes_host: bool) -> str:
         """Why a robots.txt could not be read, with what helps: one message for the host, whatever was tried."""

@@ -31,7 +31,7 @@ class Site:
     pending: int = 0
     found: bool = False  # a named candidate holds a sitemap
     candidates: list[Candidate] = attrs.field(factory=list)
-    first_failure: Outcome | None = None
+    first_failure: Visit | None = None  # robots.txt at the first of several origins
     is_over: bool = False  # nothing more will be asked for on its account
     pages: list[Visit] = attrs.field(factory=list)  # well-known paths with an HTML page
     _is_absent: bool = False  # a well-known path has neither a sitemap nor a page

@@ -628,7 +628,21 @@ def test_proxy_on_a_private_address_is_used():
 def test_proxy_that_is_down_is_named():
     port = free_port()
     error = failure("http://shop.example/", proxy=f"http://127.0.0.1:{port}")
-    assert str(error) == f"shop.example: no connection to the proxy 127.0.0.1:{port}"
+    told = f"no connection to the proxy 127.0.0.1:{port}; check its host and port (--proxy)"
+    assert str(error) == f"shop.example: {told}"
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"), [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")]
+)
+def test_proxy_that_refuses_to_connect_is_told_with_what_helps(status, remedy):
+    async def run():
+        async with serving(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as server:
+            with pytest.raises(FetchError) as caught:
+                await get("https://shop.example/a.xml", proxy=f"http://me:s3cret@127.0.0.1:{server.port}")
+            return str(caught.value)
+
+    assert asyncio.run(run()) == f"shop.example: the proxy answered {status}{remedy}"
 
 
 def test_own_session_needs_a_guarded_connector():

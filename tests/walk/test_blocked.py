@@ -216,3 +216,25 @@ def test_discovery_lists_what_refused() -> None:
 def test_without_obedience_a_robots_txt_that_asks_for_less_does_not_end_the_search() -> None:
     ledger, told = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
     assert (told, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
+
+
+@pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])
+def test_only_one_that_was_read_names_no_sitemap(reply: Reply) -> None:
+    """The robots.txt of another target is what that of this one is redirected to."""
+    www = "https://www.shop.example/robots.txt"
+    _, told = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
+    assert (f"warning F09 {www}" in told) is isinstance(reply, str)
+
+
+def test_a_first_origin_that_was_told_of_is_not_asked_again() -> None:
+    """Over https nothing answers, over http robots.txt refuses, and an index lists a child over https."""
+    plain = SITE.replace("https", "http")
+    child = f"{SITE}/b.xml"
+    pages: Pages = {ROBOTS: REFUSED, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
+    seen = walk("shop.example", pages, scope="any")
+    assert seen.asked.count(ROBOTS) == 1
+    assert [(each.sitemap, each.code) for each in seen.told if isinstance(each, Problem)] == [
+        (f"{plain}/robots.txt", "F01"), (child, "F02"),
+    ]  # fmt: skip
+    assert not seen.outcomes[ROBOTS].complete
+    assert walk("shop.example", pages, scope="any", obey_robots=False).asked.count(ROBOTS) == 1

@@ -195,8 +195,10 @@ def test_a_target_with_userinfo_is_the_target_without(target: str, name: str, do
 
 
 @pytest.mark.parametrize(
-    "target", ["https://me:s3cret/x@example.com", "https://me:s3cret#@h", "ftp://me:s3cret@h/", "https://me:s3cret@/"]
-)
+    "target",
+    ["https://me:s3cret/x@example.com", "https://me:s3cret#@h", "ftp://me:s3cret@h/", "https://me:s3cret@/",
+     "https://me:a s3cret@h!/", "https:///me:s3cret@h/"],
+)  # fmt: skip
 def test_a_target_that_is_none_is_told_without_its_userinfo(target: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_target(target)
