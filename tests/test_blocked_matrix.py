@@ -289,12 +289,12 @@ def test_a_server_that_refuses_is_one_error(servers: dict[str, str], kind: str) 
 
 
 HELPS = {
-    "401": "--auth USER:PASSWORD",
+    "401": "--auth .*USER:PASSWORD",
     "403": "-A, user_agent=",
     "407": "--proxy",
     "429": "--max-wait",
     "HTML page with 200": "-A, user_agent=",
-    "TLS error": "--cacert FILE .*--insecure",
+    "TLS error": "--cacert .*FILE.*--insecure",
     "refused": "check the host and the port",
 }
 
