@@ -141,10 +141,11 @@ class RequestHeaders:
 
     def _sent(self, url: str, *, is_plain: bool) -> dict[str, str]:
         reach, place = self._reaches[is_plain], _place(url)
-        sent = dict(self._caller.headers) if _domain(url) in reach.domains else {}
+        is_ours = _domain(url) in reach.domains
+        sent = dict(self._caller.headers) if is_ours else {}
         given = next((name for name in sent if name.lower() == _AUTHORIZATION.lower()), None)
         login = reach.logins.get(place)
-        if login is None and given is None and (place in reach.places or not is_plain):
+        if login is None and given is None and is_ours and (place in reach.places or not is_plain):
             by_host = self._caller.logins.by_host
             login = by_host.get(place) or by_host.get(host(url).strip("[]"))
         if login is not None:

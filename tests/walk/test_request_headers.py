@@ -80,7 +80,9 @@ def test_userinfo_of_a_target_goes_to_its_host_alone(target: str, url: str, is_s
 @pytest.mark.parametrize(
     ("target", "url", "is_sent"),
     [
-        ("https://example.com", "https://cdn.example.net/a", True),  # by host, wherever the walk came from
+        ("https://example.com", "https://cdn.example.net/a", False),  # not even to its own host: a site led there
+        ("https://example.net", "https://cdn.example.net/a", True),
+        ("https://www.example.net", "https://cdn.example.net/a", True),
         ("https://example.com", "https://www.cdn.example.net/a", False),
         ("https://example.com", "http://cdn.example.net/a", False),
         ("http://example.com", "http://cdn.example.net/a", False),
@@ -90,7 +92,7 @@ def test_userinfo_of_a_target_goes_to_its_host_alone(target: str, url: str, is_s
         ("http://127.0.0.1:8000", "http://127.0.0.1:8001/a", False),
     ],
 )
-def test_a_netrc_login_goes_to_its_host_over_https(target: str, url: str, is_sent: bool) -> None:
+def test_a_netrc_login_goes_to_its_host_in_the_domain_of_the_target(target: str, url: str, is_sent: bool) -> None:
     sent = headers(target, caller=make_headers({}, None, NETRC)).headers_for(url, {})
     assert bool(sent) is is_sent
 
