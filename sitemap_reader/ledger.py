@@ -295,7 +295,7 @@ class Ledger:
             return None
         if self.pruned or self._repeated or any(each.dropped or each.not_modified for each in self.outcomes):
             return None
-        failed = [outcome for outcome in self.outcomes if not outcome.complete]
+        failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
         if failed:
             reason = first_reason(failed) or "no reason is known"
             return NothingReadable(f"no URL could be read of {target}: {reason}", self.outcomes)
@@ -306,6 +306,11 @@ class Ledger:
                 self.outcomes,
             )
         return None
+
+
+def _closes_host(outcome: Outcome) -> bool:
+    """Whether it is a robots.txt that was read, and whose Crawl-delay is longer than may be kept."""
+    return any(sample.code == "F15" and sample.severity == "error" for sample in outcome.samples)
 
 
 def sitemaps_of(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -6,10 +6,10 @@ import os
 import signal
 import socket
 from contextlib import ExitStack
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
 
 if TYPE_CHECKING:
@@ -25,8 +25,11 @@ def pytest_configure() -> None:
     In the background of a script SIGINT is ignored, and so it would be by them; and where PYTHONUNBUFFERED is set, as
     in many containers, nothing is ever left in a buffer that cannot be written.
     """
-    settings.register_profile("untimed", deadline=None)  # how long a busy machine takes decides no test
-    settings.load_profile("untimed")
+    if find_spec("hypothesis"):  # the environment of the Airflow test is without
+        from hypothesis import settings
+
+        settings.register_profile("untimed", deadline=None)  # how long a busy machine takes decides no test
+        settings.load_profile("untimed")
     os.environ.pop("PYTHONUNBUFFERED", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
