@@ -247,6 +247,7 @@ def test_a_sync_keeps_what_a_robots_txt_named_that_is_a_page_now(tmp_path: Path)
             found = [(each.change, each.record.loc) for each in changes]
         assert found == ([("new", f"{SITE}/page")] if days == 0 else [])
         assert changes.complete
+        assert changes.removals_suspended
         assert "X02" not in changes.problems.counts
     report = sr.audit(site, state=state)
     assert "X02" not in {finding.code for finding in report.findings}

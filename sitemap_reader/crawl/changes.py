@@ -242,11 +242,10 @@ class Following:
 
     def _settle_documents(self, note: Callable[[Problem], None]) -> bool:
         """Lets go of documents that are gone for good. Whether all others are what they are."""
-        if not self._all_fine or self._documents.any_failed():
+        is_unknown = not self._all_fine or self._documents.any_failed()
+        if is_unknown or self._documents.any_missing_of(self._silent_robots):
             self.removals_suspended = self._was_known
-            return False  # what was not listed may be listed where nobody could look
-        if self._documents.any_missing_of(self._silent_robots):
-            return False
+            return False  # what was not listed may be listed where it could not be seen
         vanished = [*self._documents.vanished()]
         self._documents.note_missing()
         if self._documents.any_missing({row.number for row in vanished}):

@@ -228,13 +228,14 @@ class IndexDates:
         while source.alias_of is not None:
             source = source.alias_of
         dates = source.dates
-        was_read = outcome.complete or outcome.entries > 0
-        if visit.is_probe and was_read and not outcome.not_modified:
-            assert visit.listed_by is not None  # noqa: S101 - for the type checker: a probe is a child
-            visit.listed_by.checked += 1
+        # An index has no dates of URLs, and behind a cut there may be newer ones.
+        was_read = outcome.complete and not (source.is_index or outcome.not_modified)
         child = visit
-        while dates is not None and (check := child.listed_by) is not None:
-            if check.evidence is None and child.stated is not None:
+        while (check := child.listed_by) is not None:
+            if was_read and child.is_probe:
+                child.is_probe = False  # it has confirmed the index, or what follows contradicts it
+                check.checked += 1
+            if dates is not None and check.evidence is None and child.stated is not None:
                 check.evidence = self._evidence(child, child.stated, dates, check.index.read_at)
                 if check.evidence is not None:
                     self._rouse(check)

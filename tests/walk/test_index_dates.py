@@ -197,6 +197,26 @@ def test_another_is_read_in_place_of_one_that_could_not_be(reply: str | int) -> 
     assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 3}, 3)
 
 
+def test_an_inner_index_confirms_nothing_by_itself() -> None:
+    """Where all below it fails, no date was seen; so what it stands beside is read."""
+    inner = [f"{SITE}/inner{number}.xml" for number in range(8)]
+    lost = f"{SITE}/lost.xml"
+    stated = dict.fromkeys([inner[0], OTHER, *inner[1:]], "2025-06-01")  # the second one is none of those tried
+    bodies: Pages = {**dict.fromkeys(inner, index(lost)), lost: 404, OTHER: dated("2026-02-10")}
+    seen = walk(INDEX, {INDEX: listing(stated), **bodies}, selection=since())
+    assert seen.locs == [f"{SITE}/0"]
+
+
+def test_a_document_that_broke_off_confirms_nothing() -> None:
+    """Its newest entry may stand behind the cut."""
+    whole = dated("2025-06-01", "2025-06-01")
+    cut = whole[: whole.rindex("<lastmod>")]
+    children = CHILDREN[:4]
+    pages: Pages = {INDEX: listing(dict.fromkeys(children, "2025-06-01")), **dict.fromkeys(children, cut)}
+    seen = walk(INDEX, pages, selection=since())
+    assert {*children} <= {*seen.documents}
+
+
 def test_an_index_of_which_nothing_could_be_checked_is_read_whole() -> None:
     pages = {INDEX: listing(dict.fromkeys(CHILDREN, "2025-06-01"))}
     seen = walk(INDEX, pages, selection=since())
