@@ -116,7 +116,7 @@ def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[s
 
 
 def _table(rows: Sequence[tuple[str, Row]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
-    """Sites are told by their roots; `kept` only where something was not, `problem` only where there is one."""
+    """A site is named by its root; `kept` only where something was not, `problem` only where there is one."""
     plain = not _can_draw(encoding)
     columns: dict[str, list[Cell]] = {
         "sitemap": [(row.branch.translate(_ASCII) if plain else row.branch) + row.url for _, row in rows],

@@ -269,7 +269,7 @@ class Listings:
         return robots is not None
 
     def _prune(self, loc: str, reason: str) -> None:
-        """A sitemap that is not asked for, counted once whoever lists it, as long as it is not read after all."""
+        """A sitemap that is not asked for, counted once however many documents list it, unless it is read after all."""
         if loc not in self._pruned:
             self.pruned[reason] += 1
         if len(self._pruned) < _MOST_REMEMBERED:

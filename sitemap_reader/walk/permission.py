@@ -147,7 +147,7 @@ class Permission:
         return first.outcome if first is not None and self._hosts.of(first.asked).robots_visit is None else None
 
     def end_first(self, site: Site) -> None:
-        """That failure is told, if there is one: its robots.txt is not asked for a second time."""
+        """Reports that failure, if there is one: its robots.txt is not asked for a second time."""
         robots, failure = site.first_failure, self.first_failure(site)
         if robots is not None and failure is not None:
             self._telling.add_earlier(failure)
