@@ -108,8 +108,8 @@ class _Shard:
             for target in targets:
                 tally = self._running[target] = Tally()
                 row = await read_site(target, domain, self._order, parts, self._aside, tally)
-                del self._running[target]
                 await self._aside.do(parts.host, row)
+                del self._running[target]  # until it is entered, what it has given counts here
                 self._enter(row)
 
     def _enter(self, row: HostRow) -> None:

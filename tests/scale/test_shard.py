@@ -407,7 +407,7 @@ def test_what_one_tells_of_how_far_it_is_grows_to_what_it_came_to(farm, hosts, o
     assert (told[0].hosts, told[0].urls) == (0, 0)
     counts = [(tally.hosts, tally.urls, tally.bytes_wire, tally.not_whole) for tally in told]
     for earlier, later in itertools.pairwise(counts):
-        assert all(before <= after for before, after in zip(earlier, later, strict=True))
+        assert all(before <= after for before, after in zip(earlier, later, strict=True)), (earlier, later)
     assert counts[-1] == (6, manifest["urls"], manifest["bytes_wire"], 2)
     assert len({*counts}) > 2
 
