@@ -11,11 +11,13 @@ import os
 import re
 import socket
 import ssl
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..errors import FetchError
+from ..walk.blocked import with_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,8 +119,10 @@ def _proxy(exc: aiohttp.ClientProxyConnectionError, asked: Asked, received: int 
 
 
 def _proxy_answer(exc: aiohttp.ClientHttpProxyError, asked: Asked, received: int | None) -> FetchError:
-    remedy = "; check the user and the password of the proxy (--proxy)" if exc.status == 407 else ""
-    return FetchError(f"{asked.host}: the proxy answered {exc.status}{remedy}", transient=exc.status >= 500)
+    message = f"{asked.host}: the proxy answered {exc.status}"
+    if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        message = with_remedy(message, exc.status)
+    return FetchError(message, transient=exc.status >= 500)
 
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)
