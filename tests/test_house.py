@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import sitemap_reader
 from sitemap_reader.limits import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 PACKAGE = Path(sitemap_reader.__file__).parent
 # From the ground floor up: a room may import its own floor and those below.
@@ -49,6 +50,19 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "print", "input", "now", "utcnow", "today"}
 PARSERS = {"feed", "text", "urlset", "robots"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
+PAGES = sorted((PACKAGE.parent / "docs").glob("*.md"))
+WITHOUT_DOCSTRING = ("__init__.py", "version.py", "__main__.py")
+
+
+def failing(check: Callable[[Path], object], paths: Iterable[Path] = MODULES) -> dict[str, object]:
+    """File -> what the check found in it; files in which it found nothing are left out."""
+    found = {str(path.relative_to(PACKAGE.parent)): check(path) for path in paths}
+    return {name: each for name, each in found.items() if each}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
 
 
 def parts_of(path: Path) -> tuple[str, ...]:
@@ -59,7 +73,7 @@ def imports_of(path: Path) -> set[tuple[str, ...]]:
     """Every module that a file imports: absolute ones as their dotted name, ours as parts below the package."""
     found = set()
     here = parts_of(path)[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {("", alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -75,28 +89,30 @@ def ours(path: Path) -> set[tuple[str, ...]]:
     return {module for module in imports_of(path) if module and module[0] != ""}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(parts_of(path)))
-def test_imports_point_down(path):
-    floor = FLOOR[parts_of(path)[0]]
-    above = {module for module in ours(path) if FLOOR[module[0]] > floor}
-    assert not above
+def test_imports_point_down():
+    def above(path: Path) -> set[tuple[str, ...]]:
+        return {module for module in ours(path) if FLOOR[module[0]] > FLOOR[parts_of(path)[0]]}
+
+    assert failing(above) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: "/".join(parts_of(path)))
-def test_rooms_stay_small(path):
-    assert len(path.read_text().splitlines()) <= 600, "what is its second purpose?"
+def test_modules_have_at_most_600_lines():
+    def too_long(path: Path) -> bool:
+        return len(path.read_text("utf-8").splitlines()) > 600
+
+    assert failing(too_long) == {}, "what is its second purpose?"
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if parts_of(p)[0] in PURE], ids=lambda path: "/".join(parts_of(path))
-)
-def test_reading_and_walking_touch_nothing_outside(path):
-    used = {name for outside, name in (m for m in imports_of(path) if m[0] == "" and len(m) == 2)}
-    assert not {name for name in used if name in IMPURE_MODULES or name.split(".")[0] in {"aiohttp", "asyncio"}}
-    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    names = {call.id for call in calls if isinstance(call, ast.Name)}
-    names |= {call.attr for call in calls if isinstance(call, ast.Attribute)}
-    assert not names & IMPURE_CALLS
+def test_reading_and_walking_touch_nothing_outside():
+    def outside(path: Path) -> set[str]:
+        modules = {name for package, *name_of in imports_of(path) if not package for name in name_of}
+        calls = [node.func for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+        names = {call.id for call in calls if isinstance(call, ast.Name)}
+        names |= {call.attr for call in calls if isinstance(call, ast.Attribute)}
+        impure = {name for name in modules if name in IMPURE_MODULES or name.split(".")[0] in {"aiohttp", "asyncio"}}
+        return impure | (names & IMPURE_CALLS)
+
+    assert failing(outside, [path for path in MODULES if parts_of(path)[0] in PURE]) == {}
 
 
 def test_parsers_never_import_each_other():
@@ -105,10 +121,11 @@ def test_parsers_never_import_each_other():
         assert not imported & (PARSERS - {name}), name
 
 
-def test_every_module_says_what_comes_in_and_out():
-    for path in MODULES:
-        if path.name not in ("__init__.py", "version.py", "__main__.py"):
-            assert ast.get_docstring(ast.parse(path.read_text())), path
+def test_every_module_has_a_docstring():
+    def missing(path: Path) -> bool:
+        return ast.get_docstring(tree_of(path)) is None
+
+    assert failing(missing, [path for path in MODULES if path.name not in WITHOUT_DOCSTRING]) == {}
 
 
 def test_no_public_name_is_a_modules():
@@ -140,8 +157,8 @@ def test_what_is_not_needed_is_not_imported(statement, absent):
     assert result.stdout.strip() == ""
 
 
-# Modules that only the command line uses.
-OF_THE_COMMAND_LINE = {"fields", "sinks"}
+# Modules that only the command line and the tests of others use.
+OF_THE_COMMAND_LINE = {"cli", "fields", "sinks", "testing"}
 # A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
 # `auth (--auth)`.
 OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")
@@ -149,7 +166,7 @@ OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")
 
 def messages_of(path: Path) -> Iterator[str]:
     """Texts that may be shown; f-strings with their fields as {}. Docstrings are none."""
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     quiet = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -159,21 +176,19 @@ def messages_of(path: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if parts_of(p)[0] not in OF_THE_COMMAND_LINE | {"cli", "testing"}],
-    ids=lambda path: "/".join(parts_of(path)),
-)  # fmt: skip
-def test_messages_of_the_library_name_keywords(path):
-    alone = [text for text in messages_of(path) if OPTION.search(text)]
-    assert set(alone) <= {*OPTIONS.values()}
+def test_messages_of_the_library_name_keywords():
+    def alone(path: Path) -> set[str]:
+        return {text for text in messages_of(path) if OPTION.search(text)} - {*OPTIONS.values()}
+
+    assert failing(alone, [path for path in MODULES if parts_of(path)[0] not in OF_THE_COMMAND_LINE]) == {}
 
 
-PAGES = sorted((PACKAGE.parent / "docs").glob("*.md"))
+def test_what_to_install_is_said_as_it_works_in_a_clone():
+    def wrong(path: Path) -> list[str]:
+        return re.findall(r"install 'sitemap-reader.*", path.read_text("utf-8"))
 
+    def by_hand(path: Path) -> list[str]:
+        return re.findall(r"install ['\"]?\.\[.*", path.read_text("utf-8"))
 
-@pytest.mark.parametrize("path", [*MODULES, *PAGES], ids=lambda path: path.name)
-def test_what_to_install_is_said_as_it_works_in_a_clone(path):
-    text = path.read_text()
-    assert "install 'sitemap-reader" not in text
-    if path.suffix == ".py" and path.name != "errors.py":
-        assert not re.search(r"install ['\"]?\.\[", text), "errors.install_hint() says so"
+    assert failing(wrong, [*MODULES, *PAGES]) == {}
+    assert failing(by_hand, [path for path in MODULES if path.name != "errors.py"]) == {}, "use errors.install_hint()"
