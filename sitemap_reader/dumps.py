@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import attrs
@@ -19,6 +18,7 @@ from .restore import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from datetime import datetime
 
     from .dump_lines import Form
@@ -95,17 +95,6 @@ class DumpFile(Dump):
         """Reads the file."""
         with open_file(self.path) as stream:
             yield from numbered_forms(stream, str(self.path))
-
-
-def open_dump(path: str | os.PathLike[str]) -> DumpFile:
-    """A dump that was written before: JSON lines, also compressed (.gz, .zst), or Parquet (which needs pyarrow).
-
-    UsageError at once where there is no such file; what is wrong inside is told when it is read.
-    """
-    place = Path(path)
-    if not place.is_fifo():  # whoever writes to it would see its only reader leave
-        open_file(path).close()
-    return DumpFile(place)
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:

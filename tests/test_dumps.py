@@ -21,7 +21,7 @@ import sitemap_reader as sr
 from sitemap_reader import dump_lines
 from sitemap_reader.compression import zstd_module
 from sitemap_reader.dump_lines import numbered_forms
-from sitemap_reader.dumps import DumpFile, open_dump
+from sitemap_reader.dumps import DumpFile, open_file
 from sitemap_reader.problems import report
 from sitemap_reader.records import Attribute, Change, Price
 from sitemap_reader.shapes import schema
@@ -302,9 +302,9 @@ def test_rows_of_parquet_are_the_lines(writer: str, tmp_path: Path) -> None:
     jsonl, parquet = tmp_path / "urls.jsonl", tmp_path / "urls.parquet"
     jsonl.write_bytes(DUMPED)
     WRITERS[writer](jsonl, parquet)
-    assert list(open_dump(parquet).forms()) == list(open_dump(jsonl).forms())
-    assert list(open_dump(parquet)) == list(open_dump(jsonl))
-    assert sr.json_line(next(iter(open_dump(parquet)))) == LINES.splitlines(keepends=True)[0]
+    assert list(DumpFile(parquet).forms()) == list(DumpFile(jsonl).forms())
+    assert list(DumpFile(parquet)) == list(DumpFile(jsonl))
+    assert sr.json_line(next(iter(DumpFile(parquet)))) == LINES.splitlines(keepends=True)[0]
 
 
 def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
@@ -375,31 +375,29 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def test_a_dump_gives_its_urls_each_time(mixed: Path) -> None:
-    dump = open_dump(mixed)
+    dump = DumpFile(mixed)
     assert list(dump) == list(dump) == [MIXED[0], MIXED[5]]
-    assert list(open_dump(str(mixed))) == list(dump)
-    assert dump.path == mixed
     assert dump == DumpFile(mixed)
 
 
 def test_two_readings_of_a_dump_do_not_disturb_each_other() -> None:
-    dump = open_dump(SHOP)
+    dump = DumpFile(SHOP)
     pairs = list(zip(dump, dump, strict=True))
     assert [one for one, _ in pairs] == [other for _, other in pairs] == RECORDS
 
 
 def test_a_dump_gives_every_line_as_what_it_is(mixed: Path) -> None:
-    assert tuple(open_dump(mixed).items()) == MIXED
+    assert tuple(DumpFile(mixed).items()) == MIXED
 
 
 def test_forms_keep_what_no_record_has(mixed: Path) -> None:
-    assert [form["site"] for form in open_dump(mixed).forms()] == ["example.com"] * len(MIXED)
+    assert [form["site"] for form in DumpFile(mixed).forms()] == ["example.com"] * len(MIXED)
 
 
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_bytes(A + b'\n{"type":"node"}\n{"loc":"a","priority":"high"}\n')
-    dump = open_dump(path)
+    dump = DumpFile(path)
     with pytest.raises(sr.UsageError) as told:
         list(dump)
     assert str(told.value) == f'{path}:3: URL record, priority: "high" is not a number'
@@ -409,12 +407,12 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
 
 def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
     """Or the warning of an open file would end the test."""
-    for _ in open_dump(mixed):
+    for _ in DumpFile(mixed):
         break
-    records = iter(open_dump(mixed))
+    records = iter(DumpFile(mixed))
     next(records)
     del records
-    forms = open_dump(mixed).forms()
+    forms = DumpFile(mixed).forms()
     next(forms)
     del forms
 
@@ -433,13 +431,13 @@ def test_what_cannot_be_opened_is_told_at_once(name: str, told: str, tmp_path: P
     path = str(tmp_path / name)
     for give in (str, Path):
         with pytest.raises(sr.UsageError) as failure:
-            open_dump(give(path))
+            open_file(give(path))
         assert str(failure.value) == told.replace("{}", str(give(path)))
 
 
 def test_a_url_is_no_file() -> None:
     with pytest.raises(sr.UsageError, match=r"^https://example.com is a URL, and a dump is a file: "):
-        open_dump("https://example.com")
+        open_file("https://example.com")
 
 
 def test_memory_stays_flat(tmp_path: Path) -> None:
@@ -455,7 +453,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
         tracemalloc.stop()
         return most
 
-    assert peak(open_dump(path).forms()) < 2 << 20
+    assert peak(DumpFile(path).forms()) < 2 << 20
 
 
 @pytest.mark.parametrize(
@@ -472,11 +470,11 @@ def test_parquet_of_other_tools_is_refused_by_name(tmp_path: Path, column: str, 
     columns = {"loc": pa.array(["https://a.example/"])} | {column: values}
     pq.write_table(pa.table(columns), path)
     with pytest.raises(sr.UsageError, match=re.escape(str(path))):
-        list(open_dump(path))
+        list(DumpFile(path))
 
 
 def test_a_decimal_is_a_number(tmp_path: Path) -> None:
     path = tmp_path / "urls.parquet"
     columns = {"loc": pa.array(["https://a.example/"]), "priority": pa.array([Decimal("0.8")])}
     pq.write_table(pa.table(columns), path)
-    assert [record.priority for record in open_dump(path)] == [0.8]
+    assert [record.priority for record in DumpFile(path)] == [0.8]

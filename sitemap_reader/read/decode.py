@@ -39,7 +39,7 @@ class Decoder:
     """Decodes one document, chunk by chunk.
 
     What `feed` and `close` give is to be iterated to its end. `bytes_wire` counts what was fed, `bytes_decoded` what
-    was left of it after gzip (before the charset), `gzip_layers` the layers that were opened, deflate among them.
+    was left of it after gzip (before the charset).
 
     >>> from sitemap_reader.limits import Limits
     >>> decoder = Decoder(Limits(), "iso-8859-1")
@@ -84,10 +84,6 @@ class Decoder:
     def stopped(self) -> bool:
         """True where nothing more will come of further input."""
         return self._abandoned or self._is_capped or any(layer.stopped for layer in self._layers)
-
-    @property
-    def gzip_layers(self) -> int:
-        return sum(layer.opened for layer in self._layers)
 
     @property
     def sha256(self) -> str:

@@ -74,8 +74,7 @@ class Mender:
         self._room = 0  # for mends of one call of feed()
         self._only_counts = False  # this call
         self._last: Mend | None = None
-        self._controls = 0  # how many control characters there are in the run that ends at
-        self._controls_end = -1  # this offset of the mended bytes
+        self._controls = 0  # how many control characters there are in the present run
         self._offset = 0
         self._line = line
         self._held = bytearray()
@@ -88,11 +87,6 @@ class Mender:
         self._following: tuple[int, bytes] | None = None  # a place in that count, and the next tag behind it
         self._wake_bytes = 0  # when it pays to look again for the end of what is held
         self._passed = b""  # the last of what needed no mending
-
-    @property
-    def held_bytes(self) -> int:
-        """How much waits for the end of a comment or a CDATA section."""
-        return 0 if self.is_behind else len(self._held)
 
     @property
     def is_clear(self) -> bool:

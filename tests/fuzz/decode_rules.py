@@ -62,7 +62,7 @@ def decode(pieces: list[bytes], limits: Limits, charset: str | None, prefix: Pre
         chunks += decoder.feed(piece)
     chunks += decoder.close()
     hold(not any(len(chunk) > 4 * 64 * 1024 for chunk in chunks), "a chunk is bounded", list(map(len, chunks)))
-    counts = decoder.bytes_wire, decoder.bytes_decoded, decoder.gzip_layers, decoder.sha256
+    counts = decoder.bytes_wire, decoder.bytes_decoded, decoder.sha256
     return Decoded(b"".join(chunks), tuple(decoder.faults), decoder.complete, counts, decoder.bytes_wire < wire)
 
 

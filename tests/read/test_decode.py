@@ -28,7 +28,7 @@ def decode(
 
 
 def view(out: bytes, decoder: Decoder) -> tuple[object, ...]:
-    counters = (decoder.bytes_wire, decoder.bytes_decoded, decoder.gzip_layers, decoder.sha256)
+    counters = (decoder.bytes_wire, decoder.bytes_decoded, decoder.sha256)
     return out, decoder.faults, decoder.complete, decoder.stopped, counters
 
 
@@ -58,7 +58,7 @@ def test_gzip_layers_are_opened_up_to_the_limit(layers: int) -> None:
         data = gzip.compress(data)
     out, decoder = decode(data)
     assert out == BODY
-    assert (decoder.gzip_layers, decoder.complete, decoder.faults) == (layers, True, [])
+    assert (decoder.complete, decoder.faults) == (True, [])
     assert (decoder.bytes_wire, decoder.bytes_decoded) == (len(data), len(BODY))
     assert decoder.sha256 == hashlib.sha256(BODY).hexdigest()
 
@@ -69,7 +69,7 @@ def test_one_layer_more_is_refused(limit: int) -> None:
     for _ in range(limit + 1):
         data = gzip.compress(data)
     out, decoder = decode(data, limits=Limits(max_gzip_layers=limit))
-    assert (out, decoder.complete, decoder.stopped, decoder.gzip_layers) == (b"", False, True, limit)
+    assert (out, decoder.complete, decoder.stopped) == (b"", False, True)
     said = over_limit("max_gzip_layers", limit, "layers of gzip").message
     assert [fault.message for fault in decoder.faults] == [said]
 
@@ -211,5 +211,5 @@ def test_every_codec_takes_any_bytes_and_ignores_the_chunks(label: str, data: by
 
 
 def test_other_compression_is_plain_data_here() -> None:
-    out, decoder = decode(bz2.compress(b"text"), "latin1")
-    assert (out.startswith(b"BZh"), decoder.gzip_layers) == (True, 0)
+    out, _ = decode(bz2.compress(b"text"), "latin1")
+    assert out.startswith(b"BZh")
