@@ -18,8 +18,8 @@ from .restore import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from datetime import datetime
+    from pathlib import Path
 
     from .dump_lines import Form
     from .jsonl import Line

@@ -6,13 +6,15 @@ Both tell which paths were asked for. Neither ever listens on another address.
 from __future__ import annotations
 
 import http.client
+import itertools
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -87,10 +89,17 @@ class NginxServer:
         return [answer.path for answer in self.answers()]
 
 
+# Below the ports that the system gives to connections, so that no test of another process is given one meanwhile.
+_ports = itertools.count(20_000 + os.getpid() * 997 % 11_000)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nothing listens on, and that this process has not been given before."""
+    while True:
+        with socket.socket() as probe, suppress(OSError):
+            port = next(_ports)
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

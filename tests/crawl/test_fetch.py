@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 import attrs
 import pytest
 from certificates import EXPIRED, tls_contexts
+from servers import free_port
 
 from sitemap_reader.crawl.fetch import CHUNK_BYTES, AiohttpFetcher, guarded_connector
 from sitemap_reader.errors import FetchError, UsageError
@@ -439,12 +440,6 @@ def test_odd_chunk_that_comes_late_ends_the_body(guarded):
     error = asyncio.run(asyncio.wait_for(run(), 10))
     assert (error.code, error.transient) == ("F04", True)
     assert "after 3 bytes" in str(error)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_refused_connection_names_host_and_port():
