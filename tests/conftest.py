@@ -1,4 +1,4 @@
-"""What several tests share: servers on loopback, stopped when the test ends; and signals as a terminal has them."""
+"""Which tests are slow, and what several tests share: servers on loopback, stopped when the test ends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 from contextlib import ExitStack
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,44 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from servers import Page
+
+# What only `pytest --full` runs: folders, files, tests. A file that is named on the command line runs whole.
+SLOW = (
+    "tests/hostile/test_leaving.py",
+)
+# Of these, what runs always: a test of each kind.
+SMOKE = (
+)
+
+
+@cache
+def beginnings(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """What the ids of all tests in these folders, files and parametrised tests begin with, and a `[` behind each id."""
+    return tuple(path + mark for path in paths for mark in ("/", "::", "["))
+
+
+def runs(name: str, config: pytest.Config) -> bool:
+    """Whether a test is to run; of a file or a folder, whether any of it is."""
+    if config.getoption("--full") or not f"{name}[".startswith(beginnings(SLOW)):
+        return True
+    named = tuple(each.partition("::")[0] for each in config.args if ".py" in each)
+    has_smoke_test = any(each.startswith(beginnings((name,))) for each in SMOKE)
+    return has_smoke_test or f"{name}[".startswith(beginnings(SMOKE + named))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of which nothing runs is not imported."""
+    return None if runs(collection_path.relative_to(config.rootpath).as_posix(), config) else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if not runs(item.nodeid, config)])
+    items[:] = [item for item in items if runs(item.nodeid, config)]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if not config.getoption("--full"):
+        terminalreporter.write_line("slow tests were left out: --full runs them")
 
 
 def pytest_configure() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from conftest import SLOW, SMOKE, beginnings
 
 import sitemap_reader
 from sitemap_reader.limits import OPTIONS
@@ -50,13 +51,14 @@ IMPURE_MODULES = {
 IMPURE_CALLS = {"open", "print", "input", "now", "utcnow", "today"}
 PARSERS = {"feed", "text", "urlset", "robots"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
-PAGES = sorted((PACKAGE.parent / "docs").glob("*.md"))
+ROOT = PACKAGE.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 WITHOUT_DOCSTRING = ("__init__.py", "version.py", "__main__.py")
 
 
 def failing(check: Callable[[Path], object], paths: Iterable[Path] = MODULES) -> dict[str, object]:
     """File -> what the check found in it; files in which it found nothing are left out."""
-    found = {str(path.relative_to(PACKAGE.parent)): check(path) for path in paths}
+    found = {str(path.relative_to(ROOT)): check(path) for path in paths}
     return {name: each for name, each in found.items() if each}
 
 
@@ -192,3 +194,14 @@ def test_what_to_install_is_said_as_it_works_in_a_clone():
 
     assert failing(wrong, [*MODULES, *PAGES]) == {}
     assert failing(by_hand, [path for path in MODULES if path.name != "errors.py"]) == {}, "use errors.install_hint()"
+
+
+@pytest.mark.parametrize("name", [*SLOW, *SMOKE])
+def test_slow_tests_are_named_as_they_are_called(name):
+    path, _, test = name.partition("::")
+    assert (ROOT / path).exists()
+    assert not test or f"def {test.partition('[')[0]}(" in (ROOT / path).read_text("utf-8")
+
+
+def test_what_always_runs_is_of_something_slow():
+    assert [name for name in SMOKE if not name.startswith(beginnings(SLOW))] == []
