@@ -43,6 +43,10 @@ def runs(name: str, config: pytest.Config) -> bool:
     return has_smoke_test or f"{name}[".startswith(beginnings(SMOKE + named))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run the slow tests too: those of SLOW in tests/conftest.py")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A file of which nothing runs is not imported."""
     return None if runs(collection_path.relative_to(config.rootpath).as_posix(), config) else True
