@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
+from tiers import FULL_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,17 +63,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line("slow tests were left out: --full runs them")
 
 
-def pytest_configure() -> None:
-    """Programs that a test starts are as users have them.
+def pytest_configure(config: pytest.Config) -> None:
+    """Sets the tier, and sees that programs which a test starts are as users have them.
 
     In the background of a script SIGINT is ignored, and so it would be by them; and where PYTHONUNBUFFERED is set, as
     in many containers, nothing is ever left in a buffer that cannot be written.
     """
+    if config.getoption("--full"):
+        os.environ[FULL_VARIABLE] = "1"
     if find_spec("hypothesis"):  # the environment of the Airflow test is without
         from hypothesis import settings
 
-        settings.register_profile("untimed", deadline=None)  # how long a busy machine takes decides no test
-        settings.load_profile("untimed")
+        # How long a busy machine takes decides no test.
+        settings.register_profile("tier", deadline=None, max_examples=100 if config.getoption("--full") else 25)
+        settings.load_profile("tier")
     os.environ.pop("PYTHONUNBUFFERED", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

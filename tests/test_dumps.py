@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from corpus_cases import CORPUS
 from endless import Endless
+from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader import dump_lines
@@ -281,7 +282,7 @@ def by_arrow(jsonl: Path, parquet: Path) -> None:
 
 
 def by_duckdb(jsonl: Path, parquet: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = needs("duckdb")
     columns = schema("duckdb")
     with duckdb.connect() as connection:
         connection.execute(
@@ -290,7 +291,7 @@ def by_duckdb(jsonl: Path, parquet: Path) -> None:
 
 
 def by_polars(jsonl: Path, parquet: Path) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     pl.read_ndjson(jsonl, schema=eval(schema("polars"), {"pl": pl})).write_parquet(parquet)  # noqa: S307
 
 

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import orjson
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from corpus_cases import CORPUS
+from tiers import needs
 
 from sitemap_reader import batches
 from sitemap_reader import parquet as room
@@ -73,6 +73,7 @@ def test_polars_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
 def test_duckdb_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
     (tmp_path / "urls.jsonl").write_bytes(b"\n".join(LINES))
     (tmp_path / "urls.parquet").write_bytes(written(FORMS))
+    duckdb = needs("duckdb")
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
     columns = schema("duckdb")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import attrs
 import pytest
 from corpus_cases import CORPUS
+from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.jsonl import TYPES
@@ -190,7 +191,7 @@ def in_naive_utc(value: Any) -> Any:
 
 
 def by_duckdb(path: Path) -> list[dict[str, Any]]:
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = needs("duckdb")
     with duckdb.connect() as connection:
         query = f"FROM read_json('{path}', format='newline_delimited', columns={schema('duckdb')})"
         found = connection.sql(query)
@@ -198,12 +199,12 @@ def by_duckdb(path: Path) -> list[dict[str, Any]]:
 
 
 def by_polars(path: Path) -> list[dict[str, Any]]:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     return pl.read_ndjson(path, schema=eval(schema("polars"), {"pl": pl})).to_dicts()  # noqa: S307
 
 
 def by_lazy_polars(path: Path) -> list[dict[str, Any]]:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     return pl.scan_ndjson(path, schema=eval(schema("polars"), {"pl": pl})).collect().to_dicts()  # noqa: S307
 
 
@@ -252,14 +253,14 @@ def test_a_recorded_shop_is_read_whole(name: str) -> None:
 
 
 def test_duckdb_loses_late_columns_where_it_guesses(dump: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = needs("duckdb")
     with duckdb.connect() as connection:
         guessed = connection.sql(f"FROM read_json('{dump}', sample_size=20_480)")  # its default
         assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
 
 
 def test_polars_loses_late_columns_where_it_guesses(dump: Path) -> None:
-    pl = pytest.importorskip("polars")
+    pl = needs("polars")
     guessed = pl.read_ndjson(dump, infer_schema_length=100)  # its default
     assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
 

@@ -6,13 +6,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import orjson
 import polars as pl
 import pytest
 from corpus_cases import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import needs
 
 from sitemap_reader.blocks import Blocks
 from sitemap_reader.errors import UsageError
@@ -196,6 +196,7 @@ def by_csv_module(path: Path) -> list[list[str]]:
 
 def by_duckdb(path: Path, options: str) -> list[list[str]]:
     reader = f"read_csv('{path}', all_varchar=true, {options})"
+    duckdb = needs("duckdb")
     rows = duckdb.connect().execute(f"SELECT * FROM {reader}")  # noqa: S608 - a path of pytest's
     names = [column[0] for column in rows.description]
     return [names, *([each or "" for each in row] for row in rows.fetchall())]

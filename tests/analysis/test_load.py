@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from recorded import RECORDED, SITES, URL, comparable, dump, snapshot
+from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.shapes import schema
@@ -149,6 +149,7 @@ def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
 def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
     """Its TIMESTAMP has no zone."""
     columns = schema("duckdb")
+    duckdb = needs("duckdb")
     with duckdb.connect() as database:
         source = f"read_json('{SITES / 'shop.jsonl'}', format='newline_delimited', columns={columns})"
         database.execute(f"COPY (FROM {source}) TO '{tmp_path / 'urls.parquet'}'")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import places
@@ -51,6 +51,7 @@ def loaded(tmp_path: Path) -> sr.Snapshot:
 
 
 def by_duckdb(urls: Any) -> list[dict[str, Any]]:
+    duckdb = needs("duckdb")
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         return database.sql("FROM urls").to_arrow_table().to_pylist()
@@ -92,6 +93,7 @@ def test_types_are_the_declared_ones_in_every_reader(loaded: sr.Snapshot) -> Non
     assert pl.DataFrame(loaded.urls).schema["lastmod"] == pl.Datetime("us", "UTC")
     assert pd.DataFrame.from_arrow(loaded.urls)["lastmod"].dt.tz is not None
     assert pa.table(loaded.urls).schema.field("lastmod").type == pa.timestamp("us", "UTC")
+    duckdb = needs("duckdb")
     with duckdb.connect() as database:
         urls = loaded.urls  # noqa: F841 - the query names it
         assert database.sql("SELECT DISTINCT typeof(lastmod) FROM urls").fetchall() == [("TIMESTAMP WITH TIME ZONE",)]
@@ -99,6 +101,7 @@ def test_types_are_the_declared_ones_in_every_reader(loaded: sr.Snapshot) -> Non
 
 def test_duckdb_asks_a_table_by_its_name(loaded: sr.Snapshot) -> None:
     urls, pages = loaded.urls, loaded.pages  # noqa: F841 - the queries name them
+    duckdb = needs("duckdb")
     assert duckdb.sql("SELECT count(*), sum(len(images)) FROM urls").fetchall() == [(3, 2)]
     domains = duckdb.sql("SELECT DISTINCT domain FROM pages ORDER BY 1").fetchall()
     assert domains == [("example.co.uk",), ("other.example",)]

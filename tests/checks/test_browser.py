@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 from reports import EMPTY, hostile, large, of_urls, small, stamped
+from tiers import needs
 
 from sitemap_reader.checks.html.page import fragment, page
 
@@ -43,7 +44,7 @@ def chromium() -> Iterator[Any]:
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("chromium is not installed (Debian: chromium)")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    sync_api = needs("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser
