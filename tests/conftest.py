@@ -22,10 +22,17 @@ if TYPE_CHECKING:
 
 # What only `pytest --full` runs: folders, files, tests. A file that is named on the command line runs whole.
 SLOW = (
+    "tests/analysis/test_charts.py::test_any_text_of_a_site_is_text_in_the_picture",
+    "tests/analysis/test_charts.py::test_characters_that_xml_has_not_end_no_picture",
+    "tests/checks/test_audit.py::test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump",
+    "tests/checks/test_audit.py::test_worker_processes_find_the_same",
+    "tests/checks/test_page.py::test_charts_show_text_of_a_site_as_it_is",
     "tests/hostile/test_leaving.py",
 )
 # Of these, what runs always: a test of each kind.
 SMOKE = (
+    "tests/analysis/test_charts.py::test_any_text_of_a_site_is_text_in_the_picture[hints]",
+    "tests/checks/test_audit.py::test_worker_processes_find_the_same[sites-shop]",
 )
 
 

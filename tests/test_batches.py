@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_jsonl import changes as changes_of
 from test_jsonl import urls as records
+from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader import batches as room
@@ -75,7 +76,7 @@ def test_lines_of_the_corpus_become_the_same_rows(folder: Path) -> None:
 
 
 @given(st.lists(records, min_size=1, max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_records_hold_their_lines_are_read_at_once(made: list[sr.UrlRecord]) -> None:
     lines = b"".join(map(sr.json_line, made))
     assert json_lines(made).data == lines
@@ -218,7 +219,7 @@ def test_blank_lines_are_none_of_the_rows(line: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_lines_that_are_taken_are_lines_of_a_dump(data: st.DataObject) -> None:
     """Wherever a byte is changed, lost or added: it is read as one by one, or left to that."""
     lines = bytearray(SAMPLE)
@@ -252,7 +253,7 @@ def changes_one_by_one(lines: bytes) -> pa.Table:
 
 
 @given(st.lists(changes_of, min_size=1, max_size=3), st.sampled_from([None, "example.com", 'a"\\\n}\n{']))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_whatever_changes_hold_their_lines_are_read_at_once(made: list[Change], site: str | None) -> None:
     lines = b"".join(sr.json_line(change, site=site) for change in made)
     table = lines_table(lines, SCHEMA_OF_CHANGES)
@@ -327,7 +328,7 @@ def test_nor_are_changes_taken_for_urls() -> None:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_lines_of_changes_that_are_taken_are_read_as_one_by_one(data: st.DataObject) -> None:
     lines = bytearray(SAMPLE_OF_CHANGES)
     for _ in range(data.draw(st.integers(1, 3))):

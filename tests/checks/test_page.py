@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, small, stamped
+from tiers import examples
 
 from sitemap_reader.checks.explaining import explain
 from sitemap_reader.checks.html.cards import sitemaps
@@ -94,7 +95,7 @@ def without_charts(render, told) -> Parsed:
 
 
 @given(TEXTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @pytest.mark.parametrize("render", [page, fragment])
 def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
     plain, shown = without_charts(render, hostile(_PLAIN)), without_charts(render, hostile(text))

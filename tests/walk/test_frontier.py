@@ -1310,18 +1310,18 @@ def test_of_many_forbidden_documents_some_are_told_of_in_one_call() -> None:
     assert max(told) <= 2_000
 
 
-@pytest.mark.parametrize("length", [10, 300, 1500])
+@pytest.mark.parametrize("length", [10, 1500])
 def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> None:
     rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
-    children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(60)]
+    children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(30)]
     frontier = Frontier([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
     for page in (names(rules=rules), index(*children)):
         (visit,) = frontier.next_requests(0.0)
         answer(Walk(frontier), visit, page, 0.0)
     calls = []
-    while len(calls) < 100 and sum(calls) < 60:
+    while len(calls) < 100 and sum(calls) < 30:
         calls.append(len(frontier.next_requests(0.0)))
-    assert sum(calls) == 60
+    assert sum(calls) == 30
     assert 1 <= max(calls) <= 3
 
 
