@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
 from pyarrow import parquet as pq
 
 from sitemap_reader.jsonl import stamp
@@ -89,9 +88,3 @@ def files(folder):
     """What there is in it, below the folders."""
     path = _path(folder)
     return sorted(str(each.relative_to(path)) for each in path.rglob("*") if each.is_file())
-
-
-def query(sql):
-    """The rows that DuckDB gives."""
-    with duckdb.connect() as connection:
-        return connection.execute(sql).fetchall()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
+from pathlib import Path
+from types import ModuleType
 
 import attrs
 import orjson
@@ -367,3 +370,21 @@ def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
     with pytest.raises(CalledOff):
         Parts(first, 0, state_shared_by=None)
     assert not folder.unfinished.exists()
+
+
+# --- workers ---
+
+
+def test_workers_and_a_scheduler_are_not_both_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))  # which nothing is taken of
+    with pytest.raises(sr.UsageError, match="leave one of the two out"):
+        sr.scale.harvest(["a.example"], folder.path, scheduler="127.0.0.1:1", workers=2)
+    assert not folder.path.exists()
+
+
+def test_a_worker_that_does_not_see_the_folder_is_told(folder, monkeypatch):
+    right = Path.is_dir
+    monkeypatch.setattr(Path, "is_dir", lambda self: self != folder.path and right(self))
+    words = f"the worker near sees no folder {folder.path}: all must see it under the same"
+    with pytest.raises(sr.UsageError, match=words):
+        harvest_near(["a.example"], folder.path)
