@@ -260,16 +260,16 @@ def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
 
 
 def test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion() -> None:
-    maps = [f"{SITE}/{number}.xml" for number in range(5_000)]
+    maps = [f"{SITE}/{number}.xml" for number in range(1_500)]
     body = "".join(f"Sitemap: {url}\n" for url in [*maps, *maps]).encode()
     page = urlset(f"{SITE}/1")
     started = time.process_time()
     seen = walk(SITE, {ROBOTS: body, **dict.fromkeys(maps, page)})
     assert len(body) < LIMIT
     assert seen.documents == maps
-    assert len(seen.locs) == 5_000
+    assert len(seen.locs) == 1_500
     assert seen.ledger.complete
-    assert time.process_time() - started < 60  # some 3 s; comparing each with each would be minutes
+    assert time.process_time() - started < 15  # some 1 s; comparing each with each would take half a minute
 
 
 # --- what our own requests obey ---------------------------------------------------------------------------------
@@ -394,15 +394,15 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("length", [100, 2_000, 100_000])
-def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(text: str, length: int) -> None:
+def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(text: str) -> None:
     started = time.process_time()
     rules = parse_rules(text, OURS)
     assert time.process_time() - started < 10  # some 1 s; a rule for every agent of its group would be minutes
-    started = time.process_time()
-    for number in range(5):
-        rules.allows(f"{SITE}/{'a' * length}{number}")
-    assert time.process_time() - started < 10  # 0.1 s each
+    for length in (100, 2_000, 100_000):
+        started = time.process_time()
+        for number in range(5):
+            rules.allows(f"{SITE}/{'a' * length}{number}")
+        assert time.process_time() - started < 10, length  # 0.1 s each
 
 
 @given(st.text(alphabet=st.sampled_from("USER user-agent:*\n\r\0\u00a0\u3000\x1f\t#;/,x\ufeff\u2028"), max_size=80))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
 from sitemap_reader.jsonl import stamp
@@ -88,3 +89,15 @@ def files(folder):
     """What there is in it, below the folders."""
     path = _path(folder)
     return sorted(str(each.relative_to(path)) for each in path.rglob("*") if each.is_file())
+
+
+def changes_of(hosts, version):
+    """(change, loc) of all that a version changes."""
+    changed = [changed_locs(host.at(version)) for host in hosts]
+    kinds = ("new", "updated", "removed")
+    return sorted((kind, loc) for one in changed for kind in kinds for loc in getattr(one, kind))
+
+
+def next_version(farm, hosts, version=2):
+    for host in hosts:
+        farm.set_version(host.target, version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -53,6 +54,22 @@ def publish(folder, shard, name, *, has_state=True):
             sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
             parts.state.db.execute(sql, (name,))
         return parts.publish(TOLD)
+
+
+@pytest.fixture(scope="module")
+def _done(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("done") / "out")
+    folder.begin(plan(), SHARDS)
+    for shard in range(3):
+        publish(folder, shard, f"host{shard}")
+    return folder.path
+
+
+@pytest.fixture
+def done(_done, folder):
+    """The folder of a harvest that is done, with host0, host1 and host2."""
+    shutil.copytree(_done, folder.path)
+    return folder
 
 
 def remembered(path):
@@ -248,32 +265,30 @@ def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
 
 
 @pytest.mark.parametrize("moment", range(33))
-def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(begun, moment):
+def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done, moment):
     """What was told stays readable, and the next harvest begins with its own rows only."""
-    for shard in range(3):
-        publish(begun, shard, f"host{shard}")
     later = plan(started="2026-01-02T08:30:00Z")
 
     def begin():
-        if begun.plan() == plan():
-            begun.put_aside(plan())
-            begun.begin(later, SHARDS)
+        if done.plan() == plan():
+            done.put_aside(plan())
+            done.begin(later, SHARDS)
 
     with killed_at(moment) as wanted:
         begin()
     with killed_at(moment // 3):
         begin()
     begin()
-    earlier = begun.earlier(plan())
+    earlier = done.earlier(plan())
     assert earlier.name == "2026-01-01T08-30-00Z"
     assert account(earlier).shards_done == 3
     assert [row["loc"] for row in rows(Folder(earlier), "urls")] == ["host0", "host1", "host2"]
-    assert begun.plan() == later
-    assert begun.settle(3) == [0, 1, 2]
-    assert [begun.targets(shard) for shard in range(3)] == SHARDS
-    assert rows(begun, "urls") == []
-    assert [remembered(begun.state_before(shard)) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
-    assert [remembered(begun.state(shard)) for shard in range(3)] == [[], [], []]
+    assert done.plan() == later
+    assert done.settle(3) == [0, 1, 2]
+    assert [done.targets(shard) for shard in range(3)] == SHARDS
+    assert rows(done, "urls") == []
+    assert [remembered(done.state_before(shard)) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
+    assert [remembered(done.state(shard)) for shard in range(3)] == [[], [], []]
     assert len(wanted) <= 32, "there are more moments than are tried"
 
 
