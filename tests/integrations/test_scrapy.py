@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from faultserver import FaultServer, dripping, hold, page, raw, reset, status, whole
-from scrapy_runs import HEAD, SECONDS, crawl
+from scrapy_runs import HEAD, SECONDS, crawl, scrapy_program
 from shops import index, shop, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.walk.discovery import WELL_KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from servers import NginxServer, SiteServer
@@ -40,6 +40,12 @@ class Tried(SitemapReaderSpider):
     name = "tried"
 {PARSE}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _program() -> Iterator[None]:
+    with scrapy_program():
+        yield
 
 
 def urls(items: list[dict[str, Any]]) -> list[str]:
