@@ -23,11 +23,16 @@ SECONDS = 120
 # Forks for each line of stdin, a JSON array of what a crawl needs; prints how the fork ended. Each test's spider is the
 # class Tried of a module of that name.
 PROGRAM = """
-import json, os, signal, sys, warnings
+import json, os, re, signal, sys, warnings
+from importlib import import_module
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.settings import default_settings
 import sitemap_reader.integrations.scrapy
+
+for name in re.findall(r"'(scrapy[.][a-z0-9_.]+)[.][A-Za-z]+'", repr(vars(default_settings))):
+    import_module(name)  # what a crawl would load
 assert "twisted.internet.reactor" not in sys.modules
 
 def crawl(settings, arguments):
