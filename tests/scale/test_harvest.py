@@ -9,7 +9,6 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
-from importlib.util import find_spec
 
 import pytest
 from harvests import files, table, tables
@@ -23,8 +22,7 @@ from sitemap_reader.scale.account import account
 from sitemap_reader.scale.folder import Folder
 
 TEST_FULL = "is not installed: pip install '.[test-full]'"
-if find_spec("distributed") is None:
-    pytest.skip(f"Dask {TEST_FULL}", allow_module_level=True)
+pytest.importorskip("distributed", reason=f"Dask {TEST_FULL}")
 psutil = pytest.importorskip("psutil", reason=f"psutil {TEST_FULL}")
 
 KINDS = {"robots": 5, "index": 3, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
