@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from .tables import aligned
 
 HOSTILE = Path(__file__).parent.parent / "tests" / "hostile"
 sys.path.insert(0, str(HOSTILE))
+os.environ["SITEMAP_READER_TEST_FULL"] = "1"
 
 from bombs import ALL  # noqa: E402  # the bombs that the tests have
 
@@ -37,9 +39,9 @@ BARS = {
     "gzip: 160,000 empty members": Bar(0.5),
     "over 50 MiB": Bar(5.0),
     "50,001 URLs": Bar(5.0),
-    "index of 1,000,000": Bar(40.0),
+    "long index": Bar(40.0),
 }
-LONG = frozenset({"index of 1,000,000", "over 50 MiB", "gzip: 1 GB of NUL"})
+LONG = frozenset({"long index", "over 50 MiB", "gzip: 1 GB of NUL"})
 
 
 @attrs.frozen
@@ -59,6 +61,7 @@ def measured(name: str) -> Cost:
     command = [sys.executable, HOSTILE / "bomb_child.py", name]
     run = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603  # this Python, our own file
     result = json.loads(run.stdout)
+    del result["name"]
     return Cost(megabytes=result.pop("extra_kib") / 1024, **result)
 
 

@@ -1,11 +1,13 @@
-"""harvest() without a cluster: its tasks run here, one after the other, when they are submitted."""
+"""harvest() without a cluster, and without Dask: its tasks run here, one after the other, when they are submitted."""
 
 from __future__ import annotations
 
 import pickle
+import sys
 from concurrent.futures import Future
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 
 import attrs
 import pytest
@@ -58,8 +60,9 @@ class NearClient:
 
 @contextmanager
 def near():
-    """Meanwhile harvest() has no other workers."""
-    client = NearClient()
+    """Meanwhile harvest() has no other workers, and what it imports of distributed is here."""
+    client, distributed = NearClient(), ModuleType("distributed")
+    distributed.get_worker = lambda: _Worker(client)
 
     @contextmanager
     def connected(scheduler, workers):
@@ -67,7 +70,7 @@ def near():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module("sitemap_reader.scale.harvest"), "connected", connected)
-        patch.setattr("distributed.get_worker", lambda: _Worker(client))
+        patch.setitem(sys.modules, "distributed", distributed)
         yield client
 
 

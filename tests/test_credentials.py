@@ -199,7 +199,7 @@ def _recorded(target: str, options: dict[str, Any], folder: Path) -> None:
 
 
 def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
-    pytest.importorskip("distributed")
+    pytest.importorskip("pyarrow")
     from sitemap_reader.scale.folder import Folder, Plan
     from sitemap_reader.scale.hosts import read_hosts, sharded
     from sitemap_reader.scale.order import make_order

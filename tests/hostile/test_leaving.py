@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
-import socket
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -18,74 +14,27 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from large_sites import SITES as LARGE_SITES
-from large_sites import URLS, leave
-from leaving_child import WAYS
+from slow_server import (
+    BEFORE,
+    PATIENCE_SECONDS,
+    SITES,
+    SlowServer,
+    a_large_body,
+    all_is_over,
+    answer,
+    bodies,
+    readers,
+    retries_behind_one,
+    silence_behind_one,
+    silent_robots,
+    urlset,
+    was_asked,
+)
 
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
-PATIENCE_SECONDS = 10.0
-CHILDREN = 3
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n"
-
-
-class SlowServer:
-    """Answers from `pages`: path -> bytes to send, then whether to hold the connection open. Counts what is open."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, tuple[bytes, bool]] = {}
-        self.asked: list[str] = []
-        self.most_open = 0
-        self._open: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._threads = [threading.Thread(target=self._accept, name="slow-server", daemon=True)]
-        self._threads[0].start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:  # closed
-                return
-            self._open.add(connection)
-            self.most_open = max(self.most_open, len(self._open))
-            self._threads.append(threading.Thread(target=self._serve, args=(connection,), name="slow-server"))
-            self._threads[-1].start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        """Until the client hangs up; that is what is waited for."""
-        with suppress(OSError), connection:
-            head = b""
-            while chunk := connection.recv(65536):
-                head += chunk
-                while b"\r\n\r\n" in head:
-                    first, _, head = head.partition(b"\r\n\r\n")
-                    path = first.split(b" ")[1].decode()
-                    self.asked.append(path)
-                    answer, holds = self.pages.get(path, (b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", False))
-                    connection.sendall(answer)
-                    if not holds and not answer:
-                        return
-        self._open.discard(connection)
-
-    @property
-    def open(self) -> int:
-        return len([each for each in self._open if each.fileno() != -1])
-
-    def close(self) -> None:
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for connection in list(self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -93,88 +42,6 @@ def server() -> Iterator[SlowServer]:
     server = SlowServer()
     yield server
     server.close()
-
-
-def answer(body: bytes, *, more: int = 0) -> tuple[bytes, bool]:
-    """A whole answer, or one that promises more than it has."""
-    return HEAD % (len(body) + more) + body, True
-
-
-def urlset(at: str, count: int = 400) -> bytes:
-    entries = "".join(f"<url><loc>{at}/{'x' * 60}/{number}</loc></url>\n" for number in range(count))
-    return f'<urlset xmlns="{NAMESPACE}">\n{entries}</urlset>'.encode()
-
-
-def bodies(server: SlowServer) -> str:
-    """Several documents, of which each stops in its middle."""
-    children = "".join(f"<sitemap><loc>{server.url}/{n}.xml</loc></sitemap>" for n in range(CHILDREN))
-    server.pages["/index.xml"] = answer(f'<sitemapindex xmlns="{NAMESPACE}">{children}</sitemapindex>'.encode())
-    for number in range(CHILDREN):
-        server.pages[f"/{number}.xml"] = answer(urlset(server.url), more=10_000)
-    return f"{server.url}/index.xml"
-
-
-def silence_behind_one(server: SlowServer) -> str:
-    """A document, and two that never begin."""
-    target = bodies(server)
-    server.pages |= {"/0.xml": answer(urlset(server.url)), "/1.xml": (b"", True), "/2.xml": (b"HTTP/1.1 200", True)}
-    return target
-
-
-def retries_behind_one(server: SlowServer) -> str:
-    """A document, and two that ask for patience."""
-    busy = b"HTTP/1.1 503 X\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n", True
-    target = bodies(server)
-    server.pages |= {"/0.xml": answer(urlset(server.url)), "/1.xml": busy, "/2.xml": busy}
-    return target
-
-
-def a_large_body(server: SlowServer) -> str:
-    """More than anybody takes: the server waits too."""
-    server.pages["/large.xml"] = answer(urlset(server.url, 60_000), more=10_000)
-    return f"{server.url}/large.xml"
-
-
-SITES = [bodies, silence_behind_one, retries_behind_one, a_large_body]
-
-
-def silent_robots(server: SlowServer) -> str:
-    server.pages["/robots.txt"] = (b"", True)
-    return f"{server.url}/index.xml"
-
-
-def half_a_robots(server: SlowServer) -> str:
-    server.pages["/robots.txt"] = answer(b"User-agent: *\nDisallow:\n", more=100)
-    return f"{server.url}/index.xml"
-
-
-def busy_robots(server: SlowServer) -> str:
-    server.pages["/robots.txt"] = (b"HTTP/1.1 503 X\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n", True)
-    return f"{server.url}/index.xml"
-
-
-BEFORE = [silent_robots, half_a_robots, busy_robots]
-
-
-def all_is_over(server: SlowServer) -> bool:
-    """No connection is open, and no thread of ours is left, within some seconds."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        if server.open == 0 and not readers():
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def readers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")]
-
-
-def was_asked(server: SlowServer, path: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while path not in server.asked:
-        assert time.monotonic() < deadline, f"{path} was not asked for"
-        time.sleep(0.01)
 
 
 # --- the sync stream --------------------------------------------------------------------------------------------
@@ -494,64 +361,6 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
 # --- what the caller's functions raise --------------------------------------------------------------------------
 
 
-# Reads a target once for each exception: one of the caller's functions raises it, on top of one that it has handled.
-# Prints what reached the caller, and what was left open then.
-RAISING = """
-import asyncio, json, logging, sys, threading
-import sitemap_reader as sr
-
-logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
-way, name, target = sys.argv[1:]
-told = {}
-
-def raising(error):
-    def call(item):
-        call.count += 1
-        try:
-            raise LookupError
-        except LookupError:
-            raise error from cause
-    call.count, cause = 0, EOFError()
-    return call, cause
-
-async def read(options):
-    async with sr.SitemapReader(allow_private=True) as reader, reader.urls(target, **options) as urls:
-        return [url async for url in urls]
-
-def read_sync(options):
-    with sr.urls(target, allow_private=True, **options) as urls:
-        return list(urls)
-
-for error in (
-    KeyboardInterrupt(), SystemExit(7), asyncio.CancelledError(), GeneratorExit(), KeyError(), ValueError(),
-    sr.FetchError("theirs"), ExceptionGroup("theirs", [OSError()]), TimeoutError(),
-):
-    function, cause = raising(error)
-    try:
-        read_sync({name: function}) if way == "sync" else asyncio.run(read({name: function}))
-    except BaseException as caught:
-        told[repr(error)] = [
-            caught is error, error.__cause__ is cause, type(error.__context__).__name__, function.count,
-            [thread.name for thread in threading.enumerate()],
-        ]
-print(json.dumps(told))
-"""
-
-
-@pytest.mark.parametrize("name", ["follow", "on_outcome", "on_item", "on_progress"])
-@pytest.mark.parametrize("way", ["sync", "async"])
-def test_what_a_function_of_the_caller_raises_reaches_him_when_all_is_closed(
-    server: SlowServer, way: str, name: str
-) -> None:
-    program = [sys.executable, "-X", "dev", "-W", "error", "-c", RAISING, way, name, silence_behind_one(server)]
-    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    told = json.loads(done.stdout)
-    assert len(told) == 9
-    assert list(told.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9
-    assert all_is_over(server)
-
-
 def a_document_that_waits_for_proof(server: SlowServer) -> str:
     """Its end is told when the walk is over; behind it one with something to complain of in each entry."""
     target = bodies(server)
@@ -598,31 +407,12 @@ def test_what_is_raised_on_hearing_the_last_words_reaches_who_leaves(server: Slo
         if outcome.dropped:
             raise ValueError(outcome.dropped)
 
-    target = a_document_that_waits_for_proof(server)
-    stream = sr.urls(target, allow_private=True, per_host=1, on_outcome=hear)
+    target, hasty = a_document_that_waits_for_proof(server), sr.Limits(read_seconds=0.5, tries=1)
+    stream = sr.urls(target, allow_private=True, per_host=1, limits=hasty, on_outcome=hear)
     read = iter(stream)
-    while next(read) and stream.progress.documents_done < 2:  # the index, and the document that waits
+    while next(read) and stream.progress.documents_done < 2:  # the index, and what is behind the document that waits
         pass
     with pytest.raises(ValueError, match="host"):
         stream.close()
     assert [outcome.dropped for outcome in stream.outcomes if outcome.url.endswith("/0.xml")] == [{"host": 3}]
     assert all_is_over(server)
-
-
-# --- large sites ------------------------------------------------------------------------------------------------
-
-GUARD_SECONDS = 30.0  # of what `python -m benchmarks.leaving` holds to one
-SMALL = 40_000
-PLACES = [
-    *((way, 1, URLS) for way in WAYS),  # of a million, which are made while they are read
-    *((way, at, SMALL) for way in ("sync", "async") for at in (SMALL // 2, SMALL - 1)),
-]
-
-
-@pytest.mark.parametrize("site", LARGE_SITES)
-@pytest.mark.parametrize(("way", "at", "urls"), PLACES)
-def test_nothing_of_a_large_site_is_left(site: str, way: str, at: int, urls: int) -> None:
-    """No thread, no socket and no warning: at its first URL, in the middle, and one before the end."""
-    left = leave(site, way, at, urls)
-    assert (left.urls, left.threads, left.sockets, left.told) == (at, [], 0, "")
-    assert left.seconds < GUARD_SECONDS

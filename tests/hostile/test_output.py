@@ -296,11 +296,17 @@ PLACES_BEHIND = [
 ]
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("entry", ENTRIES)
-@pytest.mark.parametrize("place", PLACES + PLACES_BEHIND)
+# At each place both signals and both entries, and each pair of these at half of the places.
+INTERRUPTS = [
+    (place, entry, SIGNALS[(number + turn) % 2])
+    for number, place in enumerate(PLACES + PLACES_BEHIND)
+    for turn, entry in enumerate(ENTRIES)
+]
+
+
+@pytest.mark.parametrize(("place", "entry", "number"), INTERRUPTS)
 def test_an_interrupt_before_or_behind_the_work_ends_it_at_once(
-    number: signal.Signals, entry: str, place: str
+    place: str, entry: str, number: signal.Signals
 ) -> None:
     program = [*QUIET, SIGNAL_AT_A_PLACE, entry, str(int(number)), *place.split(), "dump", SHOP, "-q"]
     done = subprocess.run(program, check=False, capture_output=True, timeout=DEADLINE)

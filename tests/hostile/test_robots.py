@@ -260,16 +260,16 @@ def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
 
 
 def test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion() -> None:
-    maps = [f"{SITE}/{number}.xml" for number in range(5_000)]
+    maps = [f"{SITE}/{number}.xml" for number in range(1_500)]
     body = "".join(f"Sitemap: {url}\n" for url in [*maps, *maps]).encode()
     page = urlset(f"{SITE}/1")
     started = time.process_time()
     seen = walk(SITE, {ROBOTS: body, **dict.fromkeys(maps, page)})
     assert len(body) < LIMIT
     assert seen.documents == maps
-    assert len(seen.locs) == 5_000
+    assert len(seen.locs) == 1_500
     assert seen.ledger.complete
-    assert time.process_time() - started < 60  # some 3 s; comparing each with each would be minutes
+    assert time.process_time() - started < 15  # some 1 s; comparing each with each would take half a minute
 
 
 # --- what our own requests obey ---------------------------------------------------------------------------------
@@ -376,33 +376,36 @@ def filled(line: str) -> str:
 
 
 HOSTILE = {
-    "one pattern": "User-agent: *\nDisallow: /" + "*a" * 250_000 + "$",
-    "patterns": filled("Disallow:/*{n}\n"),
-    "patterns that nearly match": filled("Disallow:/*aaaaaaaab{n}$\n"),
-    "stars": filled("Disallow:/" + "*" * 500 + "{n}\n"),
-    "dollars": filled("Disallow:/{n}$$$$\n"),
-    "escapes": filled("Disallow:/%{n}%%%zz%C3%A9\n"),
-    "prefixes": filled("Disallow:/{n}\n"),
-    "agents, then rules": filled("User-agent:{n}\n")[: LIMIT // 2] + filled("\nAllow:/{n}")[: LIMIT // 2],
-    "hidden agents, then rules": filled("\u00a0User-agent:{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3],
-    "odd agents, then rules": filled("User-agent:/{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3],
-    "groups": filled("User-agent:{n}\nAllow:/\n"),
-    "newlines": "\n" * LIMIT,
-    "spaces": "user-agent" + " " * LIMIT,
-    "colons": filled(":\n"),
+    "one pattern": lambda: "User-agent: *\nDisallow: /" + "*a" * 250_000 + "$",
+    "patterns": lambda: filled("Disallow:/*{n}\n"),
+    "patterns that nearly match": lambda: filled("Disallow:/*aaaaaaaab{n}$\n"),
+    "stars": lambda: filled("Disallow:/" + "*" * 500 + "{n}\n"),
+    "dollars": lambda: filled("Disallow:/{n}$$$$\n"),
+    "escapes": lambda: filled("Disallow:/%{n}%%%zz%C3%A9\n"),
+    "prefixes": lambda: filled("Disallow:/{n}\n"),
+    "agents, then rules": lambda: filled("User-agent:{n}\n")[: LIMIT // 2] + filled("\nAllow:/{n}")[: LIMIT // 2],
+    "hidden agents, then rules": lambda: (
+        filled("\u00a0User-agent:{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3]
+    ),
+    "odd agents, then rules": lambda: filled("User-agent:/{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3],
+    "groups": lambda: filled("User-agent:{n}\nAllow:/\n"),
+    "newlines": lambda: "\n" * LIMIT,
+    "spaces": lambda: "user-agent" + " " * LIMIT,
+    "colons": lambda: filled(":\n"),
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("length", [100, 2_000, 100_000])
-def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(text: str, length: int) -> None:
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(name: str) -> None:
+    text = HOSTILE[name]()
     started = time.process_time()
     rules = parse_rules(text, OURS)
     assert time.process_time() - started < 10  # some 1 s; a rule for every agent of its group would be minutes
-    started = time.process_time()
-    for number in range(5):
-        rules.allows(f"{SITE}/{'a' * length}{number}")
-    assert time.process_time() - started < 10  # 0.1 s each
+    for length in (100, 2_000, 100_000):
+        started = time.process_time()
+        for number in range(5):
+            rules.allows(f"{SITE}/{'a' * length}{number}")
+        assert time.process_time() - started < 10, length  # 0.1 s each
 
 
 @given(st.text(alphabet=st.sampled_from("USER user-agent:*\n\r\0\u00a0\u3000\x1f\t#;/,x\ufeff\u2028"), max_size=80))

@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import pytest
 from docs_runs import SECONDS, blocks
 from shops import shop
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from servers import NginxServer
 
 
+@pytest.mark.skipif(find_spec("crawlee") is None, reason="Crawlee is not installed: pip install '.[test-full]'")
 def test_the_example_crawls_all_that_the_shop_lists(nginx: Callable[..., NginxServer], tmp_path: Path) -> None:
     server, locs = shop(nginx, tmp_path / "www")
     (block,) = (block for block in blocks("docs/integrations.md") if "HttpCrawler(" in block.text)

@@ -7,22 +7,26 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from faultserver import FaultServer, dripping, hold, page, raw, reset, status, whole
-from scrapy_runs import HEAD, SECONDS, crawl
+from scrapy_runs import HEAD, SECONDS, crawl, scrapy_program
 from shops import index, shop, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.walk.discovery import WELL_KNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from servers import NginxServer, SiteServer
 
+pytestmark = pytest.mark.skipif(
+    find_spec("scrapy") is None, reason="Scrapy is not installed: pip install '.[test-full]'"
+)
 XML = {"Content-Type": "application/xml"}
 # What a page gives: who was called for it, and what the site says of it.
 PARSE = """
@@ -36,6 +40,12 @@ class Tried(SitemapReaderSpider):
     name = "tried"
 {PARSE}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _program() -> Iterator[None]:
+    with scrapy_program():
+        yield
 
 
 def urls(items: list[dict[str, Any]]) -> list[str]:
@@ -641,15 +651,6 @@ def test_problems_are_logged_five_of_a_kind_and_all_counted(
     assert ran.log.count("lastmod 'Mon'") + ran.log.count('lastmod "Mon"') == 5
     assert "D01 " + server.url + "/s.xml: 4 more" in ran.log
     assert "9 URLs from 1 sitemap" in ran.log
-
-
-def test_without_scrapy_the_import_says_what_to_install() -> None:
-    code = "import sys; sys.modules['scrapy'] = None; import sitemap_reader.integrations.scrapy"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.stderr.splitlines()[-1] == (
-        "ImportError: sitemap_reader.integrations.scrapy needs Scrapy: "
-        "pip install '.[scrapy]' in a clone of sitemap-reader"
-    )
 
 
 # --- logins ---

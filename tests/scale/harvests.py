@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
+from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
 from sitemap_reader.jsonl import stamp
@@ -91,7 +91,13 @@ def files(folder):
     return sorted(str(each.relative_to(path)) for each in path.rglob("*") if each.is_file())
 
 
-def query(sql):
-    """The rows that DuckDB gives."""
-    with duckdb.connect() as connection:
-        return connection.execute(sql).fetchall()
+def changes_of(hosts, version):
+    """(change, loc) of all that a version changes."""
+    changed = [changed_locs(host.at(version)) for host in hosts]
+    kinds = ("new", "updated", "removed")
+    return sorted((kind, loc) for one in changed for kind in kinds for loc in getattr(one, kind))
+
+
+def next_version(farm, hosts, version=2):
+    for host in hosts:
+        farm.set_version(host.target, version)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from contextlib import closing
+from pathlib import Path
+from types import ModuleType
 
 import attrs
 import orjson
@@ -50,6 +54,22 @@ def publish(folder, shard, name, *, has_state=True):
             sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
             parts.state.db.execute(sql, (name,))
         return parts.publish(TOLD)
+
+
+@pytest.fixture(scope="module")
+def _done(tmp_path_factory):
+    folder = Folder(tmp_path_factory.mktemp("done") / "out")
+    folder.begin(plan(), SHARDS)
+    for shard in range(3):
+        publish(folder, shard, f"host{shard}")
+    return folder.path
+
+
+@pytest.fixture
+def done(_done, folder):
+    """The folder of a harvest that is done, with host0, host1 and host2."""
+    shutil.copytree(_done, folder.path)
+    return folder
 
 
 def remembered(path):
@@ -245,32 +265,30 @@ def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
 
 
 @pytest.mark.parametrize("moment", range(33))
-def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(begun, moment):
+def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done, moment):
     """What was told stays readable, and the next harvest begins with its own rows only."""
-    for shard in range(3):
-        publish(begun, shard, f"host{shard}")
     later = plan(started="2026-01-02T08:30:00Z")
 
     def begin():
-        if begun.plan() == plan():
-            begun.put_aside(plan())
-            begun.begin(later, SHARDS)
+        if done.plan() == plan():
+            done.put_aside(plan())
+            done.begin(later, SHARDS)
 
     with killed_at(moment) as wanted:
         begin()
     with killed_at(moment // 3):
         begin()
     begin()
-    earlier = begun.earlier(plan())
+    earlier = done.earlier(plan())
     assert earlier.name == "2026-01-01T08-30-00Z"
     assert account(earlier).shards_done == 3
     assert [row["loc"] for row in rows(Folder(earlier), "urls")] == ["host0", "host1", "host2"]
-    assert begun.plan() == later
-    assert begun.settle(3) == [0, 1, 2]
-    assert [begun.targets(shard) for shard in range(3)] == SHARDS
-    assert rows(begun, "urls") == []
-    assert [remembered(begun.state_before(shard)) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
-    assert [remembered(begun.state(shard)) for shard in range(3)] == [[], [], []]
+    assert done.plan() == later
+    assert done.settle(3) == [0, 1, 2]
+    assert [done.targets(shard) for shard in range(3)] == SHARDS
+    assert rows(done, "urls") == []
+    assert [remembered(done.state_before(shard)) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
+    assert [remembered(done.state(shard)) for shard in range(3)] == [[], [], []]
     assert len(wanted) <= 32, "there are more moments than are tried"
 
 
@@ -367,3 +385,21 @@ def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
     with pytest.raises(CalledOff):
         Parts(first, 0, state_shared_by=None)
     assert not folder.unfinished.exists()
+
+
+# --- workers ---
+
+
+def test_workers_and_a_scheduler_are_not_both_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))  # which nothing is taken of
+    with pytest.raises(sr.UsageError, match="leave one of the two out"):
+        sr.scale.harvest(["a.example"], folder.path, scheduler="127.0.0.1:1", workers=2)
+    assert not folder.path.exists()
+
+
+def test_a_worker_that_does_not_see_the_folder_is_told(folder, monkeypatch):
+    right = Path.is_dir
+    monkeypatch.setattr(Path, "is_dir", lambda self: self != folder.path and right(self))
+    words = f"the worker near sees no folder {folder.path}: all must see it under the same"
+    with pytest.raises(sr.UsageError, match=words):
+        harvest_near(["a.example"], folder.path)

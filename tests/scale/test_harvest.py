@@ -9,11 +9,9 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
-from pathlib import Path
 
-import psutil
 import pytest
-from harvests import files, query, table, tables
+from harvests import files, table, tables
 from hostfarm import make_hosts, run_farm
 from near import harvest_near
 from servers import free_port
@@ -22,6 +20,10 @@ import sitemap_reader as sr
 from sitemap_reader.scale import cluster as workers_of
 from sitemap_reader.scale.account import account
 from sitemap_reader.scale.folder import Folder
+
+TEST_FULL = "is not installed: pip install '.[test-full]'"
+pytest.importorskip("distributed", reason=f"Dask {TEST_FULL}")
+psutil = pytest.importorskip("psutil", reason=f"psutil {TEST_FULL}")
 
 KINDS = {"robots": 5, "index": 3, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
 HOSTS = 60
@@ -206,10 +208,13 @@ def test_no_process_of_it_is_left(disturbed):
 
 
 def test_the_folder_is_read_in_one_query(disturbed, right):
+    duckdb = pytest.importorskip("duckdb", reason=f"duckdb {TEST_FULL}")
     out, found, _ = disturbed
     sql = f"""SELECT verdict, count(DISTINCT site), count(loc) FROM '{out}/urls/*.parquet'
               RIGHT JOIN '{out}/hosts/*.parquet' USING (site) GROUP BY verdict ORDER BY verdict"""  # noqa: S608
-    counts = {verdict: (sites, urls) for verdict, sites, urls in query(sql)}
+    with duckdb.connect() as connection:
+        rows = connection.execute(sql).fetchall()
+    counts = {verdict: (sites, urls) for verdict, sites, urls in rows}
     assert {verdict: sites for verdict, (sites, _) in counts.items()} == found.verdicts
     assert sum(urls for _, urls in counts.values()) == found.urls == len(right["urls"])
 
@@ -369,15 +374,3 @@ def test_a_wrong_address_is_told(out, monkeypatch, address):
     with pytest.raises(sr.UsageError, match=r"no scheduler answers at .*`dask scheduler` starts one"):
         sr.scale.harvest(["a.example"], out, scheduler=address)
     assert not out.exists()
-
-
-def test_workers_and_a_scheduler_are_not_both_named(out):
-    with pytest.raises(sr.UsageError, match="leave one of the two out"):
-        sr.scale.harvest(["a.example"], out, scheduler="127.0.0.1:1", workers=2)
-
-
-def test_a_worker_that_does_not_see_the_folder_is_told(farm, hosts, out, monkeypatch):
-    right_one = Path.is_dir
-    monkeypatch.setattr(Path, "is_dir", lambda self: self != out and right_one(self))
-    with pytest.raises(sr.UsageError, match=f"the worker near sees no folder {out}: all must see it under the same"):
-        harvest_near(hosts[:2], out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
@@ -190,13 +190,18 @@ def test_a_longer_list_leaves_old_hosts_where_they_are(before, more, shards, dic
         assert {*old[shard]} <= {*new[shard]}
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One with room for a plan."""
+    folder = Folder(tmp_path_factory.mktemp("folder"))
+    (folder.path / "plan").mkdir()
+    return folder
+
+
 @given(st.lists(hosts | st.text(max_size=12), min_size=1, max_size=10))
-@settings(deadline=None)
-def test_a_plan_gives_back_the_hosts_that_were_laid_out(tmp_path_factory, given_hosts):
+def test_a_plan_gives_back_the_hosts_that_were_laid_out(folder, given_hosts):
     """Whatever was taken for a host: it is one line, and is taken for the same one again."""
     found = read_hosts(["a.example", *given_hosts])
-    folder = Folder(tmp_path_factory.mktemp("plan"))
-    (folder.path / "plan").mkdir()
     folder.plan_of(0).write_text("".join(f"{target}\n" for target in found.targets), "utf-8")
     assert folder.targets(0) == list(found.targets)
     assert tuple(map(domain_of, folder.targets(0))) == found.domains

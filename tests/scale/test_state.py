@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 import attrs
 import pytest
-from harvests import HASTY, files, lay_out, locs, one_shard, order_of, table, told, verdicts
-from hostfarm import FarmHost, changed_locs, locs_of, make_hosts, run_farm
-from kills import Killed, killed_at
+from harvests import (
+    HASTY,
+    changes_of,
+    files,
+    lay_out,
+    locs,
+    next_version,
+    one_shard,
+    order_of,
+    table,
+    told,
+    verdicts,
+)
+from hostfarm import FarmHost, locs_of, make_hosts, run_farm
+from kills import Killed
 from near import harvest_near
 from servers import free_port
 
@@ -26,6 +38,7 @@ from sitemap_reader.scale.parts import Parts
 from sitemap_reader.scale.shard import harvest_shard
 
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
+MANY_HOSTS = 20
 MANY = {"robots": 4, "index": 4, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
 
 
@@ -35,7 +48,7 @@ def everything(tmp_path_factory):
     port = free_port()
     each = {kind: FarmHost(f"127.1.0.{n}:{port}", kind, 90, per_child=30) for n, kind in enumerate(KINDS, 200)}
     each["hang"] = FarmHost(f"127.1.0.250:{port}", "hang")
-    many = make_hosts(50, seed=5, port=port, kinds=MANY, median_urls=20, median_latency=0.003)
+    many = make_hosts(MANY_HOSTS, seed=5, port=port, kinds=MANY, median_urls=20, median_latency=0.003)
     with run_farm([*each.values(), *many], tmp_path_factory.mktemp("farm") / "work") as farm:
         yield farm, each, many
 
@@ -67,18 +80,6 @@ def out(tmp_path):
 
 def all_new(hosts):
     return sorted(("new", loc) for host in hosts for loc in locs_of(host))
-
-
-def changes_of(hosts, version):
-    """(change, loc) of all that a version changes."""
-    changed = [changed_locs(host.at(version)) for host in hosts]
-    kinds = ("new", "updated", "removed")
-    return sorted((kind, loc) for one in changed for kind in kinds for loc in getattr(one, kind))
-
-
-def next_version(farm, hosts, version=2):
-    for host in hosts:
-        farm.set_version(host.target, version)
 
 
 # --- what is told ---
@@ -188,8 +189,8 @@ def remembered(path):
     return [each for each in (*documents, *runs) if each[0] in known], children
 
 
-def test_fifty_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many, tmp_path):
-    order = {at_once: order_of(state=True, hosts_at_once=at_once) for at_once in (50, 1)}
+def test_many_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many, tmp_path):
+    order = {at_once: order_of(state=True, hosts_at_once=at_once) for at_once in (MANY_HOSTS, 1)}
     folders = {at_once: lay_out(tmp_path / str(at_once), many, order[at_once]) for at_once in order}
     for version in (1, 2):
         next_version(farm, many, version)
@@ -204,7 +205,7 @@ def test_fifty_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many
         for one, other in zip(*found, strict=True):
             assert one == other
     fine = [host for host in many if host.kind in ("robots", "index", "text", "feed")]
-    assert {*changes_of(fine, 2)} <= {*told(folders[50])}
+    assert {*changes_of(fine, 2)} <= {*told(folders[MANY_HOSTS])}
 
 
 def test_hosts_that_are_given_up_beside_others_take_nothing_from_these(farm, each, many, tmp_path):
@@ -323,30 +324,6 @@ def test_a_shard_that_is_done_again_tells_the_same_again(farm, each, out):
         assert told(out) == before == changes_of(hosts, 2)
     harvest_near(hosts, out, state=True)
     assert told(out) == []
-
-
-@pytest.mark.parametrize("moment", range(3, 79, 4))
-def test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost(farm, each, out, moment):
-    """Killed while it puts the last one aside, or reads, or publishes; then the same command, or that with --resume."""
-    hosts = [each["robots"], each["text"]]
-    harvest_near(hosts, out, state=True, shards=2)
-    next_version(farm, hosts)
-    with killed_at(moment) as wanted:
-        harvest_near(hosts, out, state=True)
-    assert len(wanted) <= 78, "there are more moments than are tried"
-    ends(hosts, out)
-    assert told(out) == changes_of(hosts, 2)
-    next_version(farm, hosts, 3)
-    harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 3)
-    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
-
-
-def ends(hosts, out):
-    """The next harvest, or the rest of the last one."""
-    with suppress(sr.UsageError):
-        return harvest_near(hosts, out, state=True, resume=True)
-    return harvest_near(hosts, out, state=True)
 
 
 def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, out):

@@ -18,7 +18,7 @@ import pytest
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from servers import Page, SiteServer
@@ -99,10 +99,10 @@ def follow(output: Path, had: dict[str, Any]) -> tuple[dict[str, Any], int, int]
     return had, count, in_vain
 
 
-def start(site: Site, state: Path, output: Path, **environment: str) -> subprocess.Popen[bytes]:
+def start(site: Site, state: Path, output: Path) -> subprocess.Popen[bytes]:
     command = [*PROGRAM, site.server.url, "--state", str(state)]
     with output.open("ab") as stdout:
-        return subprocess.Popen(command, stdout=stdout, env={**os.environ, **environment})
+        return subprocess.Popen(command, stdout=stdout)
 
 
 def is_whole(state: Path) -> bool:
@@ -142,20 +142,22 @@ def test_killed_at_any_moment_every_change_is_told(site: Site, tmp_path: Path) -
     print(f"{kills} kills, {told} lines, {repeated} of them again")
 
 
-# A write and a COMMIT as they come, counted; at the given one of them the process kills itself, before or behind it.
+# Forks for each line of stdin, "PLACE NUMBER WHEN OUTPUT". The fork runs the command and appends to OUTPUT; it counts
+# the writes, or the COMMITs, and kills itself before or behind the one with that number. Prints how each fork ended.
 KILLER = """
-import os, signal, sys, sqlite3
-place, number, when = os.environ["KILL_AT"].split()
-number = int(number)
+import os, signal, sys
+import sitemap_reader.cli.sync
+from sitemap_reader import blocks
+from sitemap_reader.__main__ import main
+from sitemap_reader.crawl import fetch
+from sitemap_reader.crawl.changes import Following
 seen = 0
 def struck(what, is_here):
     global seen
     if what == place and is_here == when:
         seen += 1
-        if seen == number:
+        if seen == int(number):
             os.kill(os.getpid(), signal.SIGKILL)
-from sitemap_reader import blocks
-from sitemap_reader.crawl.changes import Following
 def around(what, function):
     def call(*arguments, **more):
         struck(what, "before")
@@ -165,38 +167,58 @@ def around(what, function):
     return call
 blocks.Blocks.write_lines = around("write", blocks.Blocks.write_lines)
 Following._commit = around("commit", Following._commit)
-from sitemap_reader.__main__ import main
 sys.argv[0] = "sitemap-reader"
-main()
+for line in sys.stdin:
+    place, number, when, output = line.rstrip().split(" ", 3)
+    if child := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    else:
+        os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT), 1)
+        sys.exit(main())
 """
+
+
+@pytest.fixture
+def run_killed(site: Site, tmp_path: Path) -> Iterator[Callable[[str, int, str, Path], int]]:
+    """`run(place, number, when, output)` -> how a `sync` ended that is killed there."""
+    arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(tmp_path / "state.db"), "-j", "1"]
+    command = [sys.executable, "-c", KILLER, *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as killer:
+        assert killer.stdin is not None
+        assert killer.stdout is not None
+        stdin, stdout = killer.stdin, killer.stdout
+
+        def run(place: str, number: int, when: str, output: Path) -> int:
+            stdin.write(f"{place} {number} {when} {output}\n")
+            return int(stdout.readline())
+
+        yield run
+        stdin.close()
 
 
 @pytest.mark.parametrize("when", ["before", "behind"])
 @pytest.mark.parametrize("place", ["write", "commit"])
-def test_killed_at_each_write_and_each_commit(site: Site, tmp_path: Path, place: str, when: str) -> None:
+def test_killed_at_each_write_and_each_commit(
+    site: Site, tmp_path: Path, run_killed: Callable[[str, int, str, Path], int], place: str, when: str
+) -> None:
     """Before and behind every one of them, in the first run and in one with changes of every kind."""
     chance = random.Random(7)  # noqa: S311 - the same each time
     state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
-    arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(state), "-j", "1"]
     kills = repeated = 0
     for number in range(1, 40):
-        environment = {**os.environ, "KILL_AT": f"{place} {number} {when}"}
-        with output.open("ab") as stdout:
-            process = subprocess.run(
-                [sys.executable, "-c", KILLER, *arguments], stdout=stdout, env=environment, check=False, timeout=60
-            )
+        code = run_killed(place, number, when, output)
         assert is_whole(state)
         has, _, in_vain = follow(output, has)
         output.unlink()
         repeated += in_vain
         assert repeated <= kills * MOST_REPEATED
-        kills += process.returncode != 0
-        if process.returncode == 0:
+        kills += code != 0
+        if code == 0:
             assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
             if site.next:
                 break
             site.edit(chance)
         else:
-            assert process.returncode == -signal.SIGKILL
+            assert code == -signal.SIGKILL
     assert site.next, "it was never done"
     assert number > 2

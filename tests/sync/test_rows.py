@@ -90,7 +90,7 @@ def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRe
         assert attrs.evolve(back, line=record.line) == record
 
 
-@given(st.lists(st.lists(plain_records(), min_size=1), min_size=1))
+@given(st.lists(st.lists(plain_records(), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_entries_are_merged_in_their_order(several: list[list[sr.UrlRecord]]) -> None:
     together = merged([entries_of(records) for records in several])
     assert [*records_of(together.columns, together.sitemap)] == [record for records in several for record in records]

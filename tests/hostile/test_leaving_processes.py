@@ -1,0 +1,101 @@
+"""Streams that are left in programs of their own: at any place of a large site, and by what the caller raises."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from large_sites import SITES, URLS, leave
+from leaving_child import WAYS
+from slow_server import SlowServer, all_is_over, silence_behind_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def server() -> Iterator[SlowServer]:
+    server = SlowServer()
+    yield server
+    server.close()
+
+
+# Reads a target once for each function of the caller and each exception: the function raises it, on top of one that it
+# has handled. Prints what reached the caller, and what was left open then.
+RAISING = """
+import asyncio, json, logging, sys, threading
+import sitemap_reader as sr
+
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
+way, target, *names = sys.argv[1:]
+told = {name: {} for name in names}
+
+def raising(error):
+    def call(item):
+        call.count += 1
+        try:
+            raise LookupError
+        except LookupError:
+            raise error from cause
+    call.count, cause = 0, EOFError()
+    return call, cause
+
+async def read(options):
+    async with sr.SitemapReader(allow_private=True) as reader, reader.urls(target, **options) as urls:
+        return [url async for url in urls]
+
+def read_sync(options):
+    with sr.urls(target, allow_private=True, **options) as urls:
+        return list(urls)
+
+def errors():
+    return (
+        KeyboardInterrupt(), SystemExit(7), asyncio.CancelledError(), GeneratorExit(), KeyError(), ValueError(),
+        sr.FetchError("theirs"), ExceptionGroup("theirs", [OSError()]), TimeoutError(),
+    )
+
+for name, error in ((name, error) for name in names for error in errors()):
+    function, cause = raising(error)
+    try:
+        read_sync({name: function}) if way == "sync" else asyncio.run(read({name: function}))
+    except BaseException as caught:
+        told[name][repr(error)] = [
+            caught is error, error.__cause__ is cause, type(error.__context__).__name__, function.count,
+            [thread.name for thread in threading.enumerate()],
+        ]
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_what_a_function_of_the_caller_raises_reaches_him_when_all_is_closed(server: SlowServer, way: str) -> None:
+    names = ["follow", "on_outcome", "on_item", "on_progress"]
+    program = [sys.executable, "-X", "dev", "-W", "error", "-c", RAISING, way, silence_behind_one(server), *names]
+    done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name, told in json.loads(done.stdout).items():
+        assert len(told) == 9, name
+        assert list(told.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9, name
+    assert all_is_over(server)
+
+
+# --- large sites ------------------------------------------------------------------------------------------------
+
+GUARD_SECONDS = 30.0  # of what `python -m benchmarks.leaving` holds to one
+SMALL = 40_000
+PLACES = [
+    *((way, 1, URLS) for way in WAYS),  # of a million, which are made while they are read
+    *((way, at, SMALL) for way in ("sync", "async") for at in (SMALL // 2, SMALL - 1)),
+]
+
+
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize(("way", "at", "urls"), PLACES)
+def test_nothing_of_a_large_site_is_left(site: str, way: str, at: int, urls: int) -> None:
+    """No thread, no socket and no warning: at its first URL, in the middle, and one before the end."""
+    left = leave(site, way, at, urls)
+    assert (left.urls, left.threads, left.sockets, left.told) == (at, [], 0, "")
+    assert left.seconds < GUARD_SECONDS

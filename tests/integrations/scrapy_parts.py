@@ -1,0 +1,23 @@
+"""The modules of the Scrapy adapter that need no Scrapy, also where it is not installed: `entries` and `whole`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import sitemap_reader.integrations as integrations
+
+PACKAGE = f"{integrations.__name__}.scrapy"
+
+with pytest.MonkeyPatch.context() as patch:
+    if find_spec("scrapy") is None:  # the package itself asks for it when it is imported
+        package = ModuleType(PACKAGE)
+        package.__path__ = [str(Path(integrations.__path__[0]) / "scrapy")]
+        patch.setitem(sys.modules, PACKAGE, package)
+    entries = import_module(f"{PACKAGE}.entries")
+    whole = import_module(f"{PACKAGE}.whole")

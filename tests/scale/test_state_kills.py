@@ -1,0 +1,58 @@
+"""Harvests with a state that are killed at many moments: what has changed is told once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from harvests import changes_of, next_version, told
+from hostfarm import FarmHost, run_farm
+from kills import killed_at
+from near import harvest_near
+from servers import free_port
+
+import sitemap_reader as sr
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    port = free_port()
+    return [FarmHost(f"127.1.0.{number}:{port}", kind, 90) for number, kind in enumerate(("robots", "text"), 200)]
+
+
+@pytest.fixture(scope="module")
+def _farm(hosts, tmp_path_factory):
+    with run_farm(hosts, tmp_path_factory.mktemp("farm") / "work") as farm:
+        yield farm
+
+
+@pytest.fixture
+def farm(_farm, hosts):
+    """As it was at first."""
+    for host in hosts:
+        _farm.replace(host)
+    return _farm
+
+
+@pytest.mark.parametrize("moment", range(3, 79, 4))
+def test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost(farm, hosts, tmp_path, moment):
+    """Killed while it puts the last one aside, or reads, or publishes; then the same command, or that with --resume."""
+    out = tmp_path / "out"
+    harvest_near(hosts, out, state=True, shards=2)
+    next_version(farm, hosts)
+    with killed_at(moment) as wanted:
+        harvest_near(hosts, out, state=True)
+    assert len(wanted) <= 78, "there are more moments than are tried"
+    ends(hosts, out)
+    assert told(out) == changes_of(hosts, 2)
+    next_version(farm, hosts, 3)
+    harvest_near(hosts, out, state=True)
+    assert told(out) == changes_of(hosts, 3)
+    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
+
+
+def ends(hosts, out):
+    """The next harvest, or the rest of the last one."""
+    with suppress(sr.UsageError):
+        return harvest_near(hosts, out, state=True, resume=True)
+    return harvest_near(hosts, out, state=True)
