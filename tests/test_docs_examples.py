@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_runs import PAGES, ROOT, blocks, differences, not_installed
+from docs_runs import PAGES, ROOT, blocks, differences, not_installed, tried
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +19,16 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_its_examples_print(tmp_path: Path, page: str) -> None:
     """One test a page, as its examples follow from each other; each that differs is reported, with its line."""
+    if all(block.missing for block in tried(page)):
+        pytest.skip(not_installed(sorted({name for block in tried(page) for name in block.missing})))
     if differing := differences(page, tmp_path):
         pytest.fail("\n".join(differing), pytrace=False)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_example_of_a_page_is_left_out(page: str) -> None:
+    if left_out := [f"{block}: {not_installed(block.missing)}" for block in tried(page) if block.missing]:
+        pytest.skip("\n".join(left_out))
 
 
 # These say nothing of their types; Airflow has an environment of its own: tests/integrations/test_airflow.py.

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, not_installed, steps, tried
+from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, steps, tried
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,13 +23,6 @@ TRIED = [block for page in PAGES for block in tried(page)]
 def test_the_first_examples_of_a_page_print_what_it_shows(tmp_path: Path, page: str, first: int) -> None:
     if differing := differences(page, tmp_path, first=first):
         pytest.fail("\n".join(differing), pytrace=False)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_all_that_the_examples_of_a_page_need_is_installed(page: str) -> None:
-    """Skipped where some are left out."""
-    if left_out := [f"{block}: {not_installed(block.missing)}" for block in tried(page) if block.missing]:
-        pytest.skip("\n".join(["left out:", *left_out]))
 
 
 def test_a_page_leaves_out_no_more_than_a_part_of_what_is_printed() -> None:
