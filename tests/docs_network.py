@@ -1,7 +1,9 @@
-"""Stands in for the network of whoever tries the examples of docs/: the names that they use lead to this machine.
+"""Stands in for the network of those who try the examples of docs/: the names that they use lead to this machine.
 
 Copied to a folder as sitecustomize.py, so that every Python started there has it. Only names and connects are
 changed: what is looked up, checked, encrypted and sent stays real. Any other name is unknown, as it is offline.
+
+The machine has one processor: `harvest` starts a worker for each, and with more of them an example shows no more.
 """
 
 from __future__ import annotations
@@ -53,3 +55,4 @@ if PORT in os.environ:
     socket.getaddrinfo = getaddrinfo
     socket.gethostbyname = gethostbyname
     socket.socket = Socket  # type: ignore[misc]
+    os.cpu_count = lambda: 1

@@ -1,7 +1,10 @@
 """Tries the examples of README.md and docs/*.md as a reader would: block by block, in one folder for each page.
 
-In: a page. Out: what each of its blocks printed. The sites that they name are served on this machine, see
-docs_network.py and docs_site.py; the programs are those of the environment that runs the tests.
+In: a page. Out: the blocks that print something else than the page shows. The sites that they name are served on this
+machine, see docs_network.py and docs_site.py; the programs are those of the environment that runs the tests.
+
+What a block prints stands in the page (consoles, and `text` behind Python), or else here, in PRINTS. records.md and
+cli.md have tests of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +24,58 @@ import docs_network
 from docs_site import CERTIFICATE, DocsSite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 ROOT = Path(__file__).parent.parent
+PAGES = (
+    "README.md", "docs/quickstart.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md", "docs/integrations.md",
+    "docs/scale.md",
+)  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
-# What examples call that pip does not install with the package: where one is missing its examples are skipped.
-PROGRAMS = ("curl", "duckdb", "flock", "jq", "sqlite-utils")
+# Where one of these is missing, its examples are left out: programs, and packages by what an example says that uses
+# them without an import.
+SYSTEM_PROGRAMS = ("curl", "flock", "jq")
+PROGRAMS = (*SYSTEM_PROGRAMS, "duckdb", "scrapy", "sqlite-utils")
+PACKAGES = {
+    "altair": r"\.chart\(",
+    "dask": r"\bharvest\b",
+    "scrapy": r"integrations\.scrapy",
+    "warcio": r"\.warc\b",
+}
 SECONDS = 120  # that one block may take on a busy machine
+
+# Keys are a page, and what only one block of it says.
+Key = tuple[str, str]
+# Why a block cannot be run here.
+NOT_RUN: dict[Key, str] = {
+    ("README.md", "pip install"): "installs: .ci/run does it, in a fresh clone",
+    ("docs/quickstart.md", "pip install"): "installs: see README.md",
+    ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
+    ("docs/scale.md", "pip install"): "installs: see README.md",
+    ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
+    ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",
+}
+# Before it a day goes by, and the shop changes.
+NEXT_DAY: set[Key] = {
+    ("docs/quickstart.md", "-o tuesday.jsonl"),
+    ("docs/python.md", "sr.diff("),
+    ("docs/python.md", "changes.summary.not_modified"),
+    ("docs/recipes.md", "-o tuesday.jsonl"),
+    ("docs/recipes.md", "changes-*"),
+    ("docs/scale.md", "daily/urls/*"),
+}
+# What it prints, where the page does not show it: because that goes by the present date, or to explain no more.
+PRINTS: dict[Key, str] = {
+    ("README.md", "> monday.jsonl"): r"""(?xs)
+        (https://example\.com/[^\n]+\n)+  # of the week or undated
+        depth\turl\t.*\n0\thttps://example\.com/robots\.txt\t.*
+        \n.*640.*
+        """,
+    ("README.md", "sr.urls("): r"(?s)https://example\.com/.* \d+ sitemaps; .* True\n",
+    ("README.md", "sr.snapshot("): "",
+    ("docs/integrations.md", "class Pages("): "",
+    ("docs/quickstart.md", "async def crawl"): r"\d+ URLs from \d+ sitemaps; .*\n",
+}
 
 _FENCE = re.compile(r"^```(?P<language>\w*)[ ]*(?P<name>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -51,10 +101,15 @@ class Block:
         return f"{self.page}:{self.line}"
 
     @property
-    def missing(self) -> str | None:
-        """A program that it needs and that is not here."""
-        named = [each for each in PROGRAMS if re.search(rf"(?<![\w.-]){each}(?![\w.-])", self.text)]
-        return next((each for each in named if self.language != "python" and not found(each)), None)
+    def missing(self) -> list[str]:
+        """The programs and packages that it needs and that are not installed."""
+        packages = {package for package, use in PACKAGES.items() if re.search(use, self.text)}
+        programs = {each for each in PROGRAMS if re.search(rf"(?<![\w.-]){each}(?![\w.-])", self.text)}
+        if self.language == "python":
+            packages |= set(re.findall(r"^ *(?:import|from) (\w+)", self.text, re.MULTILINE))
+            programs = set()
+        absent = {each for each in packages if find_spec(each) is None}
+        return sorted(absent | {each for each in programs if not found(each)})
 
 
 @attrs.frozen
@@ -71,6 +126,16 @@ def found(program: str) -> str | None:
     return shutil.which(program, path=_path(Path(sys.executable).parent))
 
 
+def not_installed(names: Iterable[str]) -> str:
+    """The reason to skip what needs these programs or packages.
+
+    >>> not_installed(["jq", "polars"])
+    "jq is not installed; polars is not installed: pip install '.[test-full]'"
+    """
+    extra = ": pip install '.[test-full]'"
+    return "; ".join(f"{name} is not installed{'' if name in SYSTEM_PROGRAMS else extra}" for name in names)
+
+
 def _path(*first: Path) -> str:
     return os.pathsep.join([*map(str, first), os.environ["PATH"]])
 
@@ -78,6 +143,7 @@ def _path(*first: Path) -> str:
 # --- what a page has --------------------------------------------------------------------------------------------
 
 
+@cache
 def blocks(page: str) -> list[Block]:
     """Its fenced blocks in order; a `text` block that follows a Python one is what that one prints."""
     text = (ROOT / page).read_text("utf-8")
@@ -91,6 +157,21 @@ def blocks(page: str) -> list[Block]:
         headings = _HEADING.findall(_FENCE.sub("", text[: match.start()]))
         taken.append(Block(page, line, headings[-1], match["language"], match["name"], match["text"], shows))
     return taken
+
+
+def meant(key: Key) -> Block:
+    """The block that a key means."""
+    page, text = key
+    (block,) = (each for each in blocks(page) if text in each.text)
+    return block
+
+
+NOT_TRIED = {meant(key): why for key, why in NOT_RUN.items()}
+
+
+def tried(page: str) -> list[Block]:
+    """Its blocks that are run."""
+    return [block for block in blocks(page) if block.language in RUNNABLE and block not in NOT_TRIED]
 
 
 @attrs.frozen
@@ -152,6 +233,7 @@ class Desk:
             "COLUMNS": "100",
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
+            "PYTHONMALLOC": "pymalloc",  # -X dev without its slow checks of memory, which are for C
         }
         self._set_up()
 
@@ -183,44 +265,63 @@ class Desk:
         return self.do(sys.executable, "-X", "dev", "-W", "error", "-c", block.text)
 
     def do(self, *command: str) -> Ran:
-        result = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
+        try:
+            result = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=SECONDS,
+            )
+        except subprocess.TimeoutExpired as exc:  # what it printed is bytes here
+            return Ran(124, (exc.stdout or b"").decode(), f"not done after {SECONDS} s")
         return Ran(result.returncode, result.stdout, _SLOW.sub("", result.stderr))
 
 
 _WAYS: dict[str, Callable[[Desk, Block], Ran]] = {"console": Desk._console, "sh": Desk._sh, "python": Desk._python}
 
 
-class Trial:
-    """A page that is read from its top: what came of a block, all above it having been tried.
+# --- what differs -----------------------------------------------------------------------------------------------
 
-    `skips` are blocks that are left out, before `days` a day goes by.
+
+def differences(page: str, folder: Path, *, first: int | None = None) -> list[str]:
+    """The examples of a page, or its `first`, that print something else than it shows, tried from its top.
+
+    Blocks that need what is not installed are left out.
     """
-
-    def __init__(self, page: str, desk: Desk, *, skips: Container[Block] = (), days: Container[Block] = ()) -> None:
-        self._blocks = [block for block in blocks(page) if block.language in RUNNABLE and block not in skips]
-        self._desk = desk
-        self._days = days
-        self._done: dict[Block, Ran] = {}
-
-    def of(self, wanted: Block) -> Ran:
-        """What it came to; a block that lacks a program is passed over."""
-        for block in self._blocks[len(self._done) : self._blocks.index(wanted) + 1]:
-            if block in self._days:
-                self._desk.site.next_day()
-            self._done[block] = Ran(0, "") if block.missing else self._desk.run(block)
-        return self._done[wanted]
+    days = {meant(key) for key in NEXT_DAY}
+    found: list[str] = []
+    with DocsSite(folder) as site:
+        desk = Desk(folder, site)
+        for block in tried(page)[:first]:
+            if block in days:
+                site.next_day()
+            if not block.missing:
+                found += [f"{block}: {text}" for text in _DIFFERENCES[block.language](block, desk.run(block))]
+    return found
 
 
-def printed(block: Block, ran: Ran) -> Iterator[tuple[Step, str]]:
-    """The commands of a console, each with what it printed."""
-    texts = ran.stdout.split(_DONE)
-    yield from zip(steps(block.text), texts[:-1], strict=True)
+def _of_console(block: Block, ran: Ran) -> Iterator[str]:
+    *texts, rest = ran.stdout.split(_DONE)
+    for step, text in zip(steps(block.text), texts, strict=False):
+        if not matches(step.shown, text):
+            yield f"$ {step.command}\n-- printed:\n{text}-- the page shows:\n{step.shown}"
+    for step in steps(block.text)[len(texts) :]:
+        yield f"$ {step.command}\n-- the console ended before its end, with {ran.code}:\n{rest}"
+
+
+def _of_script(block: Block, ran: Ran) -> Iterator[str]:
+    if ran.code or (ran.stderr and block.language == "python"):
+        yield f"exit code {ran.code}, and on stderr:\n{ran.stderr}"
+    if block.shows is not None and not matches(block.shows, ran.stdout):
+        yield f"printed:\n{ran.stdout}-- the page shows:\n{block.shows}"
+    if block.shows is None and not (block.name and block.language == "sh"):
+        (pattern,) = (pattern for key, pattern in PRINTS.items() if meant(key) == block)
+        if not re.fullmatch(pattern, ran.stdout):
+            yield f"printed:\n{ran.stdout}-- PRINTS has:\n{pattern}"
+
+
+_DIFFERENCES = {"console": _of_console, "sh": _of_script, "python": _of_script}

@@ -1,4 +1,4 @@
-"""The README stays what a newcomer can act on. That its examples run is held by test_docs_pages.py."""
+"""The README stays what a newcomer can act on. That its examples run is held by test_docs_examples.py."""
 
 from __future__ import annotations
 

@@ -1,19 +1,16 @@
-"""docs/records.md and the shapes, held together: every key stands there with its types, and what it shows runs."""
+"""docs/records.md and the shapes, held together: every key stands there with its types.
+
+Its examples are tried by test_records_examples.py.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from corpus_cases import CORPUS
 
 import sitemap_reader as sr
 from sitemap_reader.jsonl import TYPES
@@ -108,10 +105,6 @@ def tables() -> dict[str, list[tuple[str, str, str, str]]]:
     return found
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
-
-
 def test_every_object_has_a_table_in_the_order_of_the_lines() -> None:
     assert list(tables()) == list(OBJECTS)
 
@@ -154,86 +147,7 @@ def test_links_within_the_page_lead_somewhere() -> None:
 
 
 def test_the_examples_are_lines() -> None:
-    lines = blocks("json")
+    lines = re.findall(r"^```json\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
     assert [type(sr.from_json(line)).__name__ for line in lines] == ["UrlRecord", "Change"]
     for line in lines:
         assert sr.json_line(sr.from_json(line)).decode() == line
-
-
-# --- what it shows ---
-
-DUCKDB = """import sys, duckdb
-assert sys.argv[1] == "-c"
-for row in duckdb.execute(sys.argv[2]).fetchall(): print(*row)
-"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dump, the same among other lines, and programs by the names that the page uses."""
-    folder = tmp_path_factory.mktemp("examples")
-    urls = (CORPUS / "sites" / "shop.jsonl").read_bytes()
-    (folder / "urls.jsonl").write_bytes(urls)
-    others = (sr.SitemapRef("https://shop.example/a.xml"), sr.Outcome(), sr.Candidate("https://shop.example/", "given"))
-    (folder / "mixed.jsonl").write_bytes(urls + b"".join(map(sr.json_line, others)))
-    (folder / "query.py").write_text(DUCKDB)
-    bin_folder = folder / "bin"
-    bin_folder.mkdir()
-    for name, arguments in {"sitemap-reader": "-m sitemap_reader", "duckdb": f"{folder}/query.py"}.items():
-        (bin_folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} {arguments} "$@"\n')
-        (bin_folder / name).chmod(0o755)
-    return folder
-
-
-def shown(folder: Path, *command: str) -> str:
-    path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
-    result = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    return result.stdout
-
-
-LINES = [json.loads(line) for line in (CORPUS / "sites" / "shop.jsonl").read_text("utf-8").splitlines()]
-IMAGES = [(line["loc"], image) for line in LINES for image in line.get("images", ())]
-# A program, what only its example says -> the lines that come out.
-SHELL: dict[tuple[str, str], list[str]] = {
-    ("jq", "mixed.jsonl"): [],
-    ("duckdb", "SELECT loc FROM read_json"): [line["loc"] for line in LINES],
-    ("duckdb", "UNNEST"): [f"{loc} {image['loc']}" for loc, image in IMAGES],
-    ("jq", "@tsv"): [
-        *(f"{line['loc']}\t{line['images'][0]['title'] or ''}" for line in LINES if "images" in line),
-        *(line["loc"] for line in LINES if line["lastmod_precision"] == "second"),
-    ],
-}
-
-
-def test_every_example_is_tried() -> None:
-    assert [[text for _, text in SHELL if text in block] for block in blocks("sh")] == [[text] for _, text in SHELL]
-    assert len(blocks("python")) == len(PYTHON)
-
-
-@pytest.mark.parametrize(("program", "text"), SHELL)
-def test_shell_examples_run_as_they_stand(folder: Path, program: str, text: str) -> None:
-    if program == "jq" and shutil.which("jq") is None:
-        pytest.skip("jq is not installed")
-    if program == "duckdb":
-        pytest.importorskip("duckdb")
-    (block,) = (each for each in blocks("sh") if text in each)
-    assert shown(folder, "sh", "-ec", block).splitlines() == SHELL[program, text]
-    assert [json.loads(line) for line in (folder / "urls.jsonl").read_text("utf-8").splitlines()] == LINES
-
-
-PYTHON = {"polars": f"shape: ({len(IMAGES)}, 2)", "pyarrow": f"{len(LINES)}\n"}
-
-
-@pytest.mark.parametrize("library", PYTHON)
-def test_python_examples_run_as_they_stand(folder: Path, library: str) -> None:
-    pytest.importorskip(library)
-    (block,) = (each for each in blocks("python") if f"import {library}" in each)
-    assert PYTHON[library] in shown(folder, sys.executable, "-W", "error", "-c", block)
-    if library == "pyarrow":
-        parquet = pytest.importorskip("pyarrow.parquet")
-        table = parquet.read_table(folder / "urls.parquet")
-        assert table.schema == eval(schema("arrow"), {"pa": pytest.importorskip("pyarrow")})  # noqa: S307
-        assert sum(bool(news) for news in table["news"].to_pylist()) == sum("news" in line for line in LINES) > 0

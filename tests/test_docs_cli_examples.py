@@ -1,0 +1,94 @@
+"""docs/cli.md: the examples of each command's help give what they are for, and the completion scripts work."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+from docs_runs import Block, Desk, blocks, not_installed
+from docs_site import SITES, DocsSite
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGE = "docs/cli.md"
+SCRIPTS = [block for block in blocks(PAGE) if block.language == "sh" and "_COMPLETE" not in block.text]
+_WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """A desk with the files that the examples read."""
+    with DocsSite(tmp_path) as site:
+        desk = Desk(tmp_path, site)
+        for name in ("urls", "old", "monday"):
+            shutil.copy(SITES / "shop.jsonl", desk.folder / f"{name}.jsonl")
+        for name in ("new", "tuesday"):
+            lines = (SITES / "shop.jsonl").read_text("utf-8").splitlines(keepends=True)
+            (desk.folder / f"{name}.jsonl").write_text("".join(lines[1:]).replace("/about/7", "/about/jobs"))
+        (desk.folder / "hosts.txt").write_text("example.com\n")
+        crawled = "Address,Status Code,Indexability\nhttps://example.com/about/1,200,Indexable\n"
+        (desk.folder / "internal_all.csv").write_text(crawled)
+        (desk.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.pages["example.com", "/sitemap.xml"]))
+        yield desk
+
+
+@pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: block.section)
+def test_the_examples_of_a_command_give_what_they_are_for(desk: Desk, block: Block) -> None:
+    """Skipped where one of them is left out, the others having run."""
+    lines = {line: attrs.evolve(block, text=line).missing for line in block.text.splitlines()}
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    failing = [text for line, missing in lines.items() if not missing for text in failures(desk, line)]
+    assert failing == []
+    if any(lines.values()):
+        pytest.skip("; ".join(f"{line}: {not_installed(missing)}" for line, missing in lines.items() if missing))
+
+
+def failures(desk: Desk, line: str) -> Iterator[str]:
+    ran = desk.do("bash", "-eo", "pipefail", "-c", line)
+    written = _WRITES.search(line)
+    if ran.code or "error:" in ran.stderr:
+        yield f"{line}: exit code {ran.code}: {ran.stderr}"
+    elif not ((desk.folder / written["file"]).stat().st_size if written else ran.stdout):
+        yield f"{line}: gives nothing"
+
+
+# --- completion -------------------------------------------------------------------------------------------------
+
+
+SHELLS = {"bash": "complete ", "zsh": "compdef ", "fish": "complete "}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_line_for_a_shell_gives_a_completion_script(desk: Desk, shell: str) -> None:
+    (line,) = (block.text for block in blocks(PAGE) if f"{shell}_source" in block.text)
+    (command,) = re.findall(r"_SITEMAP_READER_COMPLETE=\w+ sitemap-reader", line)
+    ran = desk.do("sh", "-c", command)
+    assert (ran.code, ran.stderr) == (0, "")
+    assert SHELLS[shell] in ran.stdout
+
+
+# What is typed -> what is offered.
+TYPED = {
+    "sitemap-reader di": ["diff", "discover"],
+    "sitemap-reader dump --sc": ["--scope"],
+    "sitemap-reader dump --scope d": ["domain"],
+    "sitemap-reader schema p": ["polars"],
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_bash_completes_after_the_line_of_the_page(desk: Desk, typed: str) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    (line,) = (block.text for block in blocks(PAGE) if "bash_source" in block.text)
+    words = typed.split(" ")
+    asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _sitemap_reader_completion sitemap-reader"
+    ran = desk.do("bash", "-c", f"{line}\n{asked}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    assert (ran.code, sorted(ran.stdout.split()), ran.stderr) == (0, TYPED[typed], "")
