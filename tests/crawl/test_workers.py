@@ -7,13 +7,12 @@ import gzip
 import json
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from corpus_cases import cases
+from corpus_cases import cases, fallback, feedparser_answer
 from played import (
     HOST,
     MAP,
@@ -91,20 +90,11 @@ async def worked(hand: Hand, body: bytes, size: int) -> tuple[list[Item | Lines]
         states.append(hand.state)
         if hand.state.question:
             asked, url = hand.state.question
-            given += await hand.finish(feedparser(asked, url))
+            given += await hand.finish(feedparser_answer(asked, url))
             states.append(hand.state)
     finally:
         hand.let_go()
     return joined(given), states
-
-
-@cache
-def feedparser(body: bytes, url: str | None) -> Any:
-    """Its answer, or why there is none."""
-    try:
-        return sr.feedparser_fallback(body, url)
-    except sr.errors.FallbackFailed as error:
-        return error
 
 
 def joined(items: list[Item | Lines]) -> list[Item | Lines]:
@@ -334,7 +324,7 @@ def test_a_walk_gives_the_same_with_workers(name: str) -> None:
 def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
     urls = {f"https://example.com/{case.name}": page(*split(case.body)) for case in cases()}
     pages = {"https://example.com/robots.txt": robots(*urls), **urls}
-    walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": sr.feedparser_fallback})
+    walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": fallback})
     (own, _), (theirs, _) = walked(walk, None), walked(walk, Workers(2))
     # What an index is told of its children, and which it is the first to list, is a matter of which index came first.
     pages_of = [name for name in urls if "/index/" not in name]
