@@ -232,8 +232,7 @@ def test_a_full_disk_is_exit_6(large: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("is_group", [False, True])
+@pytest.mark.parametrize(("number", "is_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals, is_group: bool) -> None:
     """Also where workers hear it too, as those of a terminal do."""
     body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
