@@ -166,7 +166,7 @@ class Documents:
         if outcome.complete:
             told = {**_validators(outcome, self._started), **self._stated(outcome), "sha256": outcome.sha256}
             authorities = _authorities(outcome)
-            told["authorities"] = authorities and orjson.dumps(sorted(authorities)).decode()
+            told["authorities"] = None if authorities is None else orjson.dumps(sorted(authorities)).decode()
             if outcome.format == Format.INDEX and not self._store_children(row, outcome):
                 told["etag"] = told["last_modified"] = told["sha256"] = None
                 told["authorities"] = None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from click.testing import CliRunner
 
 from sitemap_reader.cli import main
+from sitemap_reader.compression import zstd_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +37,19 @@ def process(*arguments: str | Path, **options: object) -> subprocess.CompletedPr
     """The same as a process of its own."""
     command = [*PROGRAM, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def unfinished(file: Path) -> list[Path]:
+    """What a run that has not ended writes in place of this file."""
+    return list(file.parent.glob(f"{file.name}.*.unfinished"))
+
+
+def zstd() -> Any:
+    """The module; where there is none the test is skipped."""
+    try:
+        return zstd_module()
+    except ImportError:
+        pytest.skip("backports.zstd is not installed")
 
 
 def urlset(*locs: str, lastmod: Mapping[str, str] | None = None) -> str:

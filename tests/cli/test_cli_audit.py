@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.problems import CATALOGUE
-from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,25 +245,6 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
 def test_several_codes_are_explained_one_after_the_other() -> None:
     told = run("audit", "--explain", "D03,u06").stdout
     assert (told.count("warning D03: "), told.count("warning U06: ")) == (1, 1)
-
-
-def test_an_interrupt_leaves_a_report_of_what_was_read(tmp_path: Path) -> None:
-    make_site(tmp_path, urls=400_000, per_document=10_000, gzip=True, truth=False)
-    program = subprocess.Popen(
-        [*PROGRAM, "audit", tmp_path, "-j", "1", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    time.sleep(1.5)
-    program.send_signal(signal.SIGINT)
-    stdout, stderr = program.communicate(timeout=60)
-    if program.returncode == 130 and stdout:
-        form = json.loads(stdout)
-        assert form["urls"] < 400_000
-        assert not form["complete"]
-        assert form["notes"][0].startswith("stopped before the end")
-        assert b"partial: interrupted (exit 130)" in stderr
-    else:  # it came before anything, or too late
-        assert program.returncode in (0, 130)
-    assert b"Traceback" not in stderr
 
 
 def test_head_ends_it_quietly() -> None:

@@ -7,9 +7,7 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -288,28 +286,8 @@ def test_a_full_temporary_folder_is_exit_6(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_head_ends_it_quietly(tmp_path: Path, old: Path) -> None:
     many = tmp_path / "many.jsonl"
-    many.write_text("".join(f'{{"loc":"https://a.example/{number}","lastmod":null}}\n' for number in range(50_000)))
+    many.write_text("".join(f'{{"loc":"https://a.example/{number}","lastmod":null}}\n' for number in range(5_000)))
     for format in ("jsonl", "table", "tsv"):
         command = f"{' '.join(PROGRAM)} diff {old} {many} -q --format {format} | head -1; echo ${{PIPESTATUS[@]}}"
         result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
         assert (result.stdout.splitlines()[-1], result.stderr) == ("0 0", "")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_is_exit_130_and_keeps_what_the_output_held(number: int, tmp_path: Path, old: Path) -> None:
-    out = tmp_path / "changes.jsonl"
-    out.write_bytes(b"of before")
-    command = [*PROGRAM, "diff", old, "-", "-o", out]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
-        assert child.stdin is not None
-        child.stdin.write(b"{}")  # which is no line as yet
-        child.stdin.flush()
-        give_up_at = time.monotonic() + 30
-        while len(list(tmp_path.glob("changes.jsonl*"))) < 2 and time.monotonic() < give_up_at:
-            time.sleep(0.01)
-        time.sleep(0.1)
-        child.send_signal(number)
-        _, told = child.communicate(timeout=60)
-    assert (child.returncode, told) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
-    assert out.read_bytes() == b"of before"
-    assert list(tmp_path.glob("changes.jsonl*")) == [out]

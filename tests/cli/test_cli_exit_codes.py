@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import PROGRAM, index, replay, run, urlset
@@ -138,20 +136,6 @@ def test_the_exit_code_says_what_became_of_it(code: Exit, typed: str, command: C
     assert result.exit_code == code, result.stderr
     if code not in (Exit.COMPLETE, Exit.THRESHOLD):
         assert result.stderr, "it says why"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_is_130(number: signal.Signals, site_server: Any) -> None:
-    server = site_server({"/robots.txt": (200, {"Content-Length": "99"}, b"never whole")})
-    running = subprocess.Popen(
-        [*PROGRAM, "dump", server.url, "--allow-private"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    while not server.received and running.poll() is None:
-        time.sleep(0.01)
-    running.send_signal(number)
-    _, told = running.communicate(timeout=30)
-    assert running.returncode == Exit.INTERRUPTED
-    assert told.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
 
 
 def test_head_ends_it_with_0(command: Callable[[str], list[str]]) -> None:

@@ -20,6 +20,9 @@ from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
 from sitemap_reader.scale.parts import Parts
 
+pytest.importorskip("distributed")
+pytest.importorskip("pyarrow")
+
 
 @pytest.fixture(autouse=True)
 def client():

@@ -9,11 +9,10 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, index, process, replay, run, urlset
+from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, index, process, replay, run, unfinished, urlset, zstd
 
 import sitemap_reader as sr
 from sitemap_reader.blocks import Blocks
@@ -21,11 +20,11 @@ from sitemap_reader.cli import output_files
 from sitemap_reader.cli.formats import SUFFIXES, suffix_formats
 from sitemap_reader.cli.options import FORMATS, REPORT_FORMATS, ROWS_FORMATS
 from sitemap_reader.compression import SUFFIXES as COMPRESSIONS
-from sitemap_reader.compression import Compressed, zstd_module
+from sitemap_reader.compression import Compressed
 from sitemap_reader.dump_lines import numbered_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 A = "https://a.example"
@@ -148,78 +147,6 @@ def test_a_mistake_leaves_the_file(old: Path) -> None:
 
 
 # --- a run that is stopped ---
-
-
-@pytest.fixture
-def endless(site_server: Any) -> str:
-    """The URL of a sitemap whose end never comes."""
-    body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
-    site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
-    return f"{site.url}/s.xml"
-
-
-@pytest.fixture
-def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """`dumping(file)` -> a process that has begun to write, and waits for more."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def begin(file: Path) -> subprocess.Popen[bytes]:
-        command = [*PROGRAM, "dump", endless, "--allow-private", "-q", "-j", "1", "-o", str(file)]
-        running.append(subprocess.Popen(command))
-        deadline = time.monotonic() + 30
-        while not any(part.stat().st_size for part in unfinished(file)) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return running[-1]
-
-    yield begin
-    for each in running:
-        each.kill()
-        each.wait()
-
-
-def unfinished(file: Path) -> list[Path]:
-    return list(file.parent.glob(f"{file.name}.*.unfinished"))
-
-
-@pytest.mark.parametrize("suffix", ["", ".csv.gz", ".jsonl.zst"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupt_keeps_what_was_read(
-    old: Path, dumping: Callable[..., Any], suffix: str, number: signal.Signals
-) -> None:
-    file = old.rename(f"{old}{suffix}")
-    process = dumping(file)
-    assert file.read_bytes() == OLD
-    process.send_signal(number)
-    assert process.wait(30) == 130
-    assert alone(file)
-    held = file.read_bytes()
-    data = gzip.decompress(held) if suffix == ".csv.gz" else held
-    data = zstd_module().decompress(held) if suffix == ".jsonl.zst" else data
-    assert data.endswith(b"\n")
-    lines = data.splitlines()[suffix == ".csv.gz" :]
-    assert 0 < len(lines) <= 900
-    assert all(b"/page" in line for line in lines)
-
-
-def test_an_interrupt_before_anything_was_read_leaves_the_file(old: Path) -> None:
-    command = [*PROGRAM, "parse", "-", "-o", str(old), "-q"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 30
-        while not unfinished(old) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 130
-    assert (old.read_bytes(), alone(old)) == (OLD, True)
-
-
-def test_a_kill_leaves_the_file_and_one_that_says_what_it_is(old: Path, dumping: Callable[..., Any]) -> None:
-    process = dumping(old)
-    process.kill()
-    process.wait()
-    assert old.read_bytes() == OLD
-    (part,) = (each for each in old.parent.iterdir() if each != old)
-    assert part in unfinished(old)
-    assert all(json.loads(line)["loc"].endswith("/page") for line in part.read_bytes().splitlines())
 
 
 def test_a_partial_run_takes_the_place(old: Path) -> None:
@@ -388,7 +315,7 @@ def test_a_named_pipe_gets_all(tmp_path: Path) -> None:
 
 # --- compression ---
 
-UNPACK = {".gz": gzip.decompress, ".zst": zstd_module().decompress}
+UNPACK = {".gz": gzip.decompress, ".zst": lambda data: zstd().decompress(data)}
 
 
 @pytest.mark.parametrize("suffix", UNPACK)
@@ -444,7 +371,7 @@ def test_without_a_module_for_zstd_it_is_said_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, dumped = tmp_path / "urls.jsonl.zst", tmp_path / "dumped.jsonl.zst"
-    dumped.write_bytes(zstd_module().compress(SHOP_DUMP.read_bytes()))
+    dumped.write_bytes(zstd().compress(SHOP_DUMP.read_bytes()))
     monkeypatch.setitem(sys.modules, "compression", None)
     monkeypatch.setitem(sys.modules, "backports.zstd", None)
     monkeypatch.setattr(sys.modules["backports"], "zstd", None, raising=False)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import SITES, index, run, urlset
-from corpus_cases import Case, cases
+from cli_runs import SITES, index, process, run, urlset
+from corpus_cases import CORPUS, Case, cases, fallback
 
 from sitemap_reader.crawl.feedchild import feedparser_fallback
 from sitemap_reader.jsonl import json_line
@@ -124,9 +125,17 @@ def test_exit_codes_of_a_document(body: bytes, code: int, told: str) -> None:
     assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if "limits" not in case.stated], ids=lambda case: case.name)
-def test_a_corpus_case_prints_its_expectation(case: Case) -> None:
-    """A bug report is two files: the second is what this command prints."""
+# Those without limits of their own, by the name of their group.
+CASES = {
+    group: list(some)
+    for group, some in groupby(
+        (case for case in cases() if "limits" not in case.stated), key=lambda case: case.path.parent.name
+    )
+}
+
+
+def command_of(case: Case) -> list[str | Path]:
+    """What prints the expectation of a case."""
     options = case.options
     arguments = ["--url", options["url"]]
     for name in ("content_type", "scope"):
@@ -135,7 +144,22 @@ def test_a_corpus_case_prints_its_expectation(case: Case) -> None:
     arguments += ["--extras"] if options.get("extras") else []
     for prefix in options.get("authorities", ()):
         arguments += ["--authority", prefix]
-    assert run("parse", case.path, "--report", "-", "-q", *arguments).stdout == case.expectation.read_text("utf-8")
+    return ["parse", case.path, "--report", "-", "-q", *arguments]
+
+
+@pytest.mark.parametrize("group", CASES)
+def test_the_cases_of_a_group_print_their_expectations(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug report is two files: the second is what this command prints."""
+    monkeypatch.setattr("sitemap_reader.cli.parse.feedparser_fallback", fallback)
+    for case in CASES[group]:
+        assert run(*command_of(case)).stdout == case.expectation.read_text("utf-8"), case.name
+
+
+def test_a_process_prints_what_feedparser_found() -> None:
+    case = Case(CORPUS / "fallback" / "capital-atom.xml")
+    result = process(*command_of(case))
+    assert result.stdout == case.expectation.read_text("utf-8")
+    assert '"loc":' in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
+from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.cli.panels import panels, percent
 from sitemap_reader.statistics import Fact
@@ -230,25 +228,6 @@ def test_a_closed_stdin_is_told() -> None:
     result = process("stats", "-", stdin=None, preexec_fn=lambda: os.close(0)) if os.name == "posix" else None
     if result is not None:
         assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send")
-def test_an_interrupt_tells_what_was_read(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    command = [*PROGRAM, "stats", str(pipe), "--format", "jsonl"]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
-        pipe.open("w") as writer,  # opens when it is being read
-    ):
-        writer.write(LINE + "\n")
-        writer.flush()
-        time.sleep(0.5)
-        running.send_signal(signal.SIGINT)
-        told, errors = running.communicate(timeout=30)
-    assert running.returncode == 130
-    assert errors == "partial: interrupted (exit 130)\n"
-    assert told == "" or json.loads(told.splitlines()[0])["count"] == 1
 
 
 # --- panels ---

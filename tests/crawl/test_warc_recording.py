@@ -17,14 +17,15 @@ from pathlib import Path
 import attrs
 import pytest
 from fakenet import Answer, FakeFetcher, fetch
-from warcio.archiveiterator import ArchiveIterator
-from warcio.cli import main as warcio
 from warcs import MAP, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
 from sitemap_reader.crawl.warc import tail
 from sitemap_reader.crawl.warc.writer import WarcRecorder
 from sitemap_reader.errors import FetchError, UsageError
+
+warcio = pytest.importorskip("warcio.cli").main
+ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
 
 ROBOTS = "https://shop.example/robots.txt"
 KINDS = ["site.warc", "site.warc.gz", "SITE.WARC.GZ"]

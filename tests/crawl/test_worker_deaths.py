@@ -660,7 +660,7 @@ def test_a_worker_is_started_when_all_others_are_busy(children: Children) -> Non
     assert 1 <= len(children) <= 2
 
 
-@pytest.mark.parametrize(("most", "begun"), [(2, 2), (3, 3), (8, 4)])
+@pytest.mark.parametrize(("most", "begun"), [(2, 2), (8, 4)])
 def test_there_are_no_more_workers_than_asked_for(children: Children, most: int, begun: int) -> None:
     gate = asyncio.Event()
     fetcher = site(**{name: page(entries(name), gate=gate) for name in "abcd"})

@@ -7,13 +7,12 @@ import gzip
 import json
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from corpus_cases import cases
+from corpus_cases import cases, fallback, feedparser_answer
 from played import (
     HOST,
     MAP,
@@ -91,20 +90,11 @@ async def worked(hand: Hand, body: bytes, size: int) -> tuple[list[Item | Lines]
         states.append(hand.state)
         if hand.state.question:
             asked, url = hand.state.question
-            given += await hand.finish(feedparser(asked, url))
+            given += await hand.finish(feedparser_answer(asked, url))
             states.append(hand.state)
     finally:
         hand.let_go()
     return joined(given), states
-
-
-@cache
-def feedparser(body: bytes, url: str | None) -> Any:
-    """Its answer, or why there is none."""
-    try:
-        return sr.feedparser_fallback(body, url)
-    except sr.errors.FallbackFailed as error:
-        return error
 
 
 def joined(items: list[Item | Lines]) -> list[Item | Lines]:
@@ -120,25 +110,23 @@ def task_of(url: str, **options: Any) -> Task:
     return Task(url, options.pop("final_url", None) or url, authorities=options.pop("authorities", ()), **options)
 
 
-def corpus_tasks() -> list[tuple[str, Task, bytes]]:
-    """Every case as records, and as lines; with what its .toml says."""
+def corpus_tasks(form: AsLines | None) -> list[tuple[str, Task, bytes]]:
+    """Every case, with what its .toml says."""
     tasks = []
     for case in cases():
         stated = {name: value for name, value in case.options.items() if name != "feed_fallback"}
         url = stated.pop("url")
-        for form in (None, AsLines(), AsLines("a site")):
-            task = task_of(url, asks_fallback=True, as_lines=form, **stated)
-            tasks.append((f"{case.name} {form}", task, case.body))
+        tasks.append((case.name, task_of(url, asks_fallback=True, as_lines=form, **stated), case.body))
     return tasks
 
 
-@pytest.mark.parametrize("size", [100, 1 << 20])
-def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(size: int) -> None:
+@pytest.mark.parametrize(("form", "size"), [(None, 100), (AsLines("a site"), 1 << 20)], ids=["records", "lines"])
+def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: AsLines | None, size: int) -> None:
     async def main() -> list[str]:
         aside, workers = Aside("own"), Workers(2)
         try:
             different = []
-            for name, task, body in corpus_tasks():
+            for name, task, body in corpus_tasks(form):
                 if await worked(OwnHand(task, aside), body, size) != await worked(await workers.hand(task), body, size):
                     different.append(name)
             return different
@@ -146,7 +134,7 @@ def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(size: int
             await workers.close()
             await aside.close()
 
-    assert len(corpus_tasks()) > 300
+    assert len(corpus_tasks(form)) > 300
     assert asyncio.run(main()) == []
 
 
@@ -175,23 +163,20 @@ def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
     }
 
 
-@pytest.mark.parametrize("form", [None, AsLines(), AsLines("a site")])
-@pytest.mark.parametrize("name", tasks_of_walks())
-def test_a_worker_reads_as_a_walk_asks(name: str, form: AsLines | None) -> None:
-    task, body = tasks_of_walks()[name]
-    task = attrs.evolve(task, as_lines=form)
-
-    async def main() -> list[object]:
+@pytest.mark.parametrize("form", [None, AsLines(), AsLines("a site")], ids=["records", "lines", "lines of a site"])
+def test_a_worker_reads_as_a_walk_asks(form: AsLines | None) -> None:
+    async def main() -> None:
         aside, workers = Aside("own"), Workers(2)
         try:
-            hands = OwnHand(task, aside), await workers.hand(task)
-            return [await fate(hand, body) for hand in hands]
+            for name, (task, body) in tasks_of_walks().items():
+                task = attrs.evolve(task, as_lines=form)
+                own, theirs = OwnHand(task, aside), await workers.hand(task)
+                assert await fate(own, body) == await fate(theirs, body), name
         finally:
             await workers.close()
             await aside.close()
 
-    own, theirs = asyncio.run(main())
-    assert own == theirs
+    asyncio.run(main())
 
 
 async def fate(hand: Hand, body: bytes) -> object:
@@ -212,7 +197,7 @@ class Walk:
     pages: Callable[[], dict[str, list[Page]]]
     target: str = SITE
     options: dict[str, Any] = attrs.field(factory=dict)
-    workers: int = 2
+    workers: int = 1
 
 
 def fails(body: bytes, url: str | None, /, *, limits: Limits) -> Any:
@@ -242,7 +227,7 @@ EXTRA = f'<urlset {NAMESPACE} xmlns:s="urn:s"><url><loc>{SITE}/x</loc><s:stock u
 DATES = urlset(f"{HOST}/x/new", f"{HOST}/new").replace(b"</urlset>", b"") + OLD.partition(b">\n")[2]
 BROKEN = b"<urlset>" + b"<url><loc>mailto:a</loc></url>\n" * 500
 WALKS = {
-    "several": Walk(lambda: three(numbered("a", 3000), numbered("b", 2000), numbered("c", 1))),
+    "several": Walk(lambda: three(numbered("a", 3000), numbered("b", 2000), numbered("c", 1)), workers=2),
     "packed": Walk(lambda: three(gzip.compress(numbered("a", 3000)), gzip.compress(packed(numbered("b", 9))))),
     "packed, and cut": Walk(lambda: three(gzip.compress(numbered("a", 3000), mtime=0)[:9000], numbered("b", 5))),
     "damaged": Walk(lambda: three(many(50).replace(b"</url>", b"", 7), many(20).replace(b"</loc>", b"&x=1</loc>"))),
@@ -334,12 +319,12 @@ def test_a_walk_gives_the_same_with_workers(name: str) -> None:
 def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
     urls = {f"https://example.com/{case.name}": page(*split(case.body)) for case in cases()}
     pages = {"https://example.com/robots.txt": robots(*urls), **urls}
-    walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": sr.feedparser_fallback})
+    walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": fallback})
     (own, _), (theirs, _) = walked(walk, None), walked(walk, Workers(2))
     # What an index is told of its children, and which it is the first to list, is a matter of which index came first.
     pages_of = [name for name in urls if "/index/" not in name]
-    named = [{url: by_document(items)[url] for url in pages_of} for items in (own, theirs)]
-    assert named[1] == named[0]
+    here, there = by_document(own), by_document(theirs)
+    assert {url: there[url] for url in pages_of} == {url: here[url] for url in pages_of}
 
 
 @pytest.mark.parametrize("name", ["shop", "broken", "cross-submission", "nesting", "trouble"])

@@ -235,7 +235,7 @@ def test_every_row_of_the_table_has_a_specimen() -> None:
             assert (set(row.attributes), row.many) == (set(specimen.attributes), specimen.many), tag
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100)
 @given(elements(), prefixes_of_a_document(), st.data())
 def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
     found: list[tuple[str, Node, Any]], naming: tuple[Prefixes, str], data: st.DataObject
@@ -249,7 +249,7 @@ def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
     assert (outcome["complete"], outcome["problems"]) == (True, {})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75)
 @given(elements(), prefixes_of_a_document(), st.data())
 def test_foreign_elements_anywhere_change_nothing_else_in_the_record(
     found: list[tuple[str, Node, Any]], naming: tuple[Prefixes, str], data: st.DataObject

@@ -53,7 +53,7 @@ def check_made_up(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150)
 def test_made_up_documents_give_the_same(seed: int) -> None:
     check_made_up(seed)
 

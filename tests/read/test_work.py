@@ -109,7 +109,7 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_four_times_the_bytes_take_no_more_than_four_times_the_work(name: str) -> None:
     head, unit, tail = SHAPES[name]
-    sizes = (20_000, 80_000)
+    sizes = (10_000, 40_000)
     one, four = (read(head + unit * (size // len(unit)) + tail, max_work_per_byte=1_000_000)[0] for size in sizes)
     assert four <= 4.5 * one + 100_000
     assert four <= 500 * sizes[1]

@@ -1,0 +1,258 @@
+"""A command that is stopped: what it has written stays, it says so, and its exit code is 130."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import gzip
+import json
+import os
+import signal
+import struct
+import subprocess
+import termios
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import NS, PROGRAM, SITES, unfinished, urlset, zstd
+
+from sitemap_reader.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+OLD = b"yesterday's\n"
+UNPACK: dict[str, Callable[[], Callable[[bytes], bytes]]] = {
+    "": lambda: bytes,
+    ".csv.gz": lambda: gzip.decompress,
+    ".jsonl.zst": lambda: zstd().decompress,
+}
+URLS = (SITES / "shop.jsonl").read_text("utf-8").splitlines()
+# The body promises more than it has: behind these entries the reader waits.
+CUT = (
+    200,
+    {"Content-Length": "99999", "Content-Type": "text/xml"},
+    f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode(),
+)
+
+
+@pytest.fixture
+def endless(site_server: Any) -> str:
+    """The URL of a sitemap whose end never comes."""
+    return f"{site_server({'/s.xml': CUT}).url}/s.xml"
+
+
+def wait_until_read(pipe: Any) -> None:
+    """Until the process has taken what is in its end of the pipe."""
+    while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) -> None:
+    command = [*PROGRAM, "dump", endless, "--allow-private"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        first = running.stdout.readline()  # flushed, although the document is still coming
+        running.send_signal(number)
+        rest, told = running.stdout.read(), running.stderr.read()
+    locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
+    assert locs == [endless.replace("s.xml", "page")] * len(locs)
+    assert locs
+    assert running.returncode == 130
+    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in told
+
+
+def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
+    server = site_server({"/robots.txt": (200, {"Content-Length": "99"}, b"never whole")})
+    running = subprocess.Popen(
+        [*PROGRAM, "dump", server.url, "--allow-private"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not server.received and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=30)
+    assert running.returncode == Exit.INTERRUPTED
+    assert told.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
+
+
+# --- what the output holds ---
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file that an earlier run has written, alone in its folder."""
+    file = tmp_path / "out" / "old"
+    file.parent.mkdir()
+    file.write_bytes(OLD)
+    return file
+
+
+def alone(file: Path) -> bool:
+    """Whether there is nothing beside it."""
+    return list(file.parent.iterdir()) == [file]
+
+
+@pytest.fixture
+def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """`dumping(file)` -> a process that has begun to write, and waits for more."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def begin(file: Path) -> subprocess.Popen[bytes]:
+        command = [*PROGRAM, "dump", endless, "--allow-private", "-q", "-j", "1", "-o", str(file)]
+        running.append(subprocess.Popen(command))
+        deadline = time.monotonic() + 30
+        while not any(part.stat().st_size for part in unfinished(file)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return running[-1]
+
+    yield begin
+    for each in running:
+        each.kill()
+        each.wait()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "number"),
+    [
+        ("", signal.SIGINT),
+        ("", signal.SIGTERM),
+        ("", signal.SIGHUP),
+        (".csv.gz", signal.SIGTERM),
+        (".jsonl.zst", signal.SIGINT),
+    ],
+)
+def test_an_interrupt_leaves_a_whole_file_of_what_was_fetched(
+    old: Path, dumping: Callable[..., Any], suffix: str, number: signal.Signals
+) -> None:
+    unpack = UNPACK[suffix]()
+    file = old.rename(f"{old}{suffix}")
+    process = dumping(file)
+    assert file.read_bytes() == OLD
+    process.send_signal(number)
+    assert process.wait(30) == 130
+    assert alone(file)
+    data = unpack(file.read_bytes())
+    assert data.endswith(b"\n")
+    lines = data.splitlines()[suffix == ".csv.gz" :]
+    assert 0 < len(lines) <= 900
+    assert all(b"/page" in line for line in lines)
+
+
+def test_an_interrupt_before_anything_was_read_leaves_the_file(old: Path) -> None:
+    command = [*PROGRAM, "parse", "-", "-o", str(old), "-q"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 30
+        while not unfinished(old) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 130
+    assert (old.read_bytes(), alone(old)) == (OLD, True)
+
+
+def test_a_kill_leaves_the_file_and_one_that_says_what_it_is(old: Path, dumping: Callable[..., Any]) -> None:
+    process = dumping(old)
+    process.kill()
+    process.wait()
+    assert old.read_bytes() == OLD
+    (part,) = (each for each in old.parent.iterdir() if each != old)
+    assert part in unfinished(old)
+    assert all(json.loads(line)["loc"].endswith("/page") for line in part.read_bytes().splitlines())
+
+
+def rows_of(file: Path) -> list[Any]:
+    if file.suffix == ".csv":
+        return list(csv.reader(file.read_text().splitlines(), strict=True))[1:]
+    from pyarrow import parquet
+
+    return parquet.read_table(file).to_pylist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("format", "number"), [("csv", signal.SIGINT), ("parquet", signal.SIGTERM)])
+def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
+    tmp_path: Path, format: str, number: signal.Signals
+) -> None:
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+    output = tmp_path / f"urls.{format}"
+    command = [*PROGRAM, "convert", "-", "-o", str(output)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        for line in URLS * 10:
+            running.stdin.write(f"{line}\n".encode())
+        running.stdin.flush()
+        wait_until_read(running.stdin)
+        running.send_signal(number)
+        told = running.stderr.read().decode().splitlines()
+    assert running.returncode == 130
+    rows = rows_of(output)
+    assert told == [f"{len(rows):,} URLs written to {output}; {told[0].split('; ')[-1]}", told[1]]
+    assert told[1] == "partial: interrupted (exit 130)"
+    assert len(rows) > 5_000  # all but what the pipe and its reader hold
+
+
+def test_an_interrupt_of_a_diff_keeps_what_the_output_held(tmp_path: Path) -> None:
+    out = tmp_path / "changes.jsonl"
+    out.write_bytes(b"of before")
+    (tmp_path / "old.jsonl").write_text("".join(f"{line}\n" for line in URLS[:9]))
+    command = [*PROGRAM, "diff", tmp_path / "old.jsonl", "-", "-o", out]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        child.stdin.write(b"{}")  # which is no line as yet
+        child.stdin.flush()
+        give_up_at = time.monotonic() + 30
+        while len(list(tmp_path.glob("changes.jsonl*"))) < 2 and time.monotonic() < give_up_at:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        child.send_signal(signal.SIGTERM)
+        _, told = child.communicate(timeout=60)
+    assert (child.returncode, told) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
+    assert out.read_bytes() == b"of before"
+    assert list(tmp_path.glob("changes.jsonl*")) == [out]
+
+
+# --- what is told of what was read ---
+
+
+def test_an_interrupt_of_stats_tells_what_was_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [*PROGRAM, "stats", str(pipe), "--format", "jsonl"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
+        pipe.open("w") as writer,  # opens when it is being read
+    ):
+        writer.write(URLS[0] + "\n")
+        writer.flush()
+        wait_until_read(writer)
+        running.send_signal(signal.SIGINT)
+        told, errors = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert errors == "partial: interrupted (exit 130)\n"
+    assert told == "" or json.loads(told.splitlines()[0])["count"] == 1
+
+
+def test_an_interrupt_of_an_audit_leaves_a_report_of_what_was_read(site_server: Any) -> None:
+    server = site_server({})
+    whole = urlset(*(f"{server.url}/{number}" for number in range(700)))
+    lines = f"Sitemap: {server.url}/whole.xml\nSitemap: {server.url}/s.xml\n"
+    server.pages |= {"/robots.txt": (200, {}, lines.encode()), "/whole.xml": (200, {}, whole.encode()), "/s.xml": CUT}
+    command = [*PROGRAM, "audit", server.url, "--allow-private", "--per-host", "1", "--format", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        while "/s.xml" not in server.requests() and running.poll() is None:
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        report, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    form = json.loads(report)
+    assert 700 <= form["urls"] <= 1600
+    assert not form["complete"]
+    assert form["notes"][0].startswith("stopped before the end")
+    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in told
