@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tiers import needs
 
-pytest.importorskip("crawlee", reason="Crawlee is not installed: pip install '.[test-full]'")
+needs("crawlee")
 from crawlee import ConcurrencySettings, Request, RequestOptions, service_locator
 from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
 from crawlee.events import Event, EventPersistStateData

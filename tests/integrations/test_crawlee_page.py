@@ -6,12 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-import pytest
 from docs_runs import SECONDS, blocks
 from shops import shop
+from tiers import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from servers import NginxServer
 
 
-@pytest.mark.skipif(find_spec("crawlee") is None, reason="Crawlee is not installed: pip install '.[test-full]'")
 def test_the_example_crawls_all_that_the_shop_lists(nginx: Callable[..., NginxServer], tmp_path: Path) -> None:
+    needs("crawlee")
     server, locs = shop(nginx, tmp_path / "www")
     (block,) = (block for block in blocks("docs/integrations.md") if "HttpCrawler(" in block.text)
     program = block.text.replace('"example.com"', f'"{server.url}", allow_private=True')

@@ -7,13 +7,13 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from faultserver import FaultServer, dripping, hold, page, raw, reset, status, whole
 from scrapy_runs import HEAD, SECONDS, crawl, scrapy_program
 from shops import index, shop, urlset
+from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.walk.discovery import WELL_KNOWN
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from servers import NginxServer, SiteServer
 
-pytestmark = pytest.mark.skipif(
-    find_spec("scrapy") is None, reason="Scrapy is not installed: pip install '.[test-full]'"
-)
+needs("scrapy")
+
 XML = {"Content-Type": "application/xml"}
 # What a page gives: who was called for it, and what the site says of it.
 PARSE = """

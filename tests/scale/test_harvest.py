@@ -15,15 +15,15 @@ from harvests import files, table, tables
 from hostfarm import make_hosts, run_farm
 from near import harvest_near
 from servers import free_port
+from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.scale import cluster as workers_of
 from sitemap_reader.scale.account import account
 from sitemap_reader.scale.folder import Folder
 
-TEST_FULL = "is not installed: pip install '.[test-full]'"
-pytest.importorskip("distributed", reason=f"Dask {TEST_FULL}")
-psutil = pytest.importorskip("psutil", reason=f"psutil {TEST_FULL}")
+needs("distributed")
+psutil = needs("psutil")
 
 KINDS = {"robots": 5, "index": 3, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
 HOSTS = 60
@@ -208,7 +208,7 @@ def test_no_process_of_it_is_left(disturbed):
 
 
 def test_the_folder_is_read_in_one_query(disturbed, right):
-    duckdb = pytest.importorskip("duckdb", reason=f"duckdb {TEST_FULL}")
+    duckdb = needs("duckdb")
     out, found, _ = disturbed
     sql = f"""SELECT verdict, count(DISTINCT site), count(loc) FROM '{out}/urls/*.parquet'
               RIGHT JOIN '{out}/hosts/*.parquet' USING (site) GROUP BY verdict ORDER BY verdict"""  # noqa: S608
