@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tiers import needs
 
-needs("crawlee")
+pytest.importorskip("crawlee", reason="crawlee is not installed: pip install '.[test-full]'")
 from crawlee import ConcurrencySettings, Request, RequestOptions, service_locator
 from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
 from crawlee.events import Event, EventPersistStateData

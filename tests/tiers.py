@@ -1,0 +1,25 @@
+"""What a test of both tiers goes by: how much is asked of it, and whether the packages of the extra test-full are here.
+
+conftest.py has which tests are slow.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+FULL_VARIABLE = "SITEMAP_READER_TEST_FULL"  # set by conftest.py where --full is given; child processes have it too
+FULL = FULL_VARIABLE in os.environ
+
+
+def examples(number: int) -> int:
+    """How many examples of a property are tried: all of them with --full, else a quarter."""
+    return number if FULL else number // 4
+
+
+def needs(module: str) -> Any:
+    """The module; what asks for it is skipped where it is missing."""
+    package = module.partition(".")[0]
+    return pytest.importorskip(module, reason=f"{package} is not installed: pip install '.[test-full]'")
