@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
-from tiers import FULL_VARIABLE
+from tiers import FULL, examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +24,18 @@ if TYPE_CHECKING:
 SLOW = (
     "tests/analysis/test_charts.py::test_any_text_of_a_site_is_text_in_the_picture",
     "tests/analysis/test_charts.py::test_characters_that_xml_has_not_end_no_picture",
+    "tests/analysis/test_charts.py::test_each_mark_has_its_number_beside_it",
+    "tests/analysis/test_charts.py::test_png_is_made_without_a_browser",
+    "tests/analysis/test_charts.py::test_the_numbers_drawn_are_those_of_the_frame",
+    "tests/analysis/test_charts.py::test_the_picture_says_what_was_found_and_what_was_counted",
+    "tests/analysis/test_every_measure.py::test_pages_that_state_nothing_are_counted_all_the_same",
     "tests/checks/test_audit.py::test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump",
     "tests/checks/test_audit.py::test_worker_processes_find_the_same",
     "tests/checks/test_browser.py",
+    "tests/checks/test_crawled.py::test_a_crawl_takes_little_memory",
     "tests/checks/test_page.py::test_charts_show_text_of_a_site_as_it_is",
     "tests/cli/test_cli_credentials.py::test_a_harvest_sends_what_is_given_and_writes_nothing_of_it",
+    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written",
     "tests/cli/test_cli_full_pipe.py",
     "tests/cli/test_cli_interrupts.py",
     "tests/cli/test_cli_jobs.py",
@@ -37,30 +44,64 @@ SLOW = (
     "tests/cli/test_cli_terminal_tables.py",
     "tests/crawl/test_fallback_run.py",
     "tests/crawl/test_feedchild.py::test_long_base_before_many_links_is_bounded",
+    "tests/crawl/test_warc.py::test_an_answer_takes_at_most_32_bytes_of_memory",
+    "tests/crawl/test_warc.py::test_memory_is_flat_over_a_large_file",
     "tests/crawl/test_worker_deaths.py",
     "tests/crawl/test_workers.py",
+    "tests/fuzz/test_found.py::test_short_run_finds_nothing_new[growth]",
     "tests/hostile/test_bomb_memory.py",
     "tests/hostile/test_heartbeat.py",
+    "tests/hostile/test_leaving.py",
     "tests/hostile/test_leaving_processes.py",
+    "tests/hostile/test_network.py::test_a_child_on_a_host_that_cannot_be_reached",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other",
     "tests/hostile/test_output.py",
+    "tests/hostile/test_politeness.py",
+    "tests/hostile/test_robots.py::test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask",
+    "tests/hostile/test_robots.py::test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion",
     "tests/integrations/test_airflow.py",
     "tests/integrations/test_crawlee.py",
     "tests/integrations/test_crawlee_page.py",
     "tests/integrations/test_scrapy.py",
     "tests/read/test_linear.py",
+    "tests/read/test_repair.py::test_restarts_grow_with_the_damaged_entries_and_no_faster",
+    "tests/read/test_repair.py::test_tokens_are_looked_at_a_few_times_an_entry",
+    "tests/read/test_work.py::test_four_times_the_bytes_take_no_more_than_four_times_the_work",
+    "tests/read/test_work.py::test_mender_takes_something_with_each_call",
+    "tests/scale/test_folder.py::test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed",
+    "tests/scale/test_folder.py::test_a_settling_that_is_killed_is_done_again",
     "tests/scale/test_harvest.py",
+    "tests/scale/test_state.py",
     "tests/scale/test_state_kills.py",
     "tests/sync/test_kills.py",
+    "tests/test_batches.py::test_memory_of_converting_does_not_grow_with_the_dump",
+    "tests/test_compare.py::test_its_file_goes_with_the_object",
+    "tests/test_compare.py::test_memory_stays_flat",
+    "tests/test_compare.py::test_what_is_left_half_way_leaves_nothing_behind",
     "tests/test_docs_cli_examples.py",
     "tests/test_docs_examples.py",
+    "tests/test_dumps.py::test_memory_stays_flat",
     "tests/test_notebook_runs.py",
+    "tests/test_parquet.py::test_memory_does_not_grow_with_the_rows",
     "tests/test_records_examples.py",
+    "tests/walk/test_frontier.py::test_dear_rules_are_asked_about_a_few_documents_in_one_call",
+    "tests/walk/test_frontier.py::test_documents_that_were_held_back_end_some_in_one_call",
+    "tests/walk/test_frontier.py::test_of_many_forbidden_documents_some_are_told_of_in_one_call",
+    "tests/walk/test_hosts.py::test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves",
+    "tests/walk/test_index_dates.py::test_since_gives_what_a_filter_gives_or_counts_what_it_skipped",
+    "tests/walk/test_proofs.py::test_a_step_of_handing_down_costs_the_same_however_many_children_there_are",
 )
 # Of these, what runs always: a test of each kind.
 SMOKE = (
     "tests/analysis/test_charts.py::test_any_text_of_a_site_is_text_in_the_picture[hints]",
+    "tests/analysis/test_charts.py::test_the_numbers_drawn_are_those_of_the_frame[sections-three]",
+    "tests/analysis/test_charts.py::test_the_picture_says_what_was_found_and_what_was_counted[cadence-one]",
+    "tests/analysis/test_every_measure.py::test_pages_that_state_nothing_are_counted_all_the_same[no path-sections]",
     "tests/checks/test_audit.py::test_worker_processes_find_the_same[sites-shop]",
     "tests/checks/test_browser.py::test_hostile_text_stays_text",
+    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written[audit-netrc]",
+    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written[discover-userinfo]",
+    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written[sync-header]",
     "tests/cli/test_cli_full_pipe.py::test_a_reader_that_takes_up_again_gets_whole_lines",
     "tests/cli/test_cli_interrupts.py::test_an_interrupt_keeps_what_was_read[2]",
     "tests/cli/test_cli_jobs.py::test_a_dump_in_processes_is_the_truth",
@@ -68,21 +109,38 @@ SMOKE = (
     "tests/cli/test_cli_progress.py::test_on_a_terminal_a_bar_shows_how_far_it_is",
     "tests/cli/test_cli_terminal_tables.py::test_a_pipe_from_a_terminal_gets_tsv[tree]",
     "tests/crawl/test_fallback_run.py::test_leaving_the_async_block_kills_feedparser",
-    "tests/crawl/test_worker_deaths.py::"
-    "test_a_worker_that_is_killed_from_outside_loses_the_document_that_it_is_at",
+    "tests/crawl/test_worker_deaths.py::test_a_worker_that_is_killed_from_outside_loses_the_document_that_it_is_at",
     "tests/crawl/test_workers.py::test_a_walk_gives_the_same_with_workers[several]",
     "tests/hostile/test_bomb_memory.py::test_memory_stays_flat_and_reading_stops_early[documents]",
     "tests/hostile/test_heartbeat.py::test_documents_are_parsed_beside_the_loop",
+    "tests/hostile/test_leaving.py::test_a_stream_that_is_left_is_over_at_once",
+    "tests/hostile/test_leaving.py::test_an_async_stream_that_is_left_cancels_all_that_it_began[async_break-bodies]",
+    "tests/hostile/test_leaving.py::test_what_the_caller_raises_while_waiting_ends_it",
     "tests/hostile/test_leaving_processes.py::"
     "test_nothing_of_a_large_site_is_left[sync-20000-40000-20 gzipped children]",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[503, 503, 200]",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[503 for ever]",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[RST in mid-body]",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[chunked cut]",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[cut, then 503, then whole]",
+    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[stalled, then whole]",
     "tests/hostile/test_output.py::test_an_interrupt_between_documents_keeps_those_that_came[2]",
+    "tests/hostile/test_politeness.py::test_a_slow_host_slows_no_other",
+    "tests/hostile/test_robots.py::test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask[groups]",
     "tests/integrations/test_crawlee.py::test_the_record_survives_a_queue_on_disk",
     "tests/integrations/test_scrapy.py::test_a_callback_has_the_record_also_from_a_queue_on_disk",
     "tests/read/test_linear.py::test_twice_the_document_takes_twice_the_work[an unclosed entry]",
+    "tests/read/test_work.py::test_four_times_the_bytes_take_no_more_than_four_times_the_work[bare &]",
     "tests/scale/test_harvest.py::test_a_worker_that_is_killed_costs_no_row",
+    "tests/scale/test_state.py::test_a_host_that_fails_removes_nothing",
+    "tests/scale/test_state.py::test_at_first_all_is_new_then_nothing_then_what_a_version_changes",
+    "tests/scale/test_state.py::test_documents_that_have_not_changed_are_not_read_again",
     "tests/scale/test_state_kills.py::test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost[39]",
     "tests/sync/test_kills.py::test_killed_at_each_write_and_each_commit[write-behind]",
+    "tests/test_compare.py::test_what_is_left_half_way_leaves_nothing_behind[pass]",
     "tests/test_notebook_runs.py::test_its_cells_run_and_what_they_say_is_so[01_one_site]",
+    "tests/walk/test_frontier.py::test_dear_rules_are_asked_about_a_few_documents_in_one_call[10]",
+    "tests/walk/test_index_dates.py::test_since_gives_what_a_filter_gives_or_counts_what_it_skipped[frozen-20-20]",
 )
 
 
@@ -117,7 +175,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if not config.getoption("--full"):
-        terminalreporter.write_line("slow tests were left out: --full runs them")
+        terminalreporter.write_line("slow tests were left out: --full runs them; -rs says why others were skipped")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -127,12 +185,12 @@ def pytest_configure(config: pytest.Config) -> None:
     in many containers, nothing is ever left in a buffer that cannot be written.
     """
     if config.getoption("--full"):
-        os.environ[FULL_VARIABLE] = "1"
+        os.environ[FULL] = "1"
     if find_spec("hypothesis"):  # the environment of the Airflow test is without
         from hypothesis import settings
 
         # How long a busy machine takes decides no test.
-        settings.register_profile("tier", deadline=None, max_examples=100 if config.getoption("--full") else 25)
+        settings.register_profile("tier", deadline=None, max_examples=examples(100))
         settings.load_profile("tier")
     os.environ.pop("PYTHONUNBUFFERED", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

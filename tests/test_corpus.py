@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 from corpus_cases import COMPANIONS, CORPUS, cases, files, lines
+from tiers import examples
 
 from sitemap_reader import Outcome, Problem, SitemapRef, UrlRecord
 
@@ -22,7 +23,7 @@ CASES = cases()
 ROOT = Path(__file__).parent.parent
 # Entries behind the end of the root element: cut there, the file is a whole document.
 MORE_BEHIND_THE_END = frozenset({"damage/second-root.xml", "damage/behind-an-empty-root.xml"})
-CUTS = 12
+CUTS = examples(12)
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

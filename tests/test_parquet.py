@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -63,6 +62,7 @@ def test_the_forms_come_back_as_they_were() -> None:
 
 
 def test_polars_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
+    pl = needs("polars")
     declared = eval(schema("polars"), {"pl": pl})  # noqa: S307 - our own words
     usual = pl.read_ndjson(io.BytesIO(b"\n".join(LINES)), schema=declared)
     frame = pl.read_parquet(io.BytesIO(written(FORMS)))

@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
-FULL_VARIABLE = "SITEMAP_READER_TEST_FULL"  # set by conftest.py where --full is given; child processes have it too
-FULL = FULL_VARIABLE in os.environ
+FULL = "SITEMAP_READER_TEST_FULL"  # the environment has it where --full is given, so that child processes see it
+
+
+def is_full() -> bool:
+    """Whether all tests run, as by `pytest --full`."""
+    return FULL in os.environ
 
 
 def examples(number: int) -> int:
     """How many examples of a property are tried: all of them with --full, else a quarter."""
-    return number if FULL else number // 4
+    return number if is_full() else number // 4
 
 
 def needs(module: str) -> Any:

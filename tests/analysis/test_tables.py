@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import needs
+from tiers import examples, needs
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import places
@@ -59,7 +58,7 @@ def by_duckdb(urls: Any) -> list[dict[str, Any]]:
 
 READERS: dict[str, Callable[[Any], list[dict[str, Any]]]] = {
     "pandas": lambda table: pa.Table.from_pandas(pd.DataFrame.from_arrow(table), preserve_index=False).to_pylist(),
-    "polars": lambda table: pl.DataFrame(table).to_dicts(),
+    "polars": lambda table: needs("polars").DataFrame(table).to_dicts(),
     "duckdb": by_duckdb,
     "pyarrow": lambda table: pa.table(table).to_pylist(),
 }
@@ -90,6 +89,7 @@ def test_each_reader_of_arrow_has_what_the_records_have(reader: str, loaded: sr.
 
 
 def test_types_are_the_declared_ones_in_every_reader(loaded: sr.Snapshot) -> None:
+    pl = needs("polars")
     assert pl.DataFrame(loaded.urls).schema["lastmod"] == pl.Datetime("us", "UTC")
     assert pd.DataFrame.from_arrow(loaded.urls)["lastmod"].dt.tz is not None
     assert pa.table(loaded.urls).schema.field("lastmod").type == pa.timestamp("us", "UTC")
@@ -233,7 +233,7 @@ names = st.text(st.characters(exclude_characters="/?#", exclude_categories=["Cs"
 
 
 @given(st.lists(st.tuples(st.lists(names, max_size=12), st.sampled_from(["", "/"])), min_size=1, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_folders_and_the_last_name_are_the_path(paths: list[tuple[list[str], str]]) -> None:
     locs = ["https://example.com/" + "/".join(parts) + (end if parts else "") for parts, end in paths]
     columns = told(*locs)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import index, run, urlset
 from servers import SiteServer
+from tiers import needs
 
 import sitemap_reader as sr
 
@@ -207,7 +208,7 @@ def test_the_url_of_a_document_is_told_without_its_login(tmp_path: Path) -> None
 
 
 def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
+    needs("distributed")
     (tmp_path.parent / "hosts.txt").write_text("me:s3cret@h.example\nhttps://me:s3cret@h.example/\n")
     result = run("harvest", tmp_path.parent / "hosts.txt", "-o", tmp_path / "out")
     assert result.exit_code == 2
@@ -216,7 +217,7 @@ def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> 
 
 
 def test_a_harvest_sends_what_is_given_and_writes_nothing_of_it(site: SiteServer, tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
+    needs("distributed")
     folder = tmp_path / "work"
     folder.mkdir()
     _, options = given("netrc", site.url, folder)

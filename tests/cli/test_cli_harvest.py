@@ -20,7 +20,6 @@ from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
 from sitemap_reader.scale.parts import Parts
 
-pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
 
 

@@ -8,6 +8,7 @@ import pytest
 from fakenet import Answer, FakeFetcher, fetch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 from warcs import NS, fetched, response, urlset, write
 
 import sitemap_reader as sr
@@ -55,7 +56,7 @@ def test_the_whole_file_is_complete(whole):
 
 
 @given(data=st.data())
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
     bytes_ = whole.read_bytes()
     path = tmp_path_factory.mktemp("cut") / whole.name
@@ -66,7 +67,7 @@ def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
 
 
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, place, bit):
     changed = bytearray(whole.read_bytes())
     changed[int(place * len(changed))] ^= 1 << bit

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples, needs
 
 import sitemap_reader as sr
 from sitemap_reader.errors import UsageError
@@ -41,7 +42,7 @@ def locs(document: sr.Document) -> list[str]:
 
 @pytest.fixture
 def etree() -> Any:
-    return pytest.importorskip("lxml.etree")
+    return needs("lxml.etree")
 
 
 def lxml_locs(etree: Any, body: bytes) -> Iterator[str]:
@@ -119,7 +120,7 @@ def read(chunks: list[bytes]) -> list[Item]:
 
 
 @given(st.sampled_from(sorted(DAMAGES)), st.integers(0, 10**6), st.integers(1, 600), st.integers(1, 8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_chunks_change_nothing_and_nothing_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
     document = damaged(kind, seed, entries)
     body = document.body

@@ -10,6 +10,7 @@ import attrs
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from sitemap_reader.limits import Limits
 from sitemap_reader.problems import over_limit
@@ -301,7 +302,7 @@ def test_a_cut_at_every_byte_gives_all_that_inflating_byte_by_byte_does(text: st
         assert any(fault.lossy for fault in faults) is not certain, cut
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     texts=st.lists(st.sampled_from(sorted(DEFLATED)), min_size=1, max_size=2),
     level=st.sampled_from([0, 1, 6, 9]),

@@ -11,6 +11,7 @@ import attrs
 from corpus_cases import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.jsonl import stamp
@@ -84,7 +85,7 @@ def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem 
 
 
 @given(documents, st.integers(1, 40))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @example(b"<urlset><url><url><loc>https://example.com/a</loc><a:b/></urlset>", 1)
 @example(b"<urlset><url><loc>https://example.com/a&b<lastmod>2026</url></urlset>", 3)
 def test_any_bytes_in_any_chunks_give_the_same_and_never_raise(body: bytes, size: int) -> None:
@@ -92,7 +93,7 @@ def test_any_bytes_in_any_chunks_give_the_same_and_never_raise(body: bytes, size
 
 
 @given(st.sampled_from(cases()), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_damage_anywhere_gives_the_same_in_any_chunks(case: object, data: st.DataObject) -> None:
     body = case.body  # type: ignore[attr-defined]
     place = data.draw(st.integers(0, len(body)))

@@ -15,6 +15,7 @@ import tail_documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_plain import HEAD, URL, check_same, read
+from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.read import plain
@@ -53,7 +54,7 @@ def check_made_up(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_made_up_documents_give_the_same(seed: int) -> None:
     check_made_up(seed)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.limits import Limits
@@ -245,7 +246,7 @@ def test_usual_damage_is_far_from_it(name: str) -> None:
 UNITS = st.lists(st.sampled_from([*MARKUP, *FEED, *TEXT, *ROBOTS]), max_size=6).map(b"".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     head=st.sampled_from([URLSET, BROKEN, RDF, LIST, b"", ATOM, b"<rss><channel>"]),
     units=st.lists(UNITS, min_size=1, max_size=2),
