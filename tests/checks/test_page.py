@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import sys
+from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
 from unittest.mock import patch
@@ -22,7 +23,9 @@ from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import INSTALL, LABEL_CHARS, draw, redrawn
 from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
 from sitemap_reader.checks.html.figures import GAP_BREADTH, MAX_BREADTH, MAX_NAMES, MAX_SLOWEST, figures, slowest
-from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS, fragment, page
+from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS
+from sitemap_reader.checks.html.page import fragment as written_fragment
+from sitemap_reader.checks.html.page import page as written_page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
 from sitemap_reader.escapes import printable
 from sitemap_reader.problems import CATALOGUE, report
@@ -86,9 +89,13 @@ class Parsed(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+# Charts take a third of a second: what several tests look at is made once.
+page, fragment = cache(written_page), cache(written_fragment)
+
+
 def without_charts(render, told) -> Parsed:
     with patch.dict(sys.modules, {"altair": None}):
-        return Parsed(render(told))
+        return Parsed(render.__wrapped__(told))
 
 
 # --- what a site wrote stays text ---
@@ -499,9 +506,9 @@ def test_charts_are_drawn_with_their_numbers_below():
 
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
 def test_without_the_extra_there_are_tables_and_a_line_that_says_how_to_get_charts(monkeypatch, missing):
-    charted = Parsed(page(small()))
+    charted = Parsed(written_page(small()))
     monkeypatch.setitem(sys.modules, missing, None)
-    shown = Parsed(page(small()))
+    shown = Parsed(written_page(small()))
     assert draw(figures(small())) is None
     assert f"{INSTALL} draws charts of these numbers." in shown.text
     assert not shown.all_of("svg")
