@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 from pathlib import Path
 from typing import Any
@@ -277,5 +276,4 @@ def test_every_field_has_a_row_here_or_a_test_elsewhere() -> None:
 @pytest.mark.parametrize("field", ELSEWHERE)
 def test_the_test_elsewhere_is_there(field: str) -> None:
     path, name = ELSEWHERE[field].split("::")
-    tree = ast.parse((TESTS / path).read_text("utf-8"))
-    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert f"\ndef {name}(" in (TESTS / path).read_text("utf-8")

@@ -12,14 +12,14 @@ from child import fault_of, minimised, signature
 from mutate import mutate
 from run import NAMES
 from targets import FOUND, HERE, TARGETS, Target
-from tiers import is_full
+from tiers import examples, is_full
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KNOWN: dict[str, str] = tomllib.loads((HERE / "known_wrong.toml").read_text("utf-8"))
 FILES = sorted(path for path in FOUND.glob("*/*") if path.is_file())
-EXECUTIONS = 80  # of each target
+EXECUTIONS = examples(80)  # of each target
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
