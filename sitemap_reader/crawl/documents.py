@@ -165,8 +165,7 @@ class Documents:
         told: dict[str, Any] = {"etag": None, "last_modified": None, "sha256": None, "authorities": None}
         if outcome.complete:
             told = {**_validators(outcome, self._started), **self._stated(outcome), "sha256": outcome.sha256}
-            authorities = _authorities(outcome)
-            told["authorities"] = None if authorities is None else orjson.dumps(sorted(authorities)).decode()
+            told["authorities"] = stored_authorities(outcome)
             if outcome.format == Format.INDEX and not self._store_children(row, outcome):
                 told["etag"] = told["last_modified"] = told["sha256"] = None
                 told["authorities"] = None
@@ -348,6 +347,12 @@ def _known(row: Row, proven: set[str], children: tuple[SitemapRef, ...]) -> Know
         index_is_honest=not proven.isdisjoint(stored.parents),
         children=children,
     )
+
+
+def stored_authorities(outcome: Outcome) -> str | None:
+    """JSON of what it spoke for, also where that is its own directory alone; None where it listed more."""
+    authorities = _authorities(outcome)
+    return None if authorities is None else orjson.dumps(sorted(authorities)).decode()
 
 
 def _authorities(outcome: Outcome) -> frozenset[str] | None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import sitemap_reader as sr
 from sitemap_reader.crawl.differing import Changed
+from sitemap_reader.crawl.documents import stored_authorities
 from sitemap_reader.crawl.listed import Listed, Place, _insert
 from sitemap_reader.crawl.rows import (
     CHANGEFREQS,
@@ -247,3 +248,12 @@ def test_documents_of_any_size_make_few_statements() -> None:
 
 def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
     return stated_by_records([record], KEYS).listing(1, 0)[1:]
+
+
+@pytest.mark.parametrize(
+    ("authorities", "dropped", "stored"),
+    [((), {}, "[]"), (("b", "a"), {}, '["a","b"]'), (("a",), {"path": 1}, None)],
+)
+def test_what_a_document_spoke_for_is_stored_also_where_that_is_nothing(authorities, dropped, stored):
+    outcome = sr.Outcome("https://a.example/", authorities=authorities, dropped=dropped)
+    assert stored_authorities(outcome) == stored
