@@ -409,10 +409,10 @@ KEYWORDS: dict[str, Any] = {
 EXPECTATIONS = sorted(path for path in CORPUS.glob("*/*.jsonl") if path.parent.name != "audit")
 
 
-@pytest.mark.parametrize("path", EXPECTATIONS, ids=lambda path: str(path.relative_to(CORPUS)))
-def test_every_line_of_the_corpus_fits_the_json_schema(path: Path) -> None:
-    for line in path.read_text("utf-8").splitlines():
-        assert misfits(json.loads(line), JSON_SCHEMA) == []
+def test_every_line_of_the_corpus_fits_the_json_schema() -> None:
+    for path in EXPECTATIONS:
+        for line in path.read_text("utf-8").splitlines():
+            assert misfits(json.loads(line), JSON_SCHEMA) == [], path
 
 
 @pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
