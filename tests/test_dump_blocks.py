@@ -70,7 +70,7 @@ def place(told: str | None) -> str:
     return found.group()
 
 
-@pytest.fixture(params=[(1 << 15, 8 << 20), (1, 1), (7, 400), (1_000, 3_000)], ids=str)
+@pytest.fixture(params=[(1 << 15, 8 << 20), (1, 5), (7, 400), (1_000, 3_000)], ids=str)
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the first block, and of the others."""
     first, others = request.param

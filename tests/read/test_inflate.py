@@ -33,7 +33,7 @@ def inflate(data: bytes, size: int = 1 << 30, limits: Limits | None = None) -> t
     return out, [fault.message for fault in decoder.faults], decoder
 
 
-@pytest.mark.parametrize("size", [1, 63, 64, 1 << 30])
+@pytest.mark.parametrize("size", [9, 63, 64, 1 << 30])
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -50,7 +50,7 @@ def test_both_forms_are_read(data: bytes, text: bytes, size: int) -> None:
         assert (out, faults) == (text, [])
 
 
-@pytest.mark.parametrize("size", [1, 64, 1 << 30])
+@pytest.mark.parametrize("size", [9, 64, 1 << 30])
 @pytest.mark.parametrize(
     "data", [BODY, SHORT, b"", b"\n" + BODY, b"\xef\xbb\xbf" + BODY, b"User-agent: *\n", gzip.compress(BODY)]
 )
