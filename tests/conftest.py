@@ -9,6 +9,7 @@ import socket
 from contextlib import ExitStack
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,10 +18,10 @@ from tiers import FULL, examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from servers import Page
 
+ROOT = Path(__file__).parent.parent
 # What only `pytest --full` runs: folders, files, tests. A file that is named on the command line runs whole.
 SLOW = (
     "tests/analysis/test_charts.py::test_any_text_of_a_site_is_text_in_the_picture",
@@ -181,18 +182,28 @@ SMOKE = (
 
 
 @cache
-def beginnings(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """What the ids of all tests in these folders, files and parametrised tests begin with, and a `[` behind each id."""
+def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """What the ids of the tests in these folders, files and parametrised tests begin with, a `[` behind each id.
+
+    With the `[`, test_a does not match test_ab.
+    """
     return tuple(path + mark for path in paths for mark in ("/", "::", "["))
+
+
+@cache
+def named_files(config: pytest.Config) -> tuple[str, ...]:
+    """The files that are named on the command line, from the root of the project."""
+    typed = (config.invocation_params.dir / each.partition("::")[0] for each in config.args)
+    files = (Path(os.path.abspath(each)) for each in typed if each.suffix == ".py")
+    return tuple(each.relative_to(ROOT).as_posix() for each in files if each.is_relative_to(ROOT))
 
 
 def runs(name: str, config: pytest.Config) -> bool:
     """Whether a test is to run; of a file or a folder, whether any of it is."""
-    if config.getoption("--full") or not f"{name}[".startswith(beginnings(SLOW)):
+    if config.getoption("--full") or not f"{name}[".startswith(id_prefixes(SLOW)):
         return True
-    named = tuple(each.partition("::")[0] for each in config.args if ".py" in each)
-    has_smoke_test = any(each.startswith(beginnings((name,))) for each in SMOKE)
-    return has_smoke_test or f"{name}[".startswith(beginnings(SMOKE + named))
+    has_smoke_test = any(each.startswith(id_prefixes((name,))) for each in SMOKE)
+    return has_smoke_test or f"{name}[".startswith(id_prefixes(SMOKE + named_files(config)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -201,12 +212,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A file of which nothing runs is not imported."""
-    return None if runs(collection_path.relative_to(config.rootpath).as_posix(), config) else True
+    return None if runs(collection_path.relative_to(ROOT).as_posix(), config) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if not runs(item.nodeid, config)])
-    items[:] = [item for item in items if runs(item.nodeid, config)]
+    check_names(items, config)
+    left_out = [item for item in items if not runs(item.nodeid, config)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+def check_names(items: list[pytest.Item], config: pytest.Config) -> None:
+    """A name in SLOW or SMOKE that no test has any more is an error: else a kind of test would go, or become slow."""
+    if any("::" in each for each in config.args):
+        return
+    ids = {f"{item.nodeid}[" for item in items}
+    collected = {each.partition("::")[0] for each in ids}
+    for name in (each for each in SLOW + SMOKE if each.partition("::")[0] in collected):
+        if not any(each.startswith(id_prefixes((name,))) for each in ids):
+            raise pytest.UsageError(f"tests/conftest.py: SLOW or SMOKE names {name}, which is no test")
 
 
 def pytest_collection_finish() -> None:

@@ -90,7 +90,8 @@ class NginxServer:
 
 
 # Below the ports that the system gives to connections, so that no test of another process is given one meanwhile.
-_ports = itertools.count(20_000 + os.getpid() * 997 % 11_000)
+_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_ports = itertools.count(20_000 + _worker % 12 * 1_000 + os.getpid() % 500)
 
 
 def free_port() -> int:

@@ -410,6 +410,7 @@ EXPECTATIONS = sorted(path for path in CORPUS.glob("*/*.jsonl") if path.parent.n
 
 
 def test_every_line_of_the_corpus_fits_the_json_schema() -> None:
+    assert EXPECTATIONS
     for path in EXPECTATIONS:
         for line in path.read_text("utf-8").splitlines():
             assert misfits(json.loads(line), JSON_SCHEMA) == [], path

@@ -20,7 +20,7 @@ def is_full() -> bool:
 
 def examples(number: int) -> int:
     """How many examples of a property are tried: all of them with --full, else a quarter."""
-    return number if is_full() else number // 4
+    return number if is_full() else max(1, number // 4)
 
 
 def needs(module: str) -> Any:

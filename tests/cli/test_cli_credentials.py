@@ -209,8 +209,8 @@ def test_the_url_of_a_document_is_told_without_its_login(tmp_path: Path) -> None
 
 def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> None:
     needs("distributed")
-    (tmp_path.parent / "hosts.txt").write_text("me:s3cret@h.example\nhttps://me:s3cret@h.example/\n")
-    result = run("harvest", tmp_path.parent / "hosts.txt", "-o", tmp_path / "out")
+    (tmp_path.parent / f"{tmp_path.name}.txt").write_text("me:s3cret@h.example\nhttps://me:s3cret@h.example/\n")
+    result = run("harvest", tmp_path.parent / f"{tmp_path.name}.txt", "-o", tmp_path / "out")
     assert result.exit_code == 2
     assert "line 1: h.example: user and password would be written to the folder; use --netrc" in result.stderr
     searched(tmp_path, result)

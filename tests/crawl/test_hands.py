@@ -41,7 +41,6 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-        gc.unfreeze()
 
 
 @pytest.mark.parametrize("ends", [True, False])
