@@ -247,8 +247,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_configure(config: pytest.Config) -> None:
     """Sets the tier, and sees that programs which a test starts are as users have them.
 
-    In the background of a script SIGINT is ignored, and so it would be by them; and where PYTHONUNBUFFERED is set, as
-    in many containers, nothing is ever left in a buffer that cannot be written.
+    In the background of a script SIGINT is ignored, behind nohup SIGHUP, and so they would be by them; and where
+    PYTHONUNBUFFERED is set, as in many containers, nothing is ever left in a buffer that cannot be written.
     """
     if config.getoption("--full"):
         os.environ[FULL] = "1"
@@ -259,8 +259,9 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.register_profile("tier", deadline=None, max_examples=examples(100))
         settings.load_profile("tier")
     os.environ.pop("PYTHONUNBUFFERED", None)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture
