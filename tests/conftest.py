@@ -60,7 +60,6 @@ SLOW = (
     "tests/crawl/test_warc.py::test_memory_is_flat_over_a_large_file",
     "tests/crawl/test_worker_deaths.py",
     "tests/crawl/test_workers.py",
-    "tests/fuzz/test_found.py::test_known_faults_are_still_there",
     "tests/fuzz/test_found.py::test_short_run_finds_nothing_new[growth]",
     "tests/hostile/test_bomb_memory.py",
     "tests/hostile/test_heartbeat.py",
