@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sitemap_reader.records import Item
 
 URL = "https://shop.example/sitemap.xml"
-SEEDS = range(15)
+SEEDS = range(examples(25, 10))
 # Elements of these namespaces are no pages, whatever they are called.
 EXTENSIONS = ("/schemas/sitemap-", "/1999/xhtml")
 

@@ -202,7 +202,7 @@ def test_result_is_the_same_whole_byte_by_byte_and_at_random(
 
 
 @pytest.mark.parametrize("label", sorted(set(LABELS.values())))
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(100, 6))
 @given(data=st.binary(max_size=50), text=st.text(max_size=20))
 def test_every_codec_takes_any_bytes_and_ignores_the_chunks(label: str, data: bytes, text: str) -> None:
     name = next(name for name, codec in LABELS.items() if codec == label)

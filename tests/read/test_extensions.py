@@ -236,7 +236,7 @@ def test_every_row_of_the_table_has_a_specimen() -> None:
             assert (set(row.attributes), row.many) == (set(specimen.attributes), specimen.many), tag
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(250, 25))
 @given(elements(), prefixes_of_a_document(), st.data())
 def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
     found: list[tuple[str, Node, Any]], naming: tuple[Prefixes, str], data: st.DataObject
@@ -250,7 +250,7 @@ def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
     assert (outcome["complete"], outcome["problems"]) == (True, {})
 
 
-@settings(max_examples=examples(75))
+@settings(max_examples=examples(150, 20))
 @given(elements(), prefixes_of_a_document(), st.data())
 def test_foreign_elements_anywhere_change_nothing_else_in_the_record(
     found: list[tuple[str, Node, Any]], naming: tuple[Prefixes, str], data: st.DataObject

@@ -218,7 +218,7 @@ def test_random_damage_never_depends_on_the_chunks() -> None:
     dice = random.Random(1)  # noqa: S311  # a seeded sequence, no secret
     data = member(TEXT[:20_000]) + member(dice.randbytes(3000))
     limits = Limits(max_decoded_bytes=21_000)
-    for _ in range(100):
+    for _ in range(examples(300, 60)):
         broken = bytearray(data)
         for _ in range(dice.choice((1, 1, 3))):
             broken[dice.randrange(len(broken))] = dice.randrange(256)

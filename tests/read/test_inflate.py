@@ -60,6 +60,14 @@ def test_what_is_not_deflate_is_read_as_it_is(data: bytes, size: int) -> None:
     assert inflate(data, size)[:2] == (out, [])
 
 
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("pack", [zlib.compress, raw, gzip.compress, bytes])
+@pytest.mark.parametrize("text", [SHORT, b"", b"User-agent: *\n", BODY[:300], b"\xef\xbb\xbf\n" + BODY[:300]])
+def test_byte_by_byte_it_is_the_same(text: bytes, pack: object, size: int) -> None:
+    data = pack(text)  # type: ignore[operator]
+    assert inflate(data, size)[:2] == inflate(data)[:2]
+
+
 @pytest.mark.parametrize("pack", [zlib.compress, raw])
 @pytest.mark.parametrize("size", [1, 1 << 30])
 def test_what_is_cut_off_or_damaged_gives_what_comes_before(pack: object, size: int) -> None:

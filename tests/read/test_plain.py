@@ -117,7 +117,7 @@ def check_made_up(seed: int, body: bytes | None = None) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(400, 40))
 def test_made_up_documents_give_the_same(seed: int) -> None:
     check_made_up(seed)
 
@@ -129,7 +129,7 @@ def test_a_thousand_more_give_the_same(seed: int) -> None:
 
 
 @given(st.sampled_from([*DAMAGES]), st.integers(0, 2**32))
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(400, 40))
 def test_damaged_documents_give_the_same(kind: str, seed: int) -> None:
     check_made_up(seed, damaged(kind, seed=seed).body)
 

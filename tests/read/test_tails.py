@@ -54,7 +54,7 @@ def check_made_up(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(400, 40))
 def test_made_up_documents_give_the_same(seed: int) -> None:
     check_made_up(seed)
 
