@@ -6,8 +6,7 @@ Both tell which paths were asked for. Neither ever listens on another address.
 from __future__ import annotations
 
 import http.client
-import itertools
-import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -89,16 +88,15 @@ class NginxServer:
         return [answer.path for answer in self.answers()]
 
 
-# Below the ports that the system gives to connections, so that no test of another process is given one meanwhile.
-_worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_ports = itertools.count(20_000 + _worker % 12 * 1_000 + os.getpid() % 500)
+# Below the ports that the system gives to connections, so that no other process is given one meanwhile.
+PORTS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port that nothing listens on, and that this process has not been given before."""
+    """A port that nothing listens on; drawn, so that several processes of tests hardly ever draw the same."""
     while True:
         with socket.socket() as probe, suppress(OSError):
-            port = next(_ports)
+            port = PORTS[secrets.randbelow(len(PORTS))]
             probe.bind(("127.0.0.1", port))
             return port
 
