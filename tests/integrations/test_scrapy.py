@@ -73,6 +73,8 @@ QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8")
 def test_a_project_reads_the_shop_as_dump_does_and_asks_for_nothing_twice(
     nginx: Callable[..., NginxServer], project: Path, tmp_path: Path, reactor: str
 ) -> None:
+    if reactor == "False":
+        needs("httpx")  # without Twisted's reactor Scrapy fetches by it
     server, locs = shop(nginx, tmp_path / "www")
     (project / "shop" / "spiders" / "pages.py").write_text(f"""
 from sitemap_reader.integrations.scrapy import SitemapReaderSpider
