@@ -22,7 +22,7 @@ import sitemap_reader as sr
 from sitemap_reader import dump_lines
 from sitemap_reader.compression import zstd_module
 from sitemap_reader.dump_lines import numbered_forms
-from sitemap_reader.dumps import DumpFile, open_file
+from sitemap_reader.dumps import DumpFile, is_dump_name, open_file
 from sitemap_reader.problems import report
 from sitemap_reader.records import Attribute, Change, Price
 from sitemap_reader.shapes import schema
@@ -479,3 +479,15 @@ def test_a_decimal_is_a_number(tmp_path: Path) -> None:
     columns = {"loc": pa.array(["https://a.example/"]), "priority": pa.array([Decimal("0.8")])}
     pq.write_table(pa.table(columns), path)
     assert [record.priority for record in DumpFile(path)] == [0.8]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_dump"),
+    [
+        ("-", True), ("none.jsonl", True), ("none.jsonl.gz", True), ("none.xml", True), ("a.example/x.parquet", True),
+        ("example.com/sitemap.xml", False), ("example.com/sitemap.xml.gz", False), ("example.com", False),
+        ("https://example.com/urls.jsonl", False), ("site.warc.gz", False), ("a\0b", False),
+    ],
+)  # fmt: skip
+def test_names_without_a_file_are_dumps_by_their_suffix(name: str, is_dump: bool) -> None:
+    assert is_dump_name(name) is is_dump

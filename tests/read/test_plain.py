@@ -137,6 +137,14 @@ def test_damaged_documents_give_the_same(kind: str, seed: int) -> None:
 # --- what it must not change ---
 
 
+@pytest.mark.parametrize("dots", ["..", "%2e%2e", "%2E.", ".%2e"])
+def test_a_url_that_leaves_the_folder_by_dots_is_out_of_scope(dots: str) -> None:
+    body = entries(300).replace(b"/shop/7?", f"/shop/{dots}/7?".encode())
+    check_same([body], url=URL, scope="protocol")
+    *_, outcome = read([body], is_plain=True, url=URL, scope="protocol")
+    assert outcome.dropped == {"path": 1}
+
+
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 7, 150, 299, 300])
 def test_the_most_entries_may_end_in_a_block(limit: int) -> None:
     options = {"url": URL, "limits": sr.Limits(max_entries=limit)}

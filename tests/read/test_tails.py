@@ -81,6 +81,12 @@ def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return counted
 
 
+def test_a_link_with_an_attribute_twice_is_damage_as_it_is_for_expat() -> None:
+    twice = LINK.replace(b"hreflang=", b'hreflang="x" hreflang=', 1)
+    assert twice != LINK
+    check_same([document(twice)], url=URL)
+
+
 @pytest.mark.parametrize("tail", [LINK, IMAGE, NEWS, VIDEO, b"<mobile:mobile/>", LINK + IMAGE + VIDEO + NEWS + LINK])
 def test_extensions_as_nearly_all_are_need_no_elements(tail: bytes, tails: dict[str, int]) -> None:
     check_same([document(tail)], url=URL)

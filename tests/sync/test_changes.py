@@ -293,10 +293,11 @@ def test_a_failing_index_removes_nothing(state: Path) -> None:
 # --- what is not found -----------------------------------------------------------------------------------------
 
 
-def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path) -> None:
+@pytest.mark.parametrize("status", [404, 410])
+def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path, status: int) -> None:
     site = two()
     site.run(state)
-    site.documents["a.xml"].status = 404
+    site.documents["a.xml"].status = status
     assert site.run(state).told == NOTHING
     site.later(23 * HOUR)
     assert site.run(state).told == NOTHING

@@ -103,6 +103,12 @@ def test_an_empty_file_becomes_a_state(tmp_path: Path, site: World) -> None:
 
 
 def test_only_sync_makes_a_state(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with pytest.raises(sr.StateError, match=r"empty\.db"):
+        sr.State(empty)
+    assert empty.read_bytes() == b""
+    empty.unlink()
     with pytest.raises(sr.StateError, match=r"there is no state file .*none\.db"):
         sr.State(tmp_path / "none.db")
     with pytest.raises(sr.StateError, match="the name of the state file is empty"):
