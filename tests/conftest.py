@@ -216,9 +216,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(items, config)
-    left_out = [item for item in items if not runs(item.nodeid, config)]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    chosen = {True: [], False: []}
+    for item in items:
+        chosen[runs(item.nodeid, config)].append(item)
+    items[:] = chosen[True]
+    config.hook.pytest_deselected(items=chosen[False])
 
 
 def check_names(items: list[pytest.Item], config: pytest.Config) -> None:

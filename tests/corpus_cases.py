@@ -28,7 +28,7 @@ SITES = ("sites", "audit", "market")
 
 
 @cache
-def feedparser_answer(body: bytes, url: str | None, limits: Limits = Limits()) -> FallbackResult | FallbackFailed:  # noqa: B008  frozen
+def feedparser_answer(body: bytes, url: str | None, limits: Limits = Limits()) -> FallbackResult | FallbackFailed:  # noqa: B008 - frozen
     """feedparser's answer, or why there is none; a process is started once for each body."""
     try:
         return feedparser_fallback(body, url, limits=limits)
@@ -40,7 +40,7 @@ def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> FallbackResu
     """feedparser_fallback() that remembers its answers."""
     answer = feedparser_answer(body, url, limits)
     if isinstance(answer, FallbackFailed):
-        raise answer
+        raise FallbackFailed(*answer.args)  # another one each time: a raised exception keeps its traceback
     return answer
 
 

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 import attrs
 import docs_network
 from docs_site import CERTIFICATE, DocsSite
+from tiers import SYSTEM_PROGRAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -34,7 +35,6 @@ PAGES = (
 RUNNABLE = ("console", "sh", "python")
 # Where one of these is missing, its examples are left out: programs, and packages by what an example says that uses
 # them without an import.
-SYSTEM_PROGRAMS = ("curl", "flock", "jq")
 PROGRAMS = (*SYSTEM_PROGRAMS, "duckdb", "scrapy", "sqlite-utils")
 PACKAGES = {
     "altair": r"\.chart\(",
@@ -106,7 +106,7 @@ class Block:
         packages = {package for package, use in PACKAGES.items() if re.search(use, self.text)}
         programs = {each for each in PROGRAMS if re.search(rf"(?<![\w.-]){each}(?![\w.-])", self.text)}
         if self.language == "python":
-            packages |= set(re.findall(r"^ *(?:import|from) (\w+)", self.text, re.MULTILINE))
+            packages |= imported(self.text)
             programs = set()
         absent = {each for each in packages if find_spec(each) is None}
         return sorted(absent | {each for each in programs if not found(each)})
@@ -126,14 +126,9 @@ def found(program: str) -> str | None:
     return shutil.which(program, path=_path(Path(sys.executable).parent))
 
 
-def not_installed(names: Iterable[str]) -> str:
-    """The reason to skip what needs these programs or packages.
-
-    >>> not_installed(["jq", "polars"])
-    "jq is not installed; polars is not installed: pip install '.[test-full]'"
-    """
-    extra = ": pip install '.[test-full]'"
-    return "; ".join(f"{name} is not installed{'' if name in SYSTEM_PROGRAMS else extra}" for name in names)
+def imported(source: str) -> set[str]:
+    """The packages that a program imports."""
+    return set(re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE))
 
 
 def _path(*first: Path) -> str:

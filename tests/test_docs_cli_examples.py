@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
-from docs_runs import Block, Desk, blocks, not_installed
+from docs_runs import Block, Desk, blocks
 from docs_site import SITES, DocsSite
+from tiers import not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

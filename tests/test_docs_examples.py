@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_runs import PAGES, ROOT, blocks, differences, not_installed, tried
+from docs_runs import PAGES, ROOT, blocks, differences, imported, tried
+from tiers import not_installed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +40,11 @@ NOT_FOR_FOREIGN = (
     "disallow_any_generics", "disallow_incomplete_defs", "disallow_subclassing_any", "disallow_untyped_calls",
     "disallow_untyped_decorators", "disallow_untyped_defs", "warn_return_any",
 )  # fmt: skip
-IMPORTED = re.compile(r"^ *(?:import|from) (\w+)", re.MULTILINE)
 
 
 def test_python_examples_pass_the_strictest_type_check_there_is_for_them(tmp_path: Path) -> None:
     examples = [block for page in (*PAGES, "docs/records.md") for block in blocks(page) if block.language == "python"]
-    needed = {"mypy", *IMPORTED.findall("\n".join(block.text for block in examples))} - {*UNTYPED}
+    needed = {"mypy"}.union(*(imported(block.text) for block in examples)) - {*UNTYPED}
     if absent := sorted(name for name in needed if find_spec(name) is None):
         pytest.skip(not_installed(absent))
     names = {f"example_{number}": block for number, block in enumerate(examples)}

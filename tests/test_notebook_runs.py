@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_runs import not_installed
 from test_notebooks import NOTEBOOKS, cells, source
+from tiers import not_installed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from corpus_cases import CORPUS
-from docs_runs import blocks, not_installed
+from docs_runs import blocks
+from tiers import needs, not_installed
 
 import sitemap_reader as sr
 from sitemap_reader.shapes import schema
@@ -91,7 +92,7 @@ PYTHON = {"polars": f"shape: ({len(IMAGES)}, 2)", "pyarrow": f"{len(LINES)}\n"}
 
 @pytest.mark.parametrize("library", PYTHON)
 def test_python_examples_run_as_they_stand(folder: Path, library: str) -> None:
-    pytest.importorskip(library, reason=not_installed([library]))
+    needs(library)
     (block,) = (each for each in texts("python") if f"import {library}" in each)
     assert PYTHON[library] in shown(folder, sys.executable, "-W", "error", "-c", block)
     if library == "pyarrow":

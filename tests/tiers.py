@@ -6,9 +6,14 @@ conftest.py has which tests are slow.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SYSTEM_PROGRAMS = ("curl", "flock", "jq")  # which pip does not install
 
 FULL = "SITEMAP_READER_TEST_FULL"  # the environment has it where --full is given, so that child processes see it
 
@@ -23,7 +28,16 @@ def examples(full: int, fast: int | None = None) -> int:
     return full if is_full() else fast or max(1, full // 4)
 
 
+def not_installed(names: Iterable[str]) -> str:
+    """The reason to skip what needs these programs or packages.
+
+    >>> not_installed(["jq", "polars"])
+    "jq is not installed; polars is not installed: pip install '.[test-full]'"
+    """
+    extra = ": pip install '.[test-full]'"
+    return "; ".join(f"{name} is not installed{'' if name in SYSTEM_PROGRAMS else extra}" for name in names)
+
+
 def needs(module: str) -> Any:
     """The module; what asks for it is skipped where it is missing."""
-    package = module.partition(".")[0]
-    return pytest.importorskip(module, reason=f"{package} is not installed: pip install '.[test-full]'")
+    return pytest.importorskip(module, reason=not_installed([module.partition(".")[0]]))

@@ -350,7 +350,7 @@ def _known(row: Row, proven: set[str], children: tuple[SitemapRef, ...]) -> Know
 
 
 def stored_authorities(outcome: Outcome) -> str | None:
-    """JSON of what it spoke for, also where that is its own directory alone; None where it listed more."""
+    """The URL prefixes it may list besides its own directory, as JSON; None where it listed more than it may."""
     authorities = _authorities(outcome)
     return None if authorities is None else orjson.dumps(sorted(authorities)).decode()
 

@@ -39,6 +39,22 @@ def process(*arguments: str | Path, **options: object) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
+OLD = b"yesterday's\n"
+
+
+def old_file(folder: Path) -> Path:
+    """A file that an earlier run has written, alone in its folder."""
+    folder.mkdir()
+    file = folder / "old"
+    file.write_bytes(OLD)
+    return file
+
+
+def alone(file: Path) -> bool:
+    """Whether there is nothing beside it."""
+    return list(file.parent.iterdir()) == [file]
+
+
 def unfinished(file: Path) -> list[Path]:
     """What a run that has not ended writes in place of this file."""
     return list(file.parent.glob(f"{file.name}.*.unfinished"))

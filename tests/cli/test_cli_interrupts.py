@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import NS, PROGRAM, SITES, unfinished, urlset, zstd
+from cli_runs import NS, OLD, PROGRAM, SITES, alone, old_file, unfinished, urlset, zstd
 
 from sitemap_reader.cli.exits import Exit
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-OLD = b"yesterday's\n"
 UNPACK: dict[str, Callable[[], Callable[[bytes], bytes]]] = {
     "": lambda: bytes,
     ".csv.gz": lambda: gzip.decompress,
@@ -46,7 +45,9 @@ def endless(site_server: Any) -> str:
 
 def wait_until_read(pipe: Any) -> None:
     """Until the process has taken what is in its end of the pipe."""
+    deadline = time.monotonic() + 30
     while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -86,16 +87,7 @@ def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file that an earlier run has written, alone in its folder."""
-    file = tmp_path / "out" / "old"
-    file.parent.mkdir()
-    file.write_bytes(OLD)
-    return file
-
-
-def alone(file: Path) -> bool:
-    """Whether there is nothing beside it."""
-    return list(file.parent.iterdir()) == [file]
+    return old_file(tmp_path / "out")
 
 
 @pytest.fixture

@@ -12,7 +12,23 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, index, process, replay, run, unfinished, urlset, zstd
+from cli_runs import (
+    BROKEN,
+    NS,
+    OLD,
+    PROGRAM,
+    SHOP,
+    SITES,
+    alone,
+    index,
+    old_file,
+    process,
+    replay,
+    run,
+    unfinished,
+    urlset,
+    zstd,
+)
 
 import sitemap_reader as sr
 from sitemap_reader.blocks import Blocks
@@ -28,7 +44,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 A = "https://a.example"
-OLD = b"yesterday's\n"
 SHOP_DUMP = SITES / "shop.jsonl"
 EMPTY = f"<urlset {NS}></urlset>"
 PAGES = urlset(f"{A}/1", f"{A}/2")
@@ -36,16 +51,7 @@ PAGES = urlset(f"{A}/1", f"{A}/2")
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A file that an earlier run has written, alone in its folder."""
-    file = tmp_path / "out" / "old"
-    file.parent.mkdir()
-    file.write_bytes(OLD)
-    return file
-
-
-def alone(file: Path) -> bool:
-    """Whether there is nothing beside it."""
-    return list(file.parent.iterdir()) == [file]
+    return old_file(tmp_path / "out")
 
 
 @pytest.fixture
@@ -144,9 +150,6 @@ def test_a_mistake_leaves_the_file(old: Path) -> None:
     for words in (["dump", SHOP, "--since", "x"], ["tree", "no host"], ["diff", "no.jsonl", "-"], ["audit", "no host"]):
         assert run(*words, "-o", old).exit_code == 2
         assert (old.read_bytes(), alone(old)) == (OLD, True)
-
-
-# --- a run that is stopped ---
 
 
 def test_a_partial_run_takes_the_place(old: Path) -> None:

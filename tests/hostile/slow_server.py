@@ -57,7 +57,10 @@ class SlowServer:
     def open(self) -> int:
         return len([each for each in self._open if each.fileno() != -1])
 
-    def close(self) -> None:
+    def __enter__(self) -> SlowServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server() -> Iterator[SlowServer]:
-    server = SlowServer()
-    yield server
-    server.close()
+    with SlowServer() as server:
+        yield server
 
 
 # --- the sync stream --------------------------------------------------------------------------------------------

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server() -> Iterator[SlowServer]:
-    server = SlowServer()
-    yield server
-    server.close()
+    with SlowServer() as server:
+        yield server
 
 
 # Reads a target once for each function of the caller and each exception: the function raises it, on top of one that it

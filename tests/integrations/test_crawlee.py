@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tiers import not_installed
 
-pytest.importorskip("crawlee", reason="crawlee is not installed: pip install '.[test-full]'")
+pytest.importorskip("crawlee", reason=not_installed(["crawlee"]))
 from crawlee import ConcurrencySettings, Request, RequestOptions, service_locator
 from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
 from crawlee.events import Event, EventPersistStateData
