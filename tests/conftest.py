@@ -179,6 +179,8 @@ SMOKE = (
     "tests/walk/test_index_dates.py::test_since_gives_what_a_filter_gives_or_counts_what_it_skipped[frozen-20-20]",
 )
 
+WITHOUT_A_TEST = pytest.StashKey[list[str]]()  # names in these that tests/test_house.py reports
+
 
 @cache
 def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -215,7 +217,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    check_names(items, config)
+    config.stash[WITHOUT_A_TEST] = without_a_test(items, config)
     chosen = {True: [], False: []}
     for item in items:
         chosen[runs(item.nodeid, config)].append(item)
@@ -223,15 +225,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=chosen[False])
 
 
-def check_names(items: list[pytest.Item], config: pytest.Config) -> None:
-    """A name in SLOW or SMOKE that no test has any more is an error: else a kind of test would go, or become slow."""
+def without_a_test(items: list[pytest.Item], config: pytest.Config) -> list[str]:
+    """The names in SLOW and SMOKE that no test of the collected files has any more."""
     if any("::" in each for each in config.args):
-        return
+        return []
     ids = {f"{item.nodeid}[" for item in items}
     collected = {each.partition("::")[0] for each in ids}
-    for name in (each for each in SLOW + SMOKE if each.partition("::")[0] in collected):
-        if not any(each.startswith(id_prefixes((name,))) for each in ids):
-            raise pytest.UsageError(f"tests/conftest.py: SLOW or SMOKE names {name}, which is no test")
+    names = [each for each in SLOW + SMOKE if each.partition("::")[0] in collected]
+    return [name for name in names if not any(each.startswith(id_prefixes((name,))) for each in ids)]
 
 
 def pytest_collection_finish() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import SLOW, SMOKE, id_prefixes
+from conftest import SLOW, SMOKE, WITHOUT_A_TEST, id_prefixes
 
 import sitemap_reader
 from sitemap_reader.limits import OPTIONS
@@ -203,3 +203,7 @@ def test_each_smoke_test_is_of_something_slow():
 
 def test_what_is_slow_exists():
     assert [name for name in SLOW if not (ROOT / name.partition("::")[0]).exists()] == []
+
+
+def test_names_of_slow_tests_are_those_of_tests(request):
+    assert request.config.stash[WITHOUT_A_TEST] == []
