@@ -215,8 +215,11 @@ class Folder:
         return CalledOff(f"another harvest has taken {self.path} over")
 
     def call_off(self) -> None:
-        """Whoever is still at a shard of this run finds that, and ends."""
-        shutil.rmtree(self.tries, ignore_errors=True)
+        """A worker that still writes a shard of this run no longer finds its folder, and ends."""
+        tries = self.tries
+        with suppress(OSError):
+            tries = tries.rename(f"{tries}.ended")  # at once: no file is added while the others are deleted
+        shutil.rmtree(tries, ignore_errors=True)
         with suppress(OSError):  # another run has tries there
             self.unfinished.rmdir()
 

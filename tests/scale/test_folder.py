@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -217,6 +218,28 @@ def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
     first.close()
     runs[0].call_off()
     assert not begun.unfinished.exists()
+
+
+def test_a_worker_that_still_writes_leaves_no_folder(begun):
+    """Its files come while the folder is deleted: five times, as it need not happen the first time."""
+    for number in range(5):
+        run = attrs.evolve(begun, run=f"run-{number}")
+        run.tries.mkdir(parents=True)
+        attempt, is_at_work = run.attempt(0), threading.Event()
+        worker = threading.Thread(target=write_files, args=(attempt, is_at_work))
+        worker.start()
+        assert is_at_work.wait(30)
+        run.call_off()
+        worker.join()
+        assert not begun.unfinished.exists()
+
+
+def write_files(folder: Path, is_at_work: threading.Event) -> None:
+    """One after the other, as long as there is the folder."""
+    with suppress(FileNotFoundError):
+        for number in range(2_000):
+            (folder / f"{number}").touch()
+            is_at_work.set()
 
 
 def test_who_looks_into_a_state_leaves_the_shard_done(begun):
