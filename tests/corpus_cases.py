@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,3 +91,8 @@ def files() -> list[Path]:
 
 def cases() -> list[Case]:
     return [Case(path) for path in files() if path.suffix not in COMPANIONS]
+
+
+def cases_by_group() -> dict[str, list[Case]]:
+    """The cases of each folder, by its name: what every case must hold is tested a group at a time."""
+    return {group: list(some) for group, some in groupby(cases(), key=lambda case: case.path.parent.name)}

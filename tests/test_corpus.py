@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
-from corpus_cases import COMPANIONS, CORPUS, cases, files, lines
+from corpus_cases import COMPANIONS, CORPUS, cases, cases_by_group, files, lines
 from tiers import examples
 
 from sitemap_reader import Outcome, Problem, SitemapRef, UrlRecord
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 MORE_BEHIND_THE_END = frozenset({"damage/second-root.xml", "damage/behind-an-empty-root.xml"})
 CUTS = examples(12)
 
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_group = pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())
 
 
 def records(items: list[Item]) -> list[UrlRecord | SitemapRef]:
@@ -39,50 +39,57 @@ def outcome(items: list[Item]) -> Outcome:
     return last
 
 
-@every_case
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_whole_document_gives_what_is_expected(case: Case) -> None:
     assert lines(case.items()).decode() == case.expectation.read_text("utf-8")
 
 
-@every_case
-def test_one_byte_at_a_time_gives_the_same(case: Case) -> None:
-    whole, piecemeal = case.items(), case.items(case.body[at : at + 1] for at in range(len(case.body)))
-    if outcome(piecemeal).bytes_wire < len(case.body):
-        # Reading stopped early: how much had been taken in by then depends on the size of the pieces.
-        for items in (whole, piecemeal):
-            items[-1] = attrs.evolve(outcome(items), bytes_wire=0, bytes_decoded=0, sha256=None)
-    assert piecemeal == whole
+@every_group
+def test_one_byte_at_a_time_gives_the_same(some: list[Case]) -> None:
+    for case in some:
+        whole, piecemeal = case.items(), case.items(case.body[at : at + 1] for at in range(len(case.body)))
+        if outcome(piecemeal).bytes_wire < len(case.body):
+            # Reading stopped early: how much had been taken in by then depends on the size of the pieces.
+            for items in (whole, piecemeal):
+                items[-1] = attrs.evolve(outcome(items), bytes_wire=0, bytes_decoded=0, sha256=None)
+        assert piecemeal == whole, case.name
 
 
-@every_case
-def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(case: Case) -> None:
+@every_group
+def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(some: list[Case]) -> None:
+    for case in some:
+        whole = records(case.items())
+        for cut in sorted({len(case.body) * part // CUTS for part in range(CUTS)} | {max(0, len(case.body) - 1)}):
+            check_cut(case, whole, cut)
+
+
+def check_cut(case: Case, whole: list[UrlRecord | SitemapRef], cut: int) -> None:
     """The records are the first of the whole's; if the outcome is complete, they are all of them.
 
     The last may be an entry that was cut behind its location: it says so, and has what was whole of it. A text or
     a robots.txt has no end mark: its last line may be shorter, and nothing can tell. All lines before it are as they
     were.
     """
-    whole = records(case.items())
-    for cut in sorted({len(case.body) * part // CUTS for part in range(CUTS)} | {max(0, len(case.body) - 1)}):
-        items = case.items([case.body[:cut]])
-        found = records(items)
-        if outcome(items).format in ("text", "robots"):
-            assert found[:-1] == whole[: len(found[:-1])], cut
-            continue
-        if len(found) > len(whole):
-            # Whole, the last entry is over a limit.
-            assert case.path.parent.name == "limits"
-            found = found[:-1]
-        last = len(found)
-        while last and found[:last] != whole[:last] and found[last - 1].line == found[-1].line:
-            last -= 1
-            assert_is_the_beginning_of(found[last], whole[last], items)
-        found = found[:last]
-        assert found == whole[: len(found)], cut
-        if outcome(items).complete and case.name not in MORE_BEHIND_THE_END:
-            assert found == whole, cut
-        if not outcome(items).complete:
-            assert any(isinstance(item, Problem) for item in items), cut
+    where = f"{case.name}, cut at {cut}"
+    items = case.items([case.body[:cut]])
+    found = records(items)
+    if outcome(items).format in ("text", "robots"):
+        assert found[:-1] == whole[: len(found[:-1])], where
+        return
+    if len(found) > len(whole):
+        # Whole, the last entry is over a limit.
+        assert case.path.parent.name == "limits", where
+        found = found[:-1]
+    last = len(found)
+    while last and found[:last] != whole[:last] and found[last - 1].line == found[-1].line:
+        last -= 1
+        assert_is_the_beginning_of(found[last], whole[last], items)
+    found = found[:last]
+    assert found == whole[: len(found)], where
+    if outcome(items).complete and case.name not in MORE_BEHIND_THE_END:
+        assert found == whole, where
+    if not outcome(items).complete:
+        assert any(isinstance(item, Problem) for item in items), where
 
 
 def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | SitemapRef, items: list[Item]) -> None:

@@ -6,6 +6,7 @@ import errno
 import inspect
 import logging
 import sys
+from importlib import import_module
 
 import attrs
 import pytest
@@ -266,7 +267,7 @@ def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
     def interrupted(self, *args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sitemap_reader.cli.harvest._Telling.__call__", interrupted)
+    monkeypatch.setattr(import_module("sitemap_reader.cli.harvest")._Telling, "__call__", interrupted)
     result = harvest([site("a")])
     assert result.exit_code == Exit.INTERRUPTED
     assert lines(result)[-2].endswith("; --resume does the rest")

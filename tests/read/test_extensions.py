@@ -580,17 +580,16 @@ def test_a_relative_image_of_a_document_without_a_url_is_none() -> None:
 VIDEO = "<video:video><video:title>A film</video:title><video:duration>1200</video:duration></video:video>"
 
 
-@pytest.mark.parametrize("cut", range(len(VIDEO) + 1))
-def test_a_video_that_was_cut_is_not_read_in_part(cut: int) -> None:
-    document = f"<urlset {ROOT}><url><loc>https://example.com/a</loc>{IMAGE}{VIDEO[:cut]}".encode()
-    result = sr.parse(document, url=URL)
-    (record,) = result.urls
-    assert [image.loc for image in record.images] == ["https://example.com/1.jpg"]
-    if record.videos:
-        assert cut >= len(VIDEO) - len("</video:video>")
-        assert (record.videos[0].title, record.videos[0].duration) == ("A film", 1200)
-    assert not result.outcome.complete
-    assert result.outcome.problems == {"S01": 1}
+def test_a_video_that_was_cut_is_not_read_in_part() -> None:
+    for cut in range(len(VIDEO) + 1):
+        document = f"<urlset {ROOT}><url><loc>https://example.com/a</loc>{IMAGE}{VIDEO[:cut]}".encode()
+        result = sr.parse(document, url=URL)
+        (record,) = result.urls
+        assert [image.loc for image in record.images] == ["https://example.com/1.jpg"]
+        if record.videos:
+            assert cut >= len(VIDEO) - len("</video:video>")
+            assert (record.videos[0].title, record.videos[0].duration) == ("A film", 1200)
+        assert (result.outcome.complete, result.outcome.problems) == (False, {"S01": 1}), cut
 
 
 DAMAGE = {

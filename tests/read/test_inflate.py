@@ -33,7 +33,6 @@ def inflate(data: bytes, size: int = 1 << 30, limits: Limits | None = None) -> t
     return out, [fault.message for fault in decoder.faults], decoder
 
 
-@pytest.mark.parametrize("size", [9, 63, 64, 1 << 30])
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -43,29 +42,29 @@ def inflate(data: bytes, size: int = 1 << 30, limits: Limits | None = None) -> t
         (zlib.compress(gzip.compress(BODY)), BODY),
     ],
 )  # fmt: skip
-def test_both_forms_are_read(data: bytes, text: bytes, size: int) -> None:
-    out, faults, decoder = inflate(data, size)
-    assert (decoder.bytes_decoded, decoder.complete) == (len(text), True)
-    if text.isascii():
-        assert (out, faults) == (text, [])
+def test_both_forms_are_read(data: bytes, text: bytes) -> None:
+    for size in (9, 63, 64, 1 << 30):
+        out, faults, decoder = inflate(data, size)
+        assert (decoder.bytes_decoded, decoder.complete) == (len(text), True), size
+        if text.isascii():
+            assert (out, faults) == (text, []), size
 
 
-@pytest.mark.parametrize("size", [9, 64, 1 << 30])
 @pytest.mark.parametrize(
     "data", [BODY, SHORT, b"", b"\n" + BODY, b"\xef\xbb\xbf" + BODY, b"User-agent: *\n", gzip.compress(BODY)]
 )
-def test_what_is_not_deflate_is_read_as_it_is(data: bytes, size: int) -> None:
+def test_what_is_not_deflate_is_read_as_it_is(data: bytes) -> None:
     plain = Decoder(Limits())
     out = b"".join([*plain.feed(data), *plain.close()])
-    assert inflate(data, size)[:2] == (out, [])
+    for size in (9, 64, 1 << 30):
+        assert inflate(data, size)[:2] == (out, []), size
 
 
-@pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize("pack", [zlib.compress, raw, gzip.compress, bytes])
 @pytest.mark.parametrize("text", [SHORT, b"", b"User-agent: *\n", BODY[:300], b"\xef\xbb\xbf\n" + BODY[:300]])
-def test_byte_by_byte_it_is_the_same(text: bytes, pack: object, size: int) -> None:
+def test_byte_by_byte_it_is_the_same(text: bytes, pack: object) -> None:
     data = pack(text)  # type: ignore[operator]
-    assert inflate(data, size)[:2] == inflate(data)[:2]
+    assert inflate(data, 1)[:2] == inflate(data, 2)[:2] == inflate(data)[:2]
 
 
 @pytest.mark.parametrize("pack", [zlib.compress, raw])
