@@ -201,6 +201,7 @@ class SiteServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 1 << 16  # head and body in one packet: else the client waits for the second
             timeout = 5  # a client that keeps its connection open does not keep the thread for ever
 
             def do_GET(self) -> None:
