@@ -78,9 +78,10 @@ SHORT_WORLDS = (
     START,
     World("late", 1.0, 50, 0.03, 0.8, KINDS),
     World("few at once", 1.0, 50, 0.03, 0.8, KINDS, at_once=5),
-    World("large", 0.12, 3_000, 0.0, 0.8, _LARGE_KINDS),
+    World("large", 0.12, 1_000, 0.0, 0.8, _LARGE_KINDS),
 )
-HOSTS, SHORT_HOSTS = 400, 40
+HOSTS, SHORT_HOSTS = 400, 20
+WORKERS, SHORT_WORKERS = "1,2", "2"
 
 
 @attrs.frozen
@@ -178,12 +179,14 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harvesting", description=__doc__)
     parser.add_argument("--short", action="store_true", help="few hosts, small and hardly late")
     parser.add_argument("--hosts", type=int, metavar="N", help=f"late ones (default: {HOSTS}, short {SHORT_HOSTS})")
-    parser.add_argument("--workers", default="1,2", metavar="N,...", help="of harvest (default: %(default)s)")
+    workers = f"of harvest (default: {WORKERS}, short {SHORT_WORKERS})"
+    parser.add_argument("--workers", metavar="N,...", help=workers)
     names = ",".join(world.name for world in WORLDS)
     parser.add_argument("--only", default=names, metavar="NAME,...", help="these farms (default: %(default)s)")
     chosen = parser.parse_args()
     chosen.hosts = chosen.hosts or (SHORT_HOSTS if chosen.short else HOSTS)
-    chosen.workers = [int(each) for each in chosen.workers.split(",")]
+    workers = chosen.workers or (SHORT_WORKERS if chosen.short else WORKERS)
+    chosen.workers = [int(each) for each in workers.split(",")]
     return chosen
 
 

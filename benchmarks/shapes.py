@@ -34,7 +34,7 @@ FLOOR_SECONDS = 0.2  # below which growth is noise
 HANG_SECONDS = 60.0  # without an answer from a process: it is killed
 MEASURED_AGAIN = 3
 SLOWEST = 10
-COUNT, SHORT_COUNT = 20_000, 150
+COUNT, SHORT_COUNT = 20_000, 50
 
 SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 GOOGLE = "http://www.google.com/schemas/sitemap"
