@@ -68,15 +68,21 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree_of(path)))
+
+
 def parts_of(path: Path) -> tuple[str, ...]:
     return path.relative_to(PACKAGE).with_suffix("").parts
 
 
+@cache
 def imports_of(path: Path) -> set[tuple[str, ...]]:
     """Every module that a file imports: absolute ones as their dotted name, ours as parts below the package."""
     found = set()
     here = parts_of(path)[:-1]
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {("", alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -109,7 +115,7 @@ def test_modules_have_at_most_600_lines():
 def test_reading_and_walking_touch_nothing_outside():
     def outside(path: Path) -> set[str]:
         modules = {name for package, *name_of in imports_of(path) if not package for name in name_of}
-        calls = [node.func for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+        calls = [node.func for node in nodes_of(path) if isinstance(node, ast.Call)]
         names = {call.id for call in calls if isinstance(call, ast.Name)}
         names |= {call.attr for call in calls if isinstance(call, ast.Attribute)}
         impure = {name for name in modules if name in IMPURE_MODULES or name.split(".")[0] in {"aiohttp", "asyncio"}}
