@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -479,13 +477,3 @@ def test_every_language_has_a_schema() -> None:
 def test_an_unknown_language_is_named_with_those_there_are() -> None:
     with pytest.raises(sr.UsageError, match=r"^there is no schema for 'sql'; there is one for json, duckdb, polars, a"):
         schema("sql")  # type: ignore[arg-type]
-
-
-def test_no_reader_is_imported_for_its_schema() -> None:
-    program = (
-        "import sys; from sitemap_reader.shapes import schema\n"
-        "for language in ('json', 'duckdb', 'polars', 'arrow'): schema(language)\n"
-        "print(*sorted({'duckdb', 'polars', 'pyarrow', 'aiohttp', 'asyncio'} & set(sys.modules)))"
-    )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == ""
