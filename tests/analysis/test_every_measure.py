@@ -16,6 +16,7 @@ from sitemap_reader.analysis.measure import Measure
 if TYPE_CHECKING:
     from collections.abc import Callable
     Load = Callable[[bytes], sr.Snapshot]
+    Measured = Callable[[str, bytes], Measure]
     Measures = dict[str, Callable[[sr.Snapshot], Measure]]
 
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
@@ -63,13 +64,19 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
     return loaded
 
 
-def of(load: Load, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
-    return load(b"".join(sr.json_line(each, site=site) for site, some in sites.items() for each in some))
+@pytest.fixture(scope="module")
+def measured(load: Load) -> Measured:
+    """What measures the snapshot of some lines; the same lines once."""
+    return cache(lambda name, lines: MEASURES[name](load(lines)))
+
+
+def of(**sites: list[sr.UrlRecord]) -> bytes:
+    return b"".join(sr.json_line(each, site=site) for site, some in sites.items() for each in some)
 
 
 @every
-def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, load: Load) -> None:
-    made = MEASURES[name](of(load, one=listed("one.example")))
+def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, measured: Measured) -> None:
+    made = measured(name, of(one=listed("one.example")))
     assert isinstance(made, Measure)
     assert isinstance(made, pd.DataFrame)
     assert list(made.columns) == COLUMNS[name].split()
@@ -82,16 +89,16 @@ def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, load: Load)
 
 
 @every
-def test_its_parts_are_plain_frames(name: str, load: Load) -> None:
-    made = MEASURES[name](of(load, one=listed("one.example")))
+def test_its_parts_are_plain_frames(name: str, measured: Measured) -> None:
+    made = measured(name, of(one=listed("one.example")))
     for part in (made.head(1), made[["site"]], made[made["site"] == "one"], made.copy(), made.groupby("site").first()):
         assert type(part) is pd.DataFrame
     assert type(made["site"]) is pd.Series
 
 
 @every
-def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, load: Load) -> None:
-    made = MEASURES[name](of(load, **{"<b>&one": listed("one.example")}))
+def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, measured: Measured) -> None:
+    made = measured(name, of(**{"<b>&one": listed("one.example")}))
     html = made._repr_html_()
     assert html.startswith("<p><strong>")
     assert html.index("<strong>") < html.index("<table")
@@ -100,28 +107,28 @@ def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, load: L
 
 
 @every
-def test_two_sites_are_taken_apart(name: str, load: Load) -> None:
+def test_two_sites_are_taken_apart(name: str, measured: Measured) -> None:
     """The rows of each are those that it has alone, and they stand one behind the other."""
     first, second = listed("one.example"), [*listed("two.example")[1:], sr.UrlRecord("https://two.example/x/y")]
-    alone = [MEASURES[name](of(load, one=first)), MEASURES[name](of(load, two=second))]
-    both = MEASURES[name](of(load, one=first, two=second))
+    alone = [measured(name, of(one=first)), measured(name, of(two=second))]
+    both = measured(name, of(one=first, two=second))
     shown = [frame.astype(object).where(frame.notna(), None).to_dict("records") for frame in (*alone, both)]
     assert shown[2] == [*shown[0], *shown[1]]
     if name not in ("growth",):
         assert both.finding == f"one: {alone[0].finding} | two: {alone[1].finding}"
     # And in the other order: it is that of the file, not of the alphabet.
-    assert MEASURES[name](of(load, two=second, one=first))["site"].iloc[0] == "two"
+    assert measured(name, of(two=second, one=first))["site"].iloc[0] == "two"
 
 
 @every
-def test_pages_count_once_by_their_newest_lastmod(name: str, load: Load) -> None:
+def test_pages_count_once_by_their_newest_lastmod(name: str, measured: Measured) -> None:
     if name == "lastmod_trust":
         pytest.skip("it counts listings: each sitemap answers for its own")
     records = listed("one.example")
     older = [sr.UrlRecord(each.loc, AT - timedelta(days=400), "second", "never", 0.1, sitemap="s") for each in records]
     undated = [sr.UrlRecord(each.loc, changefreq="yearly", sitemap="s") for each in records[:2]]
-    made = MEASURES[name](of(load, one=[*older[:2], *records, *undated]))
-    assert pd.DataFrame(made).equals(pd.DataFrame(MEASURES[name](of(load, one=records))))
+    made = measured(name, of(one=[*older[:2], *records, *undated]))
+    assert pd.DataFrame(made).equals(pd.DataFrame(measured(name, of(one=records))))
 
 
 NOTHING = {
@@ -133,8 +140,8 @@ NOTHING = {
 
 @every
 @pytest.mark.parametrize("kind", NOTHING)
-def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, load: Load) -> None:
-    made = MEASURES[name](load(NOTHING[kind]))
+def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
+    made = measured(name, NOTHING[kind])
     assert len(made) == 0
     assert list(made.columns) == COLUMNS[name].split()
     assert made.finding.startswith(("there is no ", "no page "))
@@ -152,9 +159,9 @@ BARE = {
 
 @every
 @pytest.mark.parametrize("kind", BARE)
-def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, load: Load) -> None:
+def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, measured: Measured) -> None:
     locs = BARE[kind]
-    made = MEASURES[name](load(b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs)))
+    made = measured(name, b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs))
     assert made.finding
     if name in ("freshness", "sections", "media_coverage", "growth"):
         assert made["pages"].sum() == len(locs)
@@ -194,7 +201,7 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
 def test_what_is_asked_wrongly_is_told_in_words(wrong: str, load: Load) -> None:
     ask, told = WRONG[wrong]
     with pytest.raises(sr.UsageError) as failure:
-        ask(of(load, one=listed("one.example")))
+        ask(load(of(one=listed("one.example"))))
     assert str(failure.value).startswith(told)
 
 
