@@ -114,6 +114,8 @@ SLOW = (
     "tests/test_seen.py::test_a_url_takes_16_bytes_at_most",
     "tests/test_streams.py::test_a_program_may_end_while_a_stream_is_open",
     "tests/test_streams.py::test_no_way_to_read_to_the_end_warns_of_anything",
+    "tests/test_streams.py::test_progress_is_told_on_the_way[read_lines_in_processes]",
+    "tests/test_streams.py::test_who_raises_at_progress_ends_it[read_lines_in_processes]",
     "tests/walk/test_frontier.py::test_dear_rules_are_asked_about_a_few_documents_in_one_call",
     "tests/walk/test_frontier.py::test_documents_that_were_held_back_end_some_in_one_call",
     "tests/walk/test_frontier.py::test_of_many_forbidden_documents_some_are_told_of_in_one_call",

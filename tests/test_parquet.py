@@ -154,7 +154,8 @@ def plain(number: int) -> Form:
     return {"loc": f"https://example.com/{number}", "lastmod": "2024-01-31T08:30:00Z", "priority": 0.5, "line": number}
 
 
-def test_row_groups_are_written_as_they_fill() -> None:
+def test_row_groups_are_written_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "ROW_GROUP_ROWS", 2 * batches.BATCH_ROWS)
     stream = io.BytesIO()
     sink = ParquetSink(Blocks(stream), all_fields())
     sizes = []
@@ -280,7 +281,8 @@ class Full(io.BytesIO):
         return super().write(data)
 
 
-def test_a_full_disk_is_told_as_such_and_no_footer_is_written_behind_a_gap() -> None:
+def test_a_full_disk_is_told_as_such_and_no_footer_is_written_behind_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "ROW_GROUP_ROWS", 2 * batches.BATCH_ROWS)
     stream = Full()
     sink = ParquetSink(Blocks(stream, "urls.parquet"), all_fields())
     forms = ({"loc": f"https://example.com/{hash(number * 1.1)}"} for number in range(10**6))

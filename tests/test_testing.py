@@ -10,6 +10,7 @@ import tomllib
 import zlib
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -63,6 +64,7 @@ def file_of(folder: Path, url: str) -> Path:
     return folder / parts.scheme / parts.netloc / parts.path.lstrip("/")
 
 
+@cache
 def records(truth: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in truth.read_bytes().splitlines()]
 

@@ -262,9 +262,3 @@ def test_a_damaged_file_is_partial(shop: Path, tmp_path: Path) -> None:
     result = run("dump", path, "-o", tmp_path / "urls.jsonl")
     assert result.exit_code == 3
     assert f"error F04 {path}: {path} is damaged at byte " in result.stderr
-
-
-def test_nothing_of_it_is_imported_with_the_package() -> None:
-    program = "import sys, sitemap_reader.reader; print(*sorted({'warcio', 'brotli', 'tempfile'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""

@@ -51,13 +51,13 @@ class Chart:
         """The picture."""
         import vl_convert
 
-        return str(vl_convert.vegalite_to_svg(self.altair.to_dict()))
+        return str(vl_convert.vegalite_to_svg(self.altair.to_dict(validate=False)))
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture, `scale` times as many pixels wide."""
         import vl_convert
 
-        return bytes(vl_convert.vegalite_to_png(self.altair.to_dict(), scale=scale))
+        return bytes(vl_convert.vegalite_to_png(self.altair.to_dict(validate=False), scale=scale))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as the name's suffix says: .png, .svg, .html (interactive, whole in one file) or .json."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,8 +15,8 @@ from sitemap_reader.analysis.measure import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
+    Load = Callable[[bytes], sr.Snapshot]
+    Measured = Callable[[str, bytes], Measure]
     Measures = dict[str, Callable[[sr.Snapshot], Measure]]
 
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
@@ -50,19 +51,32 @@ def listed(host: str) -> list[sr.UrlRecord]:
     ]
 
 
-def load(folder: Path, lines: bytes, *, at: datetime | None = AT) -> sr.Snapshot:
-    path = folder / "urls.jsonl"
-    path.write_bytes(lines)
-    return sr.load(path, at=at)
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    """What makes a snapshot of lines; of the same lines once."""
+
+    @cache
+    def loaded(lines: bytes) -> sr.Snapshot:
+        path = tmp_path_factory.mktemp("measured") / "urls.jsonl"
+        path.write_bytes(lines)
+        return sr.load(path, at=AT)
+
+    return loaded
 
 
-def of(folder: Path, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
-    return load(folder, b"".join(sr.json_line(each, site=site) for site, some in sites.items() for each in some))
+@pytest.fixture(scope="module")
+def measured(load: Load) -> Measured:
+    """What measures the snapshot of some lines; the same lines once."""
+    return cache(lambda name, lines: MEASURES[name](load(lines)))
+
+
+def of(**sites: list[sr.UrlRecord]) -> bytes:
+    return b"".join(sr.json_line(each, site=site) for site, some in sites.items() for each in some)
 
 
 @every
-def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, tmp_path: Path) -> None:
-    made = MEASURES[name](of(tmp_path, one=listed("one.example")))
+def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, measured: Measured) -> None:
+    made = measured(name, of(one=listed("one.example")))
     assert isinstance(made, Measure)
     assert isinstance(made, pd.DataFrame)
     assert list(made.columns) == COLUMNS[name].split()
@@ -75,16 +89,16 @@ def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, tmp_path: P
 
 
 @every
-def test_its_parts_are_plain_frames(name: str, tmp_path: Path) -> None:
-    made = MEASURES[name](of(tmp_path, one=listed("one.example")))
+def test_its_parts_are_plain_frames(name: str, measured: Measured) -> None:
+    made = measured(name, of(one=listed("one.example")))
     for part in (made.head(1), made[["site"]], made[made["site"] == "one"], made.copy(), made.groupby("site").first()):
         assert type(part) is pd.DataFrame
     assert type(made["site"]) is pd.Series
 
 
 @every
-def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, tmp_path: Path) -> None:
-    made = MEASURES[name](of(tmp_path, **{"<b>&one": listed("one.example")}))
+def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, measured: Measured) -> None:
+    made = measured(name, of(**{"<b>&one": listed("one.example")}))
     html = made._repr_html_()
     assert html.startswith("<p><strong>")
     assert html.index("<strong>") < html.index("<table")
@@ -93,28 +107,28 @@ def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, tmp_pat
 
 
 @every
-def test_two_sites_are_taken_apart(name: str, tmp_path: Path) -> None:
+def test_two_sites_are_taken_apart(name: str, measured: Measured) -> None:
     """The rows of each are those that it has alone, and they stand one behind the other."""
     first, second = listed("one.example"), [*listed("two.example")[1:], sr.UrlRecord("https://two.example/x/y")]
-    alone = [MEASURES[name](of(tmp_path, one=first)), MEASURES[name](of(tmp_path, two=second))]
-    both = MEASURES[name](of(tmp_path, one=first, two=second))
+    alone = [measured(name, of(one=first)), measured(name, of(two=second))]
+    both = measured(name, of(one=first, two=second))
     shown = [frame.astype(object).where(frame.notna(), None).to_dict("records") for frame in (*alone, both)]
     assert shown[2] == [*shown[0], *shown[1]]
     if name not in ("growth",):
         assert both.finding == f"one: {alone[0].finding} | two: {alone[1].finding}"
     # And in the other order: it is that of the file, not of the alphabet.
-    assert MEASURES[name](of(tmp_path, two=second, one=first))["site"].iloc[0] == "two"
+    assert measured(name, of(two=second, one=first))["site"].iloc[0] == "two"
 
 
 @every
-def test_pages_count_once_by_their_newest_lastmod(name: str, tmp_path: Path) -> None:
+def test_pages_count_once_by_their_newest_lastmod(name: str, measured: Measured) -> None:
     if name == "lastmod_trust":
         pytest.skip("it counts listings: each sitemap answers for its own")
     records = listed("one.example")
     older = [sr.UrlRecord(each.loc, AT - timedelta(days=400), "second", "never", 0.1, sitemap="s") for each in records]
     undated = [sr.UrlRecord(each.loc, changefreq="yearly", sitemap="s") for each in records[:2]]
-    made = MEASURES[name](of(tmp_path, one=[*older[:2], *records, *undated]))
-    assert pd.DataFrame(made).equals(pd.DataFrame(MEASURES[name](of(tmp_path, one=records))))
+    made = measured(name, of(one=[*older[:2], *records, *undated]))
+    assert pd.DataFrame(made).equals(pd.DataFrame(measured(name, of(one=records))))
 
 
 NOTHING = {
@@ -126,8 +140,8 @@ NOTHING = {
 
 @every
 @pytest.mark.parametrize("kind", NOTHING)
-def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, tmp_path: Path) -> None:
-    made = MEASURES[name](load(tmp_path, NOTHING[kind]))
+def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
+    made = measured(name, NOTHING[kind])
     assert len(made) == 0
     assert list(made.columns) == COLUMNS[name].split()
     assert made.finding.startswith(("there is no ", "no page "))
@@ -145,9 +159,9 @@ BARE = {
 
 @every
 @pytest.mark.parametrize("kind", BARE)
-def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, tmp_path: Path) -> None:
+def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, measured: Measured) -> None:
     locs = BARE[kind]
-    made = MEASURES[name](load(tmp_path, b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs)))
+    made = measured(name, b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs))
     assert made.finding
     if name in ("freshness", "sections", "media_coverage", "growth"):
         assert made["pages"].sum() == len(locs)
@@ -184,10 +198,10 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_asked_wrongly_is_told_in_words(wrong: str, tmp_path: Path) -> None:
+def test_what_is_asked_wrongly_is_told_in_words(wrong: str, load: Load) -> None:
     ask, told = WRONG[wrong]
     with pytest.raises(sr.UsageError) as failure:
-        ask(of(tmp_path, one=listed("one.example")))
+        ask(load(of(one=listed("one.example"))))
     assert str(failure.value).startswith(told)
 
 

@@ -56,11 +56,9 @@ class Case:
     def report(self) -> sr.Report:
         return sr.audit(self.path, samples=SAMPLES, **self.options)
 
-    def lines(self) -> bytes:
-        """Its findings as JSON lines. Files in the folder go by their names, wherever the folder is."""
-        data = b"".join(
-            orjson.dumps(_form(each), option=orjson.OPT_APPEND_NEWLINE) for each in self.report().findings
-        )
+    def lines(self, report: sr.Report) -> bytes:
+        """The findings as JSON lines. Files in the folder go by their names, wherever the folder is."""
+        data = b"".join(orjson.dumps(_form(each), option=orjson.OPT_APPEND_NEWLINE) for each in report.findings)
         return data.replace(f"{self.path}/".encode(), b"")
 
 

@@ -90,15 +90,6 @@ def test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump(large: Path,
 # --- what is found, and where ---
 
 
-@every_site
-def test_no_finding_without_a_document(site: Path) -> None:
-    report = sr.audit(site, samples=1_000)
-    for finding in report.findings:
-        assert len(finding.samples) == min(finding.count, 1_000) or finding.code in ("U07", "U11", "X01")
-        for sample in finding.samples:
-            assert sample.sitemap, sample
-
-
 # What is of one place in a document has its line; the others are of all of it, or of an answer.
 WITHOUT_LINES = {
     *("F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F09", "F10", "F11", "F13", "F14", "F15"),
@@ -109,9 +100,11 @@ WITHOUT_LINES = {
 
 
 @every_site
-def test_what_is_of_one_place_has_its_line(site: Path) -> None:
-    for finding in sr.audit(site).findings:
+def test_no_finding_without_a_document_and_what_is_of_one_place_has_its_line(site: Path) -> None:
+    for finding in sr.audit(site, samples=1_000).findings:
+        assert len(finding.samples) == min(finding.count, 1_000) or finding.code in ("U07", "U11", "X01")
         for sample in finding.samples:
+            assert sample.sitemap, sample
             is_of_an_answer = sample.code in WITHOUT_LINES or "redirects to" in sample.message
             assert sample.line is not None or is_of_an_answer, sample
 

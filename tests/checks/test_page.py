@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 import sys
-from functools import cache
+from functools import cache, wraps
 from html.parser import HTMLParser
 from itertools import pairwise
 from unittest.mock import patch
@@ -89,13 +89,18 @@ class Parsed(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-# Charts take a third of a second: what several tests look at is made once.
-page, fragment = cache(written_page), cache(written_fragment)
+def without_charts(render):
+    @wraps(render)
+    def rendered(told) -> str:
+        with patch.dict(sys.modules, {"altair": None}):
+            return render(told)
+
+    return rendered
 
 
-def without_charts(render, told) -> Parsed:
-    with patch.dict(sys.modules, {"altair": None}):
-        return Parsed(render.__wrapped__(told))
+# Charts take a fifth of a second: they are drawn only for the tests that look at them, and once.
+page, fragment = without_charts(written_page), without_charts(written_fragment)
+charted_page, charted_fragment = cache(written_page), cache(written_fragment)
 
 
 # --- what a site wrote stays text ---
@@ -105,7 +110,7 @@ def without_charts(render, told) -> Parsed:
 @settings(max_examples=examples(150), deadline=None)
 @pytest.mark.parametrize("render", [page, fragment])
 def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
-    plain, shown = without_charts(render, hostile(_PLAIN)), without_charts(render, hostile(text))
+    plain, shown = Parsed(render(hostile(_PLAIN))), Parsed(render(hostile(text)))
     assert shown.text == plain.text.replace(_PLAIN, printable(text))
     assert shown.skeleton() == plain.skeleton()
     assert all(re.match("https?://|#", link["href"]) for link in shown.all_of("a"))
@@ -113,7 +118,7 @@ def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
 
 @pytest.mark.parametrize("text", [*HOSTILE, "'+alert(1)+'", '"+datum+"', "\\", "datum.value", "/\\'/"])
 def test_charts_show_text_of_a_site_as_it_is(text):
-    plain, shown = Parsed(page(hostile(_PLAIN))), Parsed(page(hostile(text)))
+    plain, shown = Parsed(charted_page(hostile(_PLAIN))), Parsed(charted_page(hostile(text)))
     assert shown.all_of("svg")
     assert shown.skeleton() == plain.skeleton()
     assert shortened(printable(text), LABEL_CHARS).strip() in shown.text
@@ -125,7 +130,7 @@ def test_what_cannot_be_seen_is_shown_by_its_number():
     assert '<span class="unseen">\\u202e</span>b<span class="unseen">\\x1b</span>' in shown
     assert "\u202e" not in shown
     assert "\x1b" not in shown
-    page(hostile("\udc80")).encode()
+    charted_page(hostile("\udc80")).encode()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_only_web_addresses_become_links(url, is_one):
 
 @pytest.mark.parametrize("told", [small(), EMPTY], ids=["small", "empty"])
 def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(told):
-    shown = Parsed(page(told))
+    shown = Parsed(charted_page(told))
     policy = next(meta["content"] for meta in shown.all_of("meta") if meta.get("http-equiv"))
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules.pop("style-src") == _hash_of(shown.inside["style"])
@@ -172,7 +177,7 @@ def _hash_of(inline: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'"
 
 
-@pytest.mark.parametrize("render", [page, fragment])
+@pytest.mark.parametrize("render", [charted_page, charted_fragment])
 def test_nothing_is_loaded(render):
     shown = Parsed(render(small()))
     names = {name for _, attributes in shown.elements for name in attributes}
@@ -495,7 +500,7 @@ def test_response_times_are_counted_by_their_length():
 
 
 def test_charts_are_drawn_with_their_numbers_below():
-    shown = page(small())
+    shown = charted_page(small())
     assert shown.count('<svg class="chart"') == len(figures(small())) == 4
     assert INSTALL not in Parsed(shown).text
     for figure in figures(small()):
@@ -506,7 +511,7 @@ def test_charts_are_drawn_with_their_numbers_below():
 
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
 def test_without_the_extra_there_are_tables_and_a_line_that_says_how_to_get_charts(monkeypatch, missing):
-    charted = Parsed(written_page(small()))
+    charted = Parsed(charted_page(small()))
     monkeypatch.setitem(sys.modules, missing, None)
     shown = Parsed(written_page(small()))
     assert draw(figures(small())) is None
@@ -518,7 +523,7 @@ def test_without_the_extra_there_are_tables_and_a_line_that_says_how_to_get_char
 
 
 def test_a_large_report_is_a_page_of_a_bounded_size():
-    assert len(page(large())) < 1_000_000
+    assert len(charted_page(large())) < 1_000_000
 
 
 # --- in a notebook ---

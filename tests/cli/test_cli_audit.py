@@ -171,15 +171,14 @@ def test_a_state_that_sync_keeps(tmp_path: Path) -> None:
 # --- explanations ---
 
 
-@pytest.mark.parametrize("code", CATALOGUE)
-def test_every_code_is_explained(code: str) -> None:
-    result = run("audit", "--explain", code.lower())
-    assert (result.exit_code, result.stderr) == (0, "")
-    rule = CATALOGUE[code]
-    assert result.stdout.startswith(f"{rule.severity} {code}: {rule.title}\n")
-    assert "\nHow to fix: " in result.stdout
-    assert "\nSource: " in result.stdout.replace("Source:\n", "Source: ")
-    assert max(len(line) for line in result.stdout.splitlines() if " " in line.strip()) <= 120
+def test_every_code_is_explained() -> None:
+    for code, rule in CATALOGUE.items():
+        result = run("audit", "--explain", code.lower())
+        assert (result.exit_code, result.stderr) == (0, ""), code
+        assert result.stdout.startswith(f"{rule.severity} {code}: {rule.title}\n")
+        assert "\nHow to fix: " in result.stdout
+        assert "\nSource: " in result.stdout.replace("Source:\n", "Source: ")
+        assert max(len(line) for line in result.stdout.splitlines() if " " in line.strip()) <= 120
 
 
 @pytest.mark.parametrize(("wanted", "meant"), [("all", ""), ("F", "F"), ("f0", "F0"), ("F01", "F01"), ("ALL,F01", "")])
