@@ -4,12 +4,14 @@ Copied to a folder as sitecustomize.py, so that every Python started there has i
 changed: what is looked up, checked, encrypted and sent stays real. Any other name is unknown, as it is offline.
 
 The machine has one processor: `harvest` starts a worker for each, and with more of them an example shows no more.
+There is no bokeh: it draws Dask's dashboard, which tests/scale/test_harvest.py looks at, and takes a second to load.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+import sys
 from typing import Any
 
 # Public addresses: those that the documentation is meant to use are refused, as they should be.
@@ -56,3 +58,4 @@ if PORT in os.environ:
     socket.gethostbyname = gethostbyname
     socket.socket = Socket  # type: ignore[misc]
     os.cpu_count = lambda: 1
+    sys.modules["bokeh"] = None  # type: ignore[assignment]

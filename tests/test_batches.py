@@ -76,7 +76,7 @@ def test_lines_of_the_corpus_become_the_same_rows(folder: Path) -> None:
 
 
 @given(st.lists(records, min_size=1, max_size=3))
-@settings(max_examples=examples(150, 25), deadline=None)
+@settings(max_examples=examples(60, 25), deadline=None)
 def test_whatever_records_hold_their_lines_are_read_at_once(made: list[sr.UrlRecord]) -> None:
     lines = b"".join(map(sr.json_line, made))
     assert json_lines(made).data == lines
@@ -253,7 +253,7 @@ def changes_one_by_one(lines: bytes) -> pa.Table:
 
 
 @given(st.lists(changes_of, min_size=1, max_size=3), st.sampled_from([None, "example.com", 'a"\\\n}\n{']))
-@settings(max_examples=examples(150, 25), deadline=None)
+@settings(max_examples=examples(60, 25), deadline=None)
 def test_whatever_changes_hold_their_lines_are_read_at_once(made: list[Change], site: str | None) -> None:
     lines = b"".join(sr.json_line(change, site=site) for change in made)
     table = lines_table(lines, SCHEMA_OF_CHANGES)

@@ -406,7 +406,7 @@ within_years = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones
 zoned = within_years | within_years.map(lambda moment: moment.replace(microsecond=0))
 
 
-@settings(max_examples=examples(100, 10))
+@settings(max_examples=examples(40, 10))
 @given(st.lists(st.tuples(urls, st.none() | zoned), max_size=8), st.none() | texts)
 def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, Any]], site: str | None) -> None:
     records = [attrs.evolve(record, lastmod=moment or record.lastmod) for record, moment in drawn]
@@ -462,7 +462,7 @@ def test_lines_of_columns_are_those_of_their_records(
     assert lines_of_columns(*columns, sitemap=sitemap, site=site) == json_lines(records, site=site)
 
 
-@settings(max_examples=examples(100, 10))
+@settings(max_examples=examples(40, 10))
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
 def test_of_lines_those_are_kept_that_are_wanted(records: list[Any], chosen: set[int]) -> None:
     asked: list[Any] = []

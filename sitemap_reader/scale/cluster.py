@@ -57,7 +57,7 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
 def _client(of: Any, **options: Any) -> Any:
     from distributed import Client
 
-    return Client(of, set_as_default=False, **options)  # type: ignore[no-untyped-call]
+    return Client(of, set_as_default=False, **options)
 
 
 def _client_at(scheduler: str) -> Any:
@@ -94,7 +94,7 @@ def _start(workers: int) -> Any:
     if hasattr(signal, "pthread_sigmask"):
         resource_tracker.ensure_running()  # which would let interrupts through where it starts
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    return distributed.LocalCluster(  # type: ignore[no-untyped-call]
+    return distributed.LocalCluster(
         n_workers=workers,
         threads_per_worker=SHARDS_PER_WORKER,
         processes=True,

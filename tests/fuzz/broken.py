@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class Broken(AssertionError):
@@ -33,11 +33,11 @@ def cut(body: bytes, size: int) -> list[bytes]:
     return [body[at : at + size] for at in range(0, len(body), size)]
 
 
-def cuttings(body: bytes, *, thorough: bool) -> Iterator[list[bytes]]:
-    """The body in pieces: at random places; where it is to be `thorough` also in equal ones, down to single bytes."""
+def cuttings(body: bytes, *, thorough: bool, sizes: Sequence[int] = (1, 2, 7, 64)) -> Iterator[list[bytes]]:
+    """The body in pieces: at random places; where it is to be `thorough` also in equal ones of these sizes."""
     rng = dice(body)
     for _ in range(3 if thorough else 1):
         places = sorted(rng.randrange(len(body) + 1) for _ in range(rng.randrange(1, 12)))
         yield [body[start:stop] for start, stop in zip([0, *places], [*places, len(body)], strict=True)]
     if thorough:
-        yield from (cut(body, size) for size in (1, 2, 7, 64))
+        yield from (cut(body, size) for size in sizes)

@@ -981,7 +981,7 @@ def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_pat
 def test_a_site_of_many_urls_is_given_in_flat_memory(tmp_path: Path) -> None:
     """What a process takes beside the marks of the URLs, which are 16 bytes each."""
     sizes = []
-    for urls in (5_000, 40_000):
+    for urls in (5_000, 25_000):
         folder = tmp_path / str(urls) / "https" / "many.example"
         folder.mkdir(parents=True)
         (folder / "map.xml").write_bytes(urlset(f"https://many.example/{number}" for number in range(urls)))

@@ -1,6 +1,6 @@
 """`sync` that is killed: what its outputs say, taken together, is all that changed, and hardly anything twice.
 
-Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills more often than the 20 of every day.
+Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills more often than the 10 of every day.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from servers import Page, SiteServer
 
-KILLS = int(os.environ.get("SYNC_KILLS", "20"))
+KILLS = int(os.environ.get("SYNC_KILLS", "10"))
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DOCUMENTS, PER_DOCUMENT = 6, 400
 # A kill has one document told again: perhaps not by the next run, if that is killed before it comes to it.
