@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import pytest
 
 from sitemap_reader import Limits, iter_parse, json_line
 from sitemap_reader.crawl.feedlinks import read_links
@@ -100,6 +99,3 @@ def cases() -> list[Case]:
 def cases_by_group() -> dict[str, list[Case]]:
     """The cases of each folder, by its name: what every case must hold is tested a group at a time."""
     return {group: list(some) for group, some in groupby(cases(), key=lambda case: case.path.parent.name)}
-
-
-every_group = pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
-from corpus_cases import COMPANIONS, CORPUS, cases, every_group, files, lines
+from corpus_cases import COMPANIONS, CORPUS, cases, cases_by_group, files, lines
 from tiers import examples
 
 from sitemap_reader import Outcome, Problem, SitemapRef, UrlRecord
@@ -24,6 +24,8 @@ ROOT = Path(__file__).parent.parent
 # Entries behind the end of the root element: cut there, the file is a whole document.
 MORE_BEHIND_THE_END = frozenset({"damage/second-root.xml", "damage/behind-an-empty-root.xml"})
 CUTS = examples(12)
+
+every_group = pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())
 
 
 def records(items: list[Item]) -> list[UrlRecord | SitemapRef]:

@@ -14,7 +14,7 @@ import attrs
 import plain_documents
 import pytest
 from calls import calls_of
-from corpus_cases import Case, every_group
+from corpus_cases import Case, cases_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
@@ -100,7 +100,7 @@ def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.Fallba
     return sr.FallbackResult(((f"https://example.com/{len(body)}/{crc32(body)}", None),))
 
 
-@every_group
+@pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())
 def test_cases_of_the_corpus_give_the_same(some: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
     for case in some:
         options = {**case.options, "feed_fallback": fallback}
