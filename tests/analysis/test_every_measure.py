@@ -15,6 +15,7 @@ from sitemap_reader.analysis.measure import Measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     Load = Callable[[bytes], sr.Snapshot]
     Measured = Callable[[str, bytes], Measure]
     Measures = dict[str, Callable[[sr.Snapshot], Measure]]
