@@ -12,7 +12,7 @@ import time
 import weakref
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from functools import partial
-from inspect import GEN_CLOSED, getgeneratorstate
+from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
 from typing import TYPE_CHECKING, Generic, Self
 
 import attrs
@@ -318,12 +318,14 @@ class ThreadStream(Stream, Generic[Given]):
     def close(self) -> None:
         """Cancels every request of this stream and joins its thread; may be called from any thread, and twice."""
         self._bridge.close()
+        if getgeneratorstate(self._given) == GEN_RUNNING:  # another thread is taking a record: its next one is the end
+            return  # closing a generator that runs has been seen to crash CPython 3.11
         try:
             self._given.close()
         except ValueError as error:
             if error.__traceback__ and error.__traceback__.tb_next:  # out of the generator: the caller's own
                 raise
-            # Another thread is taking a record: its next one is the end.
+            # It has begun to run since.
 
 
 class UrlStream(ThreadStream[UrlRecord]):
