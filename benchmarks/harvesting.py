@@ -179,8 +179,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harvesting", description=__doc__)
     parser.add_argument("--short", action="store_true", help="few hosts, small and hardly late")
     parser.add_argument("--hosts", type=int, metavar="N", help=f"late ones (default: {HOSTS}, short {SHORT_HOSTS})")
-    workers = f"of harvest (default: {WORKERS}, short {SHORT_WORKERS})"
-    parser.add_argument("--workers", metavar="N,...", help=workers)
+    parser.add_argument("--workers", metavar="N,...", help=f"of harvest (default: {WORKERS}, short {SHORT_WORKERS})")
     names = ",".join(world.name for world in WORLDS)
     parser.add_argument("--only", default=names, metavar="NAME,...", help="these farms (default: %(default)s)")
     chosen = parser.parse_args()

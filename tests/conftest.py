@@ -232,10 +232,10 @@ def without_a_test(items: list[pytest.Item], config: pytest.Config) -> list[str]
     """The names in SLOW and SMOKE that no test of the collected files has any more."""
     if any("::" in each for each in config.args):
         return []
-    ids = {f"{item.nodeid}[" for item in items}
-    collected = {each.partition("::")[0] for each in ids}
-    names = [each for each in SLOW + SMOKE if each.partition("::")[0] in collected]
-    return [name for name in names if not any(each.startswith(id_prefixes((name,))) for each in ids)]
+    ids = {item.nodeid for item in items}
+    files = {each.partition("::")[0] for each in ids}
+    known = ids | files | {each.partition("[")[0] for each in ids}
+    return [name for name in SLOW + SMOKE if name.partition("::")[0] in files and name not in known]
 
 
 def pytest_collection_finish() -> None:

@@ -47,8 +47,9 @@ def dump(target: str | Path, report: Path, *options: str | Path) -> tuple[list[s
 
 
 def untimed(form: dict[str, Any]) -> dict[str, Any]:
-    """Without its seconds, and without its parents: it has those that were read before the line was written."""
-    return {name: value for name, value in form.items() if name not in {"seconds", "parents"}}
+    """Without its seconds; and a robots.txt, whose line comes before what lists it is read, without its parents."""
+    timed = {"seconds", "parents"} if form.get("format") == "robots" else {"seconds"}
+    return {name: value for name, value in form.items() if name not in timed}
 
 
 @cache

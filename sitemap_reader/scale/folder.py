@@ -202,7 +202,7 @@ class Folder:
         CalledOff where nobody waits for this run.
         """
         for other in self.tries.glob(f"{part(shard)}.*"):
-            shutil.rmtree(other, ignore_errors=True)
+            _take_away(other)
         path = self.tries / f"{part(shard)}.{os.urandom(6).hex()}"
         try:
             path.mkdir()
@@ -216,12 +216,16 @@ class Folder:
 
     def call_off(self) -> None:
         """A worker that still writes a shard of this run no longer finds its folder, and ends."""
-        tries = self.tries
-        with suppress(OSError):
-            tries = tries.rename(f"{tries}.ended")  # at once: no file is added while the others are deleted
-        shutil.rmtree(tries, ignore_errors=True)
+        _take_away(self.tries)
         with suppress(OSError):  # another run has tries there
             self.unfinished.rmdir()
+
+
+def _take_away(folder: Path) -> None:
+    """Deletes a folder in which a worker may still write: it is moved first, so that no file is added meanwhile."""
+    with suppress(OSError):
+        folder = folder.rename(f"{folder}.ended")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def part(shard: int) -> str:

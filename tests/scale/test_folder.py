@@ -220,7 +220,8 @@ def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
     assert not begun.unfinished.exists()
 
 
-def test_a_worker_that_still_writes_leaves_no_folder(begun):
+@pytest.mark.parametrize("ends", [Folder.call_off, lambda run: run.attempt(0)], ids=["run", "attempt"])
+def test_a_worker_that_still_writes_leaves_no_folder(begun, ends):
     """Its files come while the folder is deleted: five times, as it need not happen the first time."""
     for number in range(5):
         run = attrs.evolve(begun, run=f"run-{number}")
@@ -229,8 +230,10 @@ def test_a_worker_that_still_writes_leaves_no_folder(begun):
         worker = threading.Thread(target=write_files, args=(attempt, is_at_work))
         worker.start()
         assert is_at_work.wait(30)
-        run.call_off()
+        ends(run)
         worker.join()
+        assert not attempt.exists()
+        run.call_off()
         assert not begun.unfinished.exists()
 
 

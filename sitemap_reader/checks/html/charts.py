@@ -53,7 +53,8 @@ def _svg(altair: Any, vl_convert: Any, figure: Figure) -> Html:
     chart = chart.properties(autosize=altair.AutoSizeParams(type="fit-x", contains="padding"))
     chart = chart.configure(background="transparent", padding=5).configure_view(stroke=None)
     # Validation takes a third of the time; the parts of a chart are validated as they are made.
-    return redrawn(vl_convert.vegalite_to_svg(chart.to_dict(validate=False)), _summary(figure))
+    version = altair.SCHEMA_VERSION.rpartition(".")[0]  # v6.4: Altair's own, where vl-convert has newer ones too
+    return redrawn(vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=version), _summary(figure))
 
 
 def _upright(altair: Any, figure: Figure) -> Any:
