@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sitemap_reader.read import values
-from sitemap_reader.read.dates import parse_date
-from sitemap_reader.read.extensions import TABLE
+from sitemap_reader.parser.dialects import values
+from sitemap_reader.parser.dialects.extensions import TABLE
+from sitemap_reader.parser.normalise.dates import parse_date
 
 from .peers import Question, ask, version_of
 from .readers import VALUES
@@ -26,7 +26,7 @@ from .tables import aligned, markdown, write_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sitemap_reader.read.extensions import Tag
+    from sitemap_reader.parser.dialects.extensions import Tag
 
 NAMESPACES = "".join(
     f' xmlns:{prefix}="{namespace}"'

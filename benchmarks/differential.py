@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sitemap_reader.read.urls import clean_url
+from sitemap_reader.parser.normalise.urls import clean_url
 from sitemap_reader.testing import DAMAGES, damaged
 
 from .peers import OURS, Answer, Question, ask, version_of

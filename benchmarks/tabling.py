@@ -25,7 +25,7 @@ def _snapshot(file: str) -> Callable[[], Any]:
     import pyarrow.parquet  # noqa: F401
 
     import sitemap_reader as sr
-    from sitemap_reader.analysis import places  # noqa: F401
+    from sitemap_reader.analysis import url_parts as places  # noqa: F401
 
     return lambda: sr.load(file).to_pandas()
 

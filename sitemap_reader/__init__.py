@@ -12,22 +12,24 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import scale as scale
-    from .analysis.reading import load, snapshot
+    from .analysis.loading import load, snapshot
     from .analysis.snapshot import Snapshot
-    from .blocking import changes, discover, urls
     from .checks.audit import audit
-    from .checks.explaining import Explanation, explain
     from .checks.findings import Finding
     from .checks.report import Report
-    from .compare import Changes, Counts, diff
-    from .crawl.changes import Counted
-    from .crawl.documents import StoredDocument
-    from .crawl.feedchild import FallbackResult, feedparser_fallback
-    from .crawl.fetch import AiohttpFetcher, Fetcher, Response, guarded_connector
-    from .crawl.replay import ReplayFetcher
-    from .crawl.state import State, StoredRun, StoredSite
-    from .crawl.warc.fetcher import WarcFetcher
-    from .errors import (
+    from .checks.rule_docs import Explanation, explain
+    from .client.dedupe import Seen
+    from .client.reader import SitemapReader
+    from .client.streams import AsyncUrlStream, UrlStream
+    from .client.summary import Problems, Progress, Summary
+    from .client.sync_api import changes, discover, urls
+    from .client.syncing import AsyncChangeStream, ChangeStream
+    from .compare.compare import Changes, Counts, diff
+    from .fetch.client import AiohttpFetcher, Fetcher, Response, guarded_connector
+    from .fetch.replay import ReplayFetcher
+    from .fetch.warc.fetcher import WarcFetcher
+    from .frontier.lastmod_trust import History, Honesty, honesty
+    from .model.errors import (
         FallbackFailed,
         FetchError,
         NothingFound,
@@ -38,15 +40,9 @@ if TYPE_CHECKING:
         StateError,
         UsageError,
     )
-    from .jsonl import json_form, json_line
-    from .ledger import Problems, Progress, Summary
-    from .limits import Limits
-    from .problems import CATALOGUE, Problem
-    from .read.bodies import Document, iter_parse, parse
-    from .read.document import SitemapParser
-    from .read.fallback import FeedFallback
-    from .reader import SitemapReader
-    from .records import (
+    from .model.limits import Limits
+    from .model.problems import CATALOGUE, Problem
+    from .model.records import (
         Alternate,
         Candidate,
         Change,
@@ -59,31 +55,35 @@ if TYPE_CHECKING:
         UrlRecord,
         Video,
     )
-    from .restore import from_json
-    from .seen import Seen
-    from .shapes import schema
-    from .streams import AsyncUrlStream, UrlStream
-    from .syncing import AsyncChangeStream, ChangeStream
-    from .walk.honesty import History, Honesty, honesty
+    from .parser.bodies import Document, iter_parse, parse
+    from .parser.dialects.feed_fallback import FeedFallback
+    from .parser.parser import SitemapParser
+    from .pipeline.feedparser_process import FallbackResult, feedparser_fallback
+    from .serialize.jsonl import json_form, json_line
+    from .serialize.restore import from_json
+    from .serialize.schema import schema
+    from .state.documents import StoredDocument
+    from .state.state import State, StoredRun, StoredSite
+    from .state.sync import Counted
 
 # Module -> the public names that live there.
 _HOMES = {
-    "analysis.reading": ("load", "snapshot"),
+    "analysis.loading": ("load", "snapshot"),
     "analysis.snapshot": ("Snapshot",),
-    "blocking": ("changes", "discover", "urls"),
+    "client.sync_api": ("changes", "discover", "urls"),
     "checks.audit": ("audit",),
-    "checks.explaining": ("Explanation", "explain"),
+    "checks.rule_docs": ("Explanation", "explain"),
     "checks.findings": ("Finding",),
     "checks.report": ("Report",),
-    "compare": ("Changes", "Counts", "diff"),
-    "crawl.changes": ("Counted",),
-    "crawl.documents": ("StoredDocument",),
-    "crawl.feedchild": ("FallbackResult", "feedparser_fallback"),
-    "crawl.fetch": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
-    "crawl.replay": ("ReplayFetcher",),
-    "crawl.state": ("State", "StoredRun", "StoredSite"),
-    "crawl.warc.fetcher": ("WarcFetcher",),
-    "errors": (
+    "compare.compare": ("Changes", "Counts", "diff"),
+    "state.sync": ("Counted",),
+    "state.documents": ("StoredDocument",),
+    "pipeline.feedparser_process": ("FallbackResult", "feedparser_fallback"),
+    "fetch.client": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
+    "fetch.replay": ("ReplayFetcher",),
+    "state.state": ("State", "StoredRun", "StoredSite"),
+    "fetch.warc.fetcher": ("WarcFetcher",),
+    "model.errors": (
         "FallbackFailed",
         "FetchError",
         "NothingFound",
@@ -94,15 +94,15 @@ _HOMES = {
         "StateError",
         "UsageError",
     ),
-    "jsonl": ("json_form", "json_line"),
-    "ledger": ("Problems", "Progress", "Summary"),
-    "limits": ("Limits",),
-    "problems": ("CATALOGUE", "Problem"),
-    "read.bodies": ("Document", "iter_parse", "parse"),
-    "read.document": ("SitemapParser",),
-    "read.fallback": ("FeedFallback",),
-    "reader": ("SitemapReader",),
-    "records": (
+    "serialize.jsonl": ("json_form", "json_line"),
+    "client.summary": ("Problems", "Progress", "Summary"),
+    "model.limits": ("Limits",),
+    "model.problems": ("CATALOGUE", "Problem"),
+    "parser.bodies": ("Document", "iter_parse", "parse"),
+    "parser.parser": ("SitemapParser",),
+    "parser.dialects.feed_fallback": ("FeedFallback",),
+    "client.reader": ("SitemapReader",),
+    "model.records": (
         "Alternate",
         "Candidate",
         "Change",
@@ -115,12 +115,12 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
-    "restore": ("from_json",),
-    "seen": ("Seen",),
-    "shapes": ("schema",),
-    "streams": ("AsyncUrlStream", "UrlStream"),
-    "syncing": ("AsyncChangeStream", "ChangeStream"),
-    "walk.honesty": ("History", "Honesty", "honesty"),
+    "serialize.restore": ("from_json",),
+    "client.dedupe": ("Seen",),
+    "serialize.schema": ("schema",),
+    "client.streams": ("AsyncUrlStream", "UrlStream"),
+    "client.syncing": ("AsyncChangeStream", "ChangeStream"),
+    "frontier.lastmod_trust": ("History", "Honesty", "honesty"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # Whose names are asked for by theirs: `sr.scale.harvest()`.

@@ -29,7 +29,7 @@ def main() -> None:
             signal.signal(number, _leave)  # until a command has handlers of its own, and behind it
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.set_threshold(_COLLECTED_OBJECTS)
-    from .cli import main as run
+    from .cli.main import main as run
 
     try:
         run()

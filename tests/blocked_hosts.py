@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sitemap_reader.walk.discovery import WELL_KNOWN
+from sitemap_reader.frontier.seeds import WELL_KNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sitemap_reader import Limits, iter_parse, json_line
-from sitemap_reader.crawl.feedlinks import read_links
-from sitemap_reader.errors import FallbackFailed
+from sitemap_reader.model.errors import FallbackFailed
+from sitemap_reader.pipeline.feedparser_main import read_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sitemap_reader import FallbackResult
-    from sitemap_reader.records import Item
+    from sitemap_reader.model.records import Item
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 COMPANIONS = (".jsonl", ".toml")

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import attrs
 
-from sitemap_reader.crawl.fetch import Response
-from sitemap_reader.errors import FetchError
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.model.errors import FetchError
 
 
 @attrs.define

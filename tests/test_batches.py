@@ -21,16 +21,16 @@ from test_jsonl import urls as records
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader import batches as room
-from sitemap_reader.arrow import Rows, arrow_schema
-from sitemap_reader.batches import Batches, lines_table
-from sitemap_reader.blocks import Blocks
-from sitemap_reader.dump_lines import numbered_forms
-from sitemap_reader.fields import all_fields, fields_of, parse_fields
-from sitemap_reader.jsonl import json_lines, new_lines
-from sitemap_reader.parquet import ParquetSink
-from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, Change
+from sitemap_reader.model.problems import report
+from sitemap_reader.model.records import Attribute, Change
+from sitemap_reader.serialize import batches as room
+from sitemap_reader.serialize.arrow import Rows, arrow_schema
+from sitemap_reader.serialize.batches import Batches, lines_table
+from sitemap_reader.serialize.byte_streams import Blocks
+from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.jsonl import json_lines, new_lines
+from sitemap_reader.serialize.parquet import ParquetSink
+from sitemap_reader.serialize.projection import all_fields, fields_of, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -444,7 +444,7 @@ def test_memory_of_converting_does_not_grow_with_the_dump(tmp_path: Path) -> Non
     """Ten times the lines are some 60 MB more; as rows of Python they would be a gigabyte."""
     program = (
         "import resource, sys\n"
-        "from sitemap_reader.cli import main\n"
+        "from sitemap_reader.cli.main import main\n"
         "try:\n"
         "    main(['convert', sys.argv[1], '-o', sys.argv[1] + '.parquet', '--quiet'])\n"
         "finally:\n"

@@ -36,8 +36,8 @@ from servers import SiteServer, free_port
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import worst
 from sitemap_reader.cli.harvest import _codes
-from sitemap_reader.crawl.replay import ReplayFetcher
-from sitemap_reader.walk.discovery import WELL_KNOWN
+from sitemap_reader.fetch.replay import ReplayFetcher
+from sitemap_reader.frontier.seeds import WELL_KNOWN
 
 sys.path += [str(Path(__file__).parent / name) for name in ("cli", "scale")]
 
@@ -196,7 +196,7 @@ def test_a_harvest_tells_blocked_from_nothing(
     harvests = pytest.importorskip("harvests")
     import attrs
 
-    from sitemap_reader.scale.account import account
+    from sitemap_reader.scale.report import account
     from sitemap_reader.scale.shard import harvest_shard
 
     order = harvests.order_of()

@@ -16,7 +16,7 @@ from certificates import OF_ANOTHER_HOST, tls_contexts
 from servers import SiteServer
 
 import sitemap_reader as sr
-from sitemap_reader.walk.credentials import basic
+from sitemap_reader.frontier.credentials import basic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -202,7 +202,7 @@ def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
     pytest.importorskip("pyarrow")
     from sitemap_reader.scale.folder import Folder, Plan
     from sitemap_reader.scale.hosts import read_hosts, sharded
-    from sitemap_reader.scale.order import make_order
+    from sitemap_reader.scale.options import make_order
     from sitemap_reader.scale.shard import harvest_shard
 
     order = make_order(

@@ -11,8 +11,8 @@ import sys
 
 from docs_runs import ROOT
 
-from sitemap_reader.cli import main
 from sitemap_reader.cli.exits import PRECEDENCE, Exit
+from sitemap_reader.cli.main import main
 
 TEXT = (ROOT / "docs" / "cli.md").read_text("utf-8")
 

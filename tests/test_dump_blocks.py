@@ -17,9 +17,9 @@ from corpus_cases import CORPUS
 from endless import Endless
 
 import sitemap_reader as sr
-from sitemap_reader import dump_lines
-from sitemap_reader.cli import main
-from sitemap_reader.dump_lines import numbered_blocks, numbered_forms
+from sitemap_reader.cli.main import main
+from sitemap_reader.serialize import dumps as dump_lines
+from sitemap_reader.serialize.dumps import numbered_blocks, numbered_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

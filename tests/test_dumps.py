@@ -19,13 +19,13 @@ from endless import Endless
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader import dump_lines
-from sitemap_reader.compression import zstd_module
-from sitemap_reader.dump_lines import numbered_forms
-from sitemap_reader.dumps import DumpFile, is_dump_name, open_file
-from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, Change, Price
-from sitemap_reader.shapes import schema
+from sitemap_reader.model.problems import report
+from sitemap_reader.model.records import Attribute, Change, Price
+from sitemap_reader.serialize import dumps as dump_lines
+from sitemap_reader.serialize.compression import zstd_module
+from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.dumps_part import DumpFile, is_dump_name, open_file
+from sitemap_reader.serialize.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

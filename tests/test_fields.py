@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sitemap_reader.errors import UsageError
-from sitemap_reader.fields import all_fields, parse_fields
-from sitemap_reader.records import UrlRecord
-from sitemap_reader.shapes import Many, Object, Scalar, line_shape
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.records import UrlRecord
+from sitemap_reader.serialize.projection import all_fields, parse_fields
+from sitemap_reader.serialize.schema import Many, Object, Scalar, line_shape
 
 FORM: dict[str, Any] = {
     "loc": "https://example.com/",

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.jsonl import Lines, json_lines, lines_of_columns, stamp
-from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, Change, ChangeFreq, TvShow
+from sitemap_reader.model.problems import report
+from sitemap_reader.model.records import Attribute, Change, ChangeFreq, TvShow
+from sitemap_reader.serialize.jsonl import Lines, json_lines, lines_of_columns, stamp
 
 # --- every kind of record ---
 

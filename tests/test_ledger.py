@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.errors import NothingReadable
-from sitemap_reader.jsonl import Lines, json_lines
-from sitemap_reader.ledger import Ledger
-from sitemap_reader.problems import report
-from sitemap_reader.records import Item, Outcome, UrlRecord
-from sitemap_reader.seen import Seen
+from sitemap_reader.client.dedupe import Seen
+from sitemap_reader.client.summary import Ledger
+from sitemap_reader.model.errors import NothingReadable
+from sitemap_reader.model.problems import report
+from sitemap_reader.model.records import Item, Outcome, UrlRecord
+from sitemap_reader.serialize.jsonl import Lines, json_lines
 
 SITE = "https://shop.example"
 

@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.errors import FallbackFailed
-from sitemap_reader.limits import advice
+from sitemap_reader.model.errors import FallbackFailed
+from sitemap_reader.model.limits import advice
 
 TESTS = Path(__file__).parent
 URL = "https://example.com/sitemap.xml"

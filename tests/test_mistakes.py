@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.errors import UnknownKeyword
-from sitemap_reader.keywords import FOREIGN
+from sitemap_reader.client.keywords import FOREIGN
+from sitemap_reader.model.errors import UnknownKeyword
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,5 +192,5 @@ def test_the_table_names_keywords_that_there_are() -> None:
 
 def test_what_is_decorated_is_what_it_was() -> None:
     assert asyncio.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
-    assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.blocking")
+    assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.sync_api")
     assert sr.urls.__doc__.startswith("SitemapReader.urls() without a loop")  # type: ignore[union-attr]

@@ -15,15 +15,15 @@ import pytest
 from corpus_cases import CORPUS
 from tiers import needs
 
-from sitemap_reader import batches
-from sitemap_reader import parquet as room
-from sitemap_reader.arrow import arrow_schema
-from sitemap_reader.blocks import Blocks
-from sitemap_reader.dump_lines import numbered_forms
-from sitemap_reader.errors import UsageError
-from sitemap_reader.fields import Fields, all_fields, parse_fields
-from sitemap_reader.parquet import ParquetSink
-from sitemap_reader.shapes import schema
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.serialize import batches
+from sitemap_reader.serialize import parquet as room
+from sitemap_reader.serialize.arrow import arrow_schema
+from sitemap_reader.serialize.byte_streams import Blocks
+from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.parquet import ParquetSink
+from sitemap_reader.serialize.projection import Fields, all_fields, parse_fields
+from sitemap_reader.serialize.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -187,9 +187,9 @@ def test_long_rows_end_a_batch_and_a_row_group_sooner(monkeypatch: pytest.Monkey
 def test_memory_does_not_grow_with_the_rows() -> None:
     program = (
         "import resource\n"
-        "from sitemap_reader.blocks import Blocks\n"
-        "from sitemap_reader.fields import all_fields\n"
-        "from sitemap_reader.parquet import ParquetSink\n"
+        "from sitemap_reader.serialize.byte_streams import Blocks\n"
+        "from sitemap_reader.serialize.projection import all_fields\n"
+        "from sitemap_reader.serialize.parquet import ParquetSink\n"
         "class Nowhere:\n"
         "    def write(self, data): return len(data)\n"
         "    def flush(self): pass\n"

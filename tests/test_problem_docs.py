@@ -26,8 +26,8 @@ from fakenet import Answer, FakeFetcher
 
 import sitemap_reader as sr
 from sitemap_reader import CATALOGUE, Problem
-from sitemap_reader.checks.explaining import explain
-from sitemap_reader.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
+from sitemap_reader.checks.rule_docs import explain
+from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

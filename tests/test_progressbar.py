@@ -23,10 +23,10 @@ if sys.platform == "win32":
 from faultserver import FaultServer, whole
 from terminals import on_terminal, screen
 
-from sitemap_reader import progressbar
-from sitemap_reader.ledger import Progress
-from sitemap_reader.progressbar import ProgressBar, size_of
-from sitemap_reader.walk.permission import Delay
+from sitemap_reader.client import progressbar
+from sitemap_reader.client.progressbar import ProgressBar, size_of
+from sitemap_reader.client.summary import Progress
+from sitemap_reader.frontier.robots_policy import Delay
 
 if TYPE_CHECKING:
     from faultserver import Wire

@@ -13,8 +13,8 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.jsonl import TYPES
-from sitemap_reader.shapes import Field, Many, Object, Scalar, Shape, line_shape, schema
+from sitemap_reader.serialize.jsonl import TYPES
+from sitemap_reader.serialize.schema import Field, Many, Object, Scalar, Shape, line_shape, schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,14 +16,14 @@ import pytest
 from click.testing import CliRunner
 
 import sitemap_reader as sr
-from sitemap_reader.cli import main
-from sitemap_reader.crawl.fetch import Response
-from sitemap_reader.read.urls import without_userinfo
+from sitemap_reader.cli.main import main
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.parser.normalise.urls import without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-    from sitemap_reader.read.scope import Mode
+    from sitemap_reader.parser.normalise.scope import Mode
 
 # Where the rules stand.
 LOCATION = "sitemaps.org, Sitemap file location: "

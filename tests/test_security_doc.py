@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from sitemap_reader.limits import GIB, KIB, MIB, Limits
+from sitemap_reader.model.limits import GIB, KIB, MIB, Limits
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "SECURITY.md").read_text("utf-8")

@@ -17,10 +17,20 @@ from corpus_cases import CORPUS
 from tiers import needs
 
 import sitemap_reader as sr
-from sitemap_reader.jsonl import TYPES
-from sitemap_reader.problems import report
-from sitemap_reader.records import Attribute, Change, PlayerLoc, Price, Restriction, Segment, TvShow, Uploader, VideoId
-from sitemap_reader.shapes import Field, Language, Many, Object, Scalar, Shape, line_shape, schema
+from sitemap_reader.model.problems import report
+from sitemap_reader.model.records import (
+    Attribute,
+    Change,
+    PlayerLoc,
+    Price,
+    Restriction,
+    Segment,
+    TvShow,
+    Uploader,
+    VideoId,
+)
+from sitemap_reader.serialize.jsonl import TYPES
+from sitemap_reader.serialize.schema import Field, Language, Many, Object, Scalar, Shape, line_shape, schema
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiers import needs
 
-from sitemap_reader.blocks import Blocks
-from sitemap_reader.errors import UsageError
-from sitemap_reader.fields import all_fields, parse_fields
-from sitemap_reader.jsonl import json_form, json_line
-from sitemap_reader.records import Extra, Image, UrlRecord
-from sitemap_reader.sinks import FORMATS, make_sink
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.records import Extra, Image, UrlRecord
+from sitemap_reader.serialize.byte_streams import Blocks
+from sitemap_reader.serialize.jsonl import json_form, json_line
+from sitemap_reader.serialize.projection import all_fields, parse_fields
+from sitemap_reader.serialize.writers import FORMATS, make_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

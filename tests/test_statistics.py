@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.errors import UsageError
-from sitemap_reader.jsonl import json_form, stamp
-from sitemap_reader.problems import report
-from sitemap_reader.records import Outcome, UrlRecord
-from sitemap_reader.statistics import Fact, Statistics
+from sitemap_reader.frontier.window import make_window
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.problems import report
+from sitemap_reader.model.records import Outcome, UrlRecord
+from sitemap_reader.serialize.jsonl import json_form, stamp
+from sitemap_reader.statistics.collector import Fact, Statistics
 from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Tops
-from sitemap_reader.walk.window import make_window
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 A = "https://a.example"

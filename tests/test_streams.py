@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.blocking import lines
+from sitemap_reader.client.sync_api import lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from servers import Page, SiteServer
 
-    from sitemap_reader.streams import LineStream
+    from sitemap_reader.client.streams import LineStream
 
     Serve = Callable[[Mapping[str, Page]], SiteServer]
     Stream = sr.UrlStream | sr.AsyncUrlStream | LineStream

@@ -20,7 +20,7 @@ import pytest
 from defusedxml import ElementTree
 from servers import free_port
 
-from sitemap_reader.errors import UsageError
+from sitemap_reader.model.errors import UsageError
 from sitemap_reader.testing import Extension, Site, make_site
 
 if TYPE_CHECKING:

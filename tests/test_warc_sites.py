@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from warcio.cli import main as warcio
 
 import sitemap_reader as sr
-from sitemap_reader.cli import main
+from sitemap_reader.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

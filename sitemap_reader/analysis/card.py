@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ..ledger import count_of
+from ..client.summary import count_of
 from .findings import BETWEEN_SITES, percent
 from .tables import has_any
 
@@ -99,7 +99,7 @@ def _most(column: Any) -> str:
 def _newest(pages: Any) -> str:
     from pyarrow import compute
 
-    from ..read.dates import stated
+    from ..parser.normalise.dates import stated
 
     newest = compute.max(pages["lastmod"]).as_py()
     if newest is None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pandas as pd
 
-from ..errors import UsageError, install_hint
-from ..escapes import printable
+from ..model.errors import UsageError, install_hint
+from ..model.escapes import printable
 from .findings import BETWEEN_SITES
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
-from ..walk.selection import make_patterns
+from ..frontier.filters import make_patterns
+from ..model.errors import UsageError
 from .gathering import Gathered
 
 if TYPE_CHECKING:
-    from ..walk.selection import Pattern
+    from ..frontier.filters import Pattern
 
 
 # How many values of a keyword are named.

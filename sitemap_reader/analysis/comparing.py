@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..compare import diff
-from ..errors import UsageError
-from ..ledger import count_of
+from ..client.summary import count_of
+from ..compare.compare import diff
+from ..model.errors import UsageError
 from .drawings import Drawing
 from .findings import finding_of, percent
 from .gathering import Gathered, forms_of

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import attrs
 import pandas as pd
 
-from ..errors import UsageError
-from ..ledger import count_of
-from ..read.dates import DAY, EXACT
+from ..client.summary import count_of
+from ..model.errors import UsageError
+from ..parser.normalise.dates import DAY, EXACT
 from .drawings import Drawing
 from .findings import finding_of, percent
 from .measure import measure

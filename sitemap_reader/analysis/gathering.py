@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..batches import Batches
-from ..dump_lines import numbered_blocks, row_form
-from ..errors import UsageError
-from ..fields import all_fields, fields_of
-from ..jsonl import json_form
-from ..problems import Problem
-from ..records import Outcome
+from ..model.errors import UsageError
+from ..model.problems import Problem
+from ..model.records import Outcome
+from ..serialize.batches import Batches
+from ..serialize.dumps import numbered_blocks, row_form
+from ..serialize.jsonl import json_form
+from ..serialize.projection import all_fields, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from ..dump_lines import Block, Form
-    from ..records import Item
+    from ..model.records import Item
+    from ..serialize.dumps import Block, Form
 
 _OTHER = b'{"type":'
 _KNOWN = ("sitemap", "problem", "outcome")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..ledger import count_of
+from ..client.summary import count_of
 from .drawings import Drawing
 from .findings import finding_of, percent
 from .measure import measure

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ledger import count_of, dropped_text, first_reason, sitemaps_of
-from ..read.sniff import Format
-from ..walk.selection import UNWANTED
+from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
+from ..frontier.filters import UNWANTED
+from ..parser.content.sniff import Format
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..ledger import Problems, Summary
-    from ..records import Outcome
+    from ..client.summary import Problems, Summary
+    from ..model.records import Outcome
 
 # How many documents, and codes of problems, are named.
 _NAMED = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..read.dates import DAY, EXACT, TOLERANCE
+from ..parser.normalise.dates import DAY, EXACT, TOLERANCE
 
 if TYPE_CHECKING:
     from datetime import datetime

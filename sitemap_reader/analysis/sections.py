@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..errors import UsageError
-from ..ledger import count_of
+from ..client.summary import count_of
+from ..model.errors import UsageError
 from .drawings import Drawing
 from .findings import finding_of, percent
 from .measure import measure
 from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of, share_of_site
-from .places import MAX_DIRS
 from .tables import has_any
+from .url_parts import MAX_DIRS
 
 if TYPE_CHECKING:
     from .measure import Measure

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from ..arrow import require_pyarrow
-from ..dumps import Dump, DumpFile
-from ..errors import UsageError, install_hint
+from ..model.errors import UsageError, install_hint
+from ..serialize.arrow import require_pyarrow
+from ..serialize.dumps_part import Dump, DumpFile
 from .gathering import Gathered, forms_of
-from .places import place_columns
-from .saving import Circumstances, write
+from .parquet_io import Circumstances, write
 from .tables import Table
+from .url_parts import place_columns
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..dump_lines import Form
-    from ..walk.selection import Pattern
+    from ..frontier.filters import Pattern
+    from ..serialize.dumps import Form
     from .measure import Measure
 
 

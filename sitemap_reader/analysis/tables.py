@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

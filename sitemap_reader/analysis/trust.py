@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..read.dates import EXACT, TOLERANCE
-from ..walk.honesty import FEW_ALIKE, History, honesty, in_words
+from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
+from ..parser.normalise.dates import EXACT, TOLERANCE
 from .drawings import Drawing
 from .findings import finding_of, percent
 from .measure import measure

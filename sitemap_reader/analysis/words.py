@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pandas as pd
 
-from ..errors import UsageError
+from ..model.errors import UsageError
 from .drawings import Drawing
 from .findings import finding_of, percent
 from .measure import measure

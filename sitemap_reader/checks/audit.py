@@ -8,37 +8,37 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ..crawl.state import site_name
-from ..dumps import Dump, DumpFile, is_dump_name
-from ..errors import NothingFound, NothingReadable, UsageError
-from ..keywords import checked_keywords
-from ..problems import CATALOGUE
-from ..read.urls import host
-from ..targets import find_target, refuse_document
-from ..walk.window import make_moment
-from .against.sources import Against
-from .auditing import Auditing
+from ..client.keywords import checked_keywords
+from ..client.targets import find_target, refuse_document
+from ..frontier.window import make_moment
+from ..model.errors import NothingFound, NothingReadable, UsageError
+from ..model.problems import CATALOGUE
+from ..parser.normalise.urls import host
+from ..serialize.dumps_part import Dump, DumpFile, is_dump_name
+from ..state.state import site_name
 from .dumped import Dumped
 from .findings import SAMPLES, Findings
 from .robots import Forbidden
+from .runner import Auditing
+from .sources import Against
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..crawl.state import State
-    from ..dump_lines import Form
-    from ..ledger import Progress
-    from ..reader import ReaderOptions
-    from ..records import Outcome
-    from ..targets import Target
-    from ..walk.window import Moment
+    from ..client.reader import ReaderOptions
+    from ..client.summary import Progress
+    from ..client.targets import Target
+    from ..frontier.window import Moment
+    from ..model.records import Outcome
+    from ..serialize.dumps import Form
+    from ..state.state import State
     from .report import Report
 
 _AT_ONCE = 2_000
 
 
 def _reader_keywords() -> Iterable[str]:
-    from ..reader import ReaderOptions  # a dump needs no network library
+    from ..client.reader import ReaderOptions  # a dump needs no network library
 
     return ReaderOptions.__annotations__
 
@@ -132,7 +132,7 @@ def _audit_site(
     stop: Callable[[], bool],
     reading: dict[str, Any],
 ) -> Report:
-    from ..blocking import batches  # a dump needs no network library
+    from ..client.sync_api import batches  # a dump needs no network library
 
     target = find_target(source)
 

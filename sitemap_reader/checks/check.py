@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from ..records import ChangeFreq, Outcome, Precision, SitemapRef, UrlRecord
+    from ..model.records import ChangeFreq, Outcome, Precision, SitemapRef, UrlRecord
     from .findings import Findings
 
 

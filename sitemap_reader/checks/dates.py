@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..jsonl import stamp
-from ..read.dates import EXACT, TOLERANCE, period_end, stated, tolerance
-from ..read.sniff import Format
+from ..parser.content.sniff import Format
+from ..parser.normalise.dates import EXACT, TOLERANCE, period_end, stated, tolerance
+from ..serialize.jsonl import stamp
 from .check import Check
-from .documents import ByDocument
+from .documents_part import ByDocument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..records import Outcome, SitemapRef, UrlRecord
+    from ..model.records import Outcome, SitemapRef, UrlRecord
     from .check import Listed
     from .findings import Findings
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..errors import UsageError
-from ..ledger import count_of
-from ..problems import Problem, report
-from ..read.urls import clean_url, is_clean
-from ..records import Candidate, Change, Outcome, SitemapRef, UrlRecord
-from ..restore import from_json
+from ..client.summary import count_of
+from ..model.errors import UsageError
+from ..model.problems import Problem, report
+from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..parser.normalise.urls import clean_url, is_clean
+from ..serialize.restore import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..dump_lines import Form
+    from ..serialize.dumps import Form
     from .findings import Findings
 
     Taken = UrlRecord | SitemapRef | Problem | Outcome

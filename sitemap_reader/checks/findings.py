@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..problems import CATALOGUE, Problem, Severity, report
+from ..model.problems import CATALOGUE, Problem, Severity, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

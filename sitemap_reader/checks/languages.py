@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ..crawl.scratch import on_disk, temporary_database
-from ..read.urls import is_web_url
+from ..parser.normalise.urls import is_web_url
+from ..state.scratch import on_disk, temporary_database
 from .check import Check
 from .codes import hreflang_fault
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
 
-    from ..records import Alternate, UrlRecord
+    from ..model.records import Alternate, UrlRecord
+    from .documents import Listings
     from .findings import Findings
-    from .listings import Listings
 
 DEFAULT = "x-default"
 _NEVER = 1_000_000  # pages that are missing, and will not come

@@ -8,16 +8,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ..read.dates import period_end, stated
+from ..parser.normalise.dates import period_end, stated
 from .check import Check
 from .codes import LANGUAGES
-from .documents import ByDocument
+from .documents_part import ByDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from ..records import News, Outcome, UrlRecord, Video
+    from ..model.records import News, Outcome, UrlRecord, Video
     from .findings import Findings
 
 MOST_NEWS = 1_000

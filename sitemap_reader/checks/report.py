@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..jsonl import json_form, stamp
-from ..ledger import count_of
+from ..client.summary import count_of
+from ..serialize.jsonl import json_form, stamp
 from ..version import __version__
-from .explaining import explain
 from .findings import SEVERITIES
+from .rule_docs import explain
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..nesting import Row
-    from ..problems import Severity
-    from ..records import Outcome
-    from ..statistics import Fact
+    from ..client.sitemap_tree import Row
+    from ..model.problems import Severity
+    from ..model.records import Outcome
+    from ..statistics.collector import Fact
     from .findings import Finding
 
 

@@ -17,7 +17,7 @@ from .check import Check
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..walk.robots import Rules
+    from ..frontier.robots_rules import Rules
     from .check import Listed, Place
     from .findings import Findings
 

@@ -7,15 +7,15 @@ from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from ..read.sniff import SITEMAP_FORMATS
-from ..statistics import Fact
+from ..parser.content.sniff import SITEMAP_FORMATS
+from ..statistics.collector import Fact
 from ..statistics.facts import Tops, facts, share
 from .check import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..records import Outcome
+    from ..model.records import Outcome
     from .check import Listed
     from .findings import Findings
 

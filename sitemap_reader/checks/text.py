@@ -8,10 +8,10 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from ..escapes import printable
-from ..ledger import count_of
-from .explaining import explain
+from ..client.summary import count_of
+from ..model.escapes import printable
 from .findings import SEVERITIES
+from .rule_docs import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

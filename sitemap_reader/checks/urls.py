@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from ..read.urls import host
+from ..parser.normalise.urls import host
 from .check import Check
 
 if TYPE_CHECKING:

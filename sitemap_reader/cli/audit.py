@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.against.sources import Against
 from ..checks.audit import audit, audit_lines, make_findings, parse_codes
-from ..checks.explaining import explain_all
 from ..checks.findings import SEVERITIES
+from ..checks.rule_docs import explain_all
+from ..checks.sources import Against
 from ..checks.text import headline, text_of
-from ..dump_lines import STDIN, numbered_forms
-from ..dumps import is_dump_name
-from ..errors import UsageError
-from ..walk.window import make_moment
+from ..frontier.window import make_moment
+from ..model.errors import UsageError
+from ..serialize.dumps import STDIN, numbered_forms
+from ..serialize.dumps_part import is_dump_name
 from .columns import encoding_of
 from .exits import Exit
 from .formats import format_for
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..checks.report import Report
-    from ..problems import Severity
+    from ..model.problems import Severity
     from .output import Outputs
 
 # What is as bad as what was asked for.

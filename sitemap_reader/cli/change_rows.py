@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
-from ..records import Precision
-from ..statistics import as_stated
+from ..model.records import Precision
+from ..statistics.collector import as_stated
 from .columns import shown
-from .table import SEPARATED, separated_line
+from .tables import SEPARATED, separated_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..dump_lines import Form
+    from ..serialize.dumps import Form
 
 HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
 _SIGNS = {"new": "+", "updated": "~", "removed": "-"}

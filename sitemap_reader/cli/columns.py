@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from unicodedata import category, east_asian_width
 
-from ..escapes import printable
+from ..model.escapes import printable
 from .output import is_terminal
 
 _MARKS = frozenset({"Mn", "Me"})  # they stand over the character before

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from ..errors import StateError, UsageError
+from ..model.errors import StateError, UsageError
 from .exits import Exit
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..dump_lines import numbered_blocks, numbered_forms
-from ..errors import UsageError
-from ..fields import all_fields, parse_fields
-from ..ledger import count_of
-from ..parquet import ParquetSink
-from ..seen import Seen
-from ..sinks import FORMATS
+from ..client.dedupe import Seen
+from ..client.summary import count_of
+from ..model.errors import UsageError
+from ..serialize.dumps import numbered_blocks, numbered_forms
+from ..serialize.parquet import ParquetSink
+from ..serialize.projection import all_fields, parse_fields
+from ..serialize.writers import FORMATS
 from .exits import Exit
 from .formats import format_for
 from .inputs import called, opened
@@ -24,7 +24,7 @@ from .output import STDOUT, Outputs, open_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..dump_lines import Block
+    from ..serialize.dumps import Block
 
 
 def run(

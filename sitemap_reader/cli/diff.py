@@ -6,9 +6,9 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..compare import compare, is_state, open_side, stream_side
-from ..dump_lines import STDIN, STDIN_NAME
-from ..errors import UsageError
+from ..compare.compare import compare, is_state, open_side, stream_side
+from ..model.errors import UsageError
+from ..serialize.dumps import STDIN, STDIN_NAME
 from .change_rows import change_header, change_lines
 from .columns import encoding_of
 from .exits import Exit
@@ -19,7 +19,7 @@ from .output import open_outputs, rows_format_for
 
 if TYPE_CHECKING:
     from ..compare.sides import Side
-    from ..jsonl import On
+    from ..serialize.jsonl import On
 
 
 def run(

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..blocking import discover
-from ..errors import NothingFound
-from ..jsonl import json_line
-from ..ledger import Ledger, count_of
-from ..read.sniff import SITEMAP_FORMATS
-from ..records import UrlRecord
-from ..targets import find_target
+from ..client.summary import Ledger, count_of
+from ..client.sync_api import discover
+from ..client.targets import find_target
+from ..model.errors import NothingFound
+from ..model.records import UrlRecord
+from ..parser.content.sniff import SITEMAP_FORMATS
+from ..serialize.jsonl import json_line
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console
 from .output import open_outputs, rows_format_for
 from .sites import each_target, read_targets
-from .table import rows_as
+from .tables import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..records import Candidate, Item
-    from .table import Cell
+    from ..model.records import Candidate, Item
+    from .tables import Cell
 
 HEADER = ("url", "why", "status", "format", "problem")
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..blocking import lines
-from ..fields import EXTRAS, SITE, parse_fields
-from ..ledger import count_of
-from ..seen import Seen
-from ..targets import find_target
+from ..client.dedupe import Seen
+from ..client.summary import count_of
+from ..client.sync_api import lines
+from ..client.targets import find_target
+from ..serialize.projection import EXTRAS, SITE, parse_fields
 from .exits import Exit
 from .formats import format_for
 from .interrupts import Interrupts
@@ -23,8 +23,8 @@ from .sites import each_target, judge, read_targets, utf8
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..ledger import Summary
-    from ..records import Item
+    from ..client.summary import Summary
+    from ..model.records import Item
 
 
 def run(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ..compression import split_compression
-from ..errors import UsageError
+from ..model.errors import UsageError
+from ..serialize.compression import split_compression
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..dump_lines import STDIN
-from ..errors import StateError, UsageError
-from ..ledger import count_of
-from ..progressbar import ProgressBar
-from ..scale import account, harvest
+from ..client.progressbar import ProgressBar
+from ..client.summary import count_of
+from ..model.errors import StateError, UsageError
+from ..scale.harvest import harvest
 from ..scale.hosts import read_hosts
 from ..scale.progress import shown
+from ..scale.report import account
+from ..serialize.dumps import STDIN
 from .exits import Exit
 from .interrupts import Interrupts
 from .messages import Console

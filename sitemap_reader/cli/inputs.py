@@ -9,9 +9,9 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..dump_lines import STDIN, STDIN_NAME
-from ..dumps import open_file
-from ..errors import UsageError
+from ..model.errors import UsageError
+from ..serialize.dumps import STDIN, STDIN_NAME
+from ..serialize.dumps_part import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..errors import UsageError
-from ..escapes import masked, printable
-from ..ledger import Problems, count_of
-from ..problems import CATALOGUE, Problem
-from ..progressbar import ProgressBar, duration_of
-from ..records import Outcome
-from ..walk.blocked import OWN_REMEDY
-from ..walk.selection import UNWANTED
+from ..client.progressbar import ProgressBar, duration_of
+from ..client.summary import Problems, count_of
+from ..frontier.blocked import OWN_REMEDY
+from ..frontier.filters import UNWANTED
+from ..model.errors import UsageError
+from ..model.escapes import masked, printable
+from ..model.problems import CATALOGUE, Problem
+from ..model.records import Outcome
 from .exits import Exit, worst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..errors import ReadError
-    from ..ledger import Summary
-    from ..records import Item
-    from ..walk.permission import Delay
+    from ..client.summary import Summary
+    from ..frontier.robots_policy import Delay
+    from ..model.errors import ReadError
+    from ..model.records import Item
 
 # Keywords as the library's messages have them: `full=True`, `scope="any"`, `state=FILE`, `record=`.
 _KEYWORD = re.compile(

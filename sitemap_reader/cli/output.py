@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, BinaryIO
 import attrs
 import orjson
 
-from ..blocks import Blocks
-from ..compression import Compressed, check_compression, split_compression
-from ..errors import UsageError
-from ..jsonl import json_line
-from ..problems import Problem
-from ..records import Outcome
-from ..sinks import Sink, check_format, make_sink
+from ..model.errors import UsageError
+from ..model.problems import Problem
+from ..model.records import Outcome
+from ..serialize.byte_streams import Blocks
+from ..serialize.compression import Compressed, check_compression, split_compression
+from ..serialize.jsonl import json_line
+from ..serialize.writers import Sink, check_format, make_sink
 from .exits import Exit, has_read
 from .formats import format_for, suffix_formats
 from .options import ROWS_FORMATS
@@ -31,9 +31,9 @@ from .output_files import OutputStream, open_output_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..blocks import ByteStream
-    from ..fields import Fields
-    from ..records import Item
+    from ..model.records import Item
+    from ..serialize.byte_streams import ByteStream
+    from ..serialize.projection import Fields
     from .interrupts import Interrupts
 
 STDOUT = "-"

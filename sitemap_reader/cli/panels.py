@@ -6,14 +6,14 @@ from itertools import groupby
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from ..escapes import printable
-from ..problems import CATALOGUE
+from ..model.escapes import printable
+from ..model.problems import CATALOGUE
 from .columns import padded, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..statistics import Fact
+    from ..statistics.collector import Fact
 
 _GAP = "    "
 _MAX_TITLE_CHARS = 32

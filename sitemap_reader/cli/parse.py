@@ -7,15 +7,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..crawl.feedchild import feedparser_fallback
-from ..dumps import is_warc_name
-from ..errors import UsageError
-from ..fields import EXTRAS, parse_fields
-from ..jsonl import json_form, json_line
-from ..ledger import Ledger, count_of, dropped_text
-from ..problems import Problem
-from ..read.bodies import iter_parse
-from ..records import Outcome, SitemapRef, UrlRecord
+from ..client.summary import Ledger, count_of, dropped_text
+from ..model.errors import UsageError
+from ..model.problems import Problem
+from ..model.records import Outcome, SitemapRef, UrlRecord
+from ..parser.bodies import iter_parse
+from ..pipeline.feedparser_process import feedparser_fallback
+from ..serialize.dumps_part import is_warc_name
+from ..serialize.jsonl import json_form, json_line
+from ..serialize.projection import EXTRAS, parse_fields
 from .exits import Exit
 from .formats import format_for
 from .inputs import called, opened
@@ -27,9 +27,9 @@ from .output import Outputs, open_outputs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..limits import Limits
-    from ..read.scope import Mode
-    from ..records import Item
+    from ..model.limits import Limits
+    from ..model.records import Item
+    from ..parser.normalise.scope import Mode
 
 READ_BYTES = 64 * 1024
 _URL = re.compile(r"https?://", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..shapes import Language, schema
+from ..serialize.schema import Language, schema
 from .exits import Exit
 from .interrupts import Interrupts
 from .output import open_outputs

@@ -8,15 +8,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from ..dump_lines import STDIN
-from ..errors import NothingFound, NothingReadable, UsageError
-from ..targets import listed
+from ..client.targets import listed
+from ..model.errors import NothingFound, NothingReadable, UsageError
+from ..serialize.dumps import STDIN
 from .exits import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..ledger import Summary
+    from ..client.summary import Summary
     from .messages import Console
 
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..dump_lines import numbered_forms
-from ..dumps import is_dump_name
-from ..errors import UsageError
-from ..jsonl import json_form
-from ..ledger import count_of
-from ..records import SitemapRef, UrlRecord
-from ..restore import from_json
-from ..statistics import Statistics
-from ..targets import Target, find_target
-from ..walk.selection import Selection, make_selection
+from ..client.summary import count_of
+from ..client.targets import Target, find_target
+from ..frontier.filters import Selection, make_selection
+from ..model.errors import UsageError
+from ..model.records import SitemapRef, UrlRecord
+from ..serialize.dumps import numbered_forms
+from ..serialize.dumps_part import is_dump_name
+from ..serialize.jsonl import json_form
+from ..serialize.restore import from_json
+from ..statistics.collector import Statistics
 from .columns import encoding_of
 from .exits import Exit
 from .inputs import called, opened
@@ -28,13 +28,13 @@ from .messages import Console
 from .output import open_outputs, rows_format_for
 from .panels import panels
 from .sites import each_target, judge
-from .table import SEPARATED, separated
+from .tables import SEPARATED, separated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ..records import Item
-    from ..statistics import Fact
+    from ..model.records import Item
+    from ..statistics.collector import Fact
     from .output import Outputs
 
 HEADER = ("group", "name", "count", "share")
@@ -97,7 +97,7 @@ class _Survey:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        from ..blocking import urls  # a file needs no network library
+        from ..client.sync_api import urls  # a file needs no network library
 
         check, add = self.interrupts.check, self.statistics.add
         told: dict[str, Any] = {"on_item": self._hear, "on_wait": check, "on_progress": self.console.progress()}

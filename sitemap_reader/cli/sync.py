@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..blocking import change_lines as lines_of
-from ..crawl.changes import Counted
-from ..crawl.state import State, site_name
-from ..dump_lines import STDIN
-from ..errors import UsageError
-from ..jsonl import stamp
-from ..ledger import count_of
-from ..targets import find_target
+from ..client.summary import count_of
+from ..client.sync_api import change_lines as lines_of
+from ..client.targets import find_target
+from ..model.errors import UsageError
+from ..serialize.dumps import STDIN
+from ..serialize.jsonl import stamp
+from ..state.state import State, site_name
+from ..state.sync import Counted
 from .change_rows import change_header, change_lines
 from .columns import encoding_of
 from .exits import Exit, has_read
@@ -24,17 +24,17 @@ from .interrupts import Interrupts
 from .messages import Console
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .sites import each_target, read_targets, utf8
-from .table import rows_as
+from .tables import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..crawl.documents import StoredDocument
-    from ..crawl.state import StoredRun
-    from ..dump_lines import Form
-    from ..ledger import Summary
-    from ..records import Item
-    from .table import Cell
+    from ..client.summary import Summary
+    from ..model.records import Item
+    from ..serialize.dumps import Form
+    from ..state.documents import StoredDocument
+    from ..state.state import StoredRun
+    from .tables import Cell
 
 
 def run(

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..blocking import urls
-from ..nesting import Nesting, Row
-from ..statistics import as_stated
-from ..targets import find_target
+from ..client.sitemap_tree import Nesting, Row
+from ..client.sync_api import urls
+from ..client.targets import find_target
+from ..statistics.collector import as_stated
 from .columns import encoding_of
 from .interrupts import Interrupts
 from .messages import Console
 from .output import open_outputs, rows_format_for
 from .sites import each_target, judge, read_targets
-from .table import rows_as
+from .tables import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..ledger import Summary
-    from ..records import Item
+    from ..client.summary import Summary
+    from ..model.records import Item
     from .exits import Exit
-    from .table import Cell
+    from .tables import Cell
 
 TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
 _ASCII = str.maketrans({"└": "`", "├": "|", "│": "|", "─": "-"})

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import UsageError
-from ..limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
+from ..model.errors import UsageError
+from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +81,7 @@ def sendable(context: click.Context, param: click.Parameter, text: str | None) -
 
 def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """`USER:PASSWORD`; malformed text is not shown: it may be a secret."""
-    from ..walk.credentials import make_headers
+    from ..frontier.credentials import make_headers
 
     with _blamed(context, param):
         make_headers((), text)
@@ -92,7 +92,7 @@ def regular_expressions(
     context: click.Context, param: click.Parameter, patterns: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Patterns as Python's re has them."""
-    from ..walk.selection import make_patterns
+    from ..frontier.filters import make_patterns
 
     with _blamed(context, param):
         make_patterns(str(param.name), patterns)
@@ -101,7 +101,7 @@ def regular_expressions(
 
 def when(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """A date or an age; it stays the text that it is."""
-    from ..walk.window import make_window
+    from ..frontier.window import make_window
 
     moments = {param.name: text}
     with _blamed(context, param):
@@ -111,7 +111,7 @@ def when(context: click.Context, param: click.Parameter, text: str | None) -> st
 
 def moment(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """One point in time; it stays the text that it is."""
-    from ..walk.window import make_moment
+    from ..frontier.window import make_moment
 
     with _blamed(context, param):
         if text is not None:

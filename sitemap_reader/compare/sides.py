@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import attrs
 import orjson
 
-from ..dump_lines import SQLITE, checked, numbered_forms
-from ..dumps import Dump, open_file
-from ..errors import UsageError
-from ..jsonl import ALWAYS, NESTED, REMOVED, STATED, json_form
+from ..model.errors import UsageError
+from ..serialize.dumps import SQLITE, checked, numbered_forms
+from ..serialize.dumps_part import Dump, open_file
+from ..serialize.jsonl import ALWAYS, NESTED, REMOVED, STATED, json_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import ExitStack
 
-    from ..crawl.state import State
-    from ..dump_lines import Form
-    from ..records import SitemapRef, UrlRecord
+    from ..model.records import SitemapRef, UrlRecord
+    from ..serialize.dumps import Form
+    from ..state.state import State
 
     Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]
 
@@ -124,7 +124,7 @@ def is_state(path: str) -> bool:
 
 def _states() -> type[State]:
     """Only where one may be meant: dumps need nothing of what it is made of."""
-    from ..crawl.state import State
+    from ..state.state import State
 
     return State
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ..escapes import printable
-from ..ledger import Problems
-from ..problems import CATALOGUE, Problem
+from ..client.summary import Problems
+from ..model.escapes import printable
+from ..model.problems import CATALOGUE, Problem
 
 if TYPE_CHECKING:
-    from ..errors import ReadError
-    from ..ledger import Summary
-    from ..records import Item
+    from ..client.summary import Summary
+    from ..model.errors import ReadError
+    from ..model.records import Item
 
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 

@@ -3,8 +3,8 @@
 Needs the extra `dask`.
 """
 
-from .account import GivenUp, Harvest, account
 from .harvest import harvest
 from .progress import HarvestProgress
+from .report import GivenUp, Harvest, account
 
 __all__ = ["GivenUp", "Harvest", "HarvestProgress", "account", "harvest"]

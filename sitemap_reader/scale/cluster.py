@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
-from ..arrow import require_pyarrow
-from ..errors import UsageError, install_hint
+from ..model.errors import UsageError, install_hint
+from ..serialize.arrow import require_pyarrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..errors import SitemapReaderError, UsageError
+from ..model.errors import SitemapReaderError, UsageError
 from .tables import SUMS, TABLES
 
 if TYPE_CHECKING:

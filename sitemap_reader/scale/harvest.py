@@ -14,30 +14,30 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..crawl.changes import told_differences
-from ..errors import UsageError
-from ..jsonl import stamp
-from ..keywords import checked_keywords
-from ..ledger import count_of
-from ..progressbar import ProgressBar
-from ..reader import ReaderOptions, at_least_one
-from .account import account
+from ..client.keywords import checked_keywords
+from ..client.progressbar import ProgressBar
+from ..client.reader import ReaderOptions, at_least_one
+from ..client.summary import count_of
+from ..model.errors import UsageError
+from ..serialize.jsonl import stamp
+from ..state.sync import told_differences
 from .cluster import connected, require_dask, shards_at_once
 from .folder import Folder, Plan
 from .hosts import HostList, read_hosts, sharded
-from .order import make_order
+from .options import make_order
 from .progress import shown
+from .report import account
 from .tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..walk.memory import Trust
-    from ..walk.selection import Pattern
-    from ..walk.window import Moment, Undated
-    from .account import Harvest
-    from .order import Order
+    from ..frontier.filters import Pattern
+    from ..frontier.revalidation import Trust
+    from ..frontier.window import Moment, Undated
+    from .options import Order
     from .progress import HarvestProgress
+    from .report import Harvest
 
 HOSTS_AT_ONCE = 50
 HOST_SECONDS = 1_800.0

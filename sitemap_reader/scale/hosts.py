@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..crawl.state import site_name
-from ..errors import UsageError
-from ..read.urls import host, registrable_domain
-from ..targets import listed, site_target
+from ..client.targets import listed, site_target
+from ..model.errors import UsageError
+from ..parser.normalise.urls import host, registrable_domain
+from ..state.state import site_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..targets import Target
+    from ..client.targets import Target
 
 
 @attrs.frozen

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..blocks import Blocks
-from ..crawl.state import State
-from ..jsonl import json_form
-from ..parquet import ParquetSink
-from ..problems import Problem
-from ..records import Outcome
+from ..model.problems import Problem
+from ..model.records import Outcome
+from ..serialize.byte_streams import Blocks
+from ..serialize.jsonl import json_form
+from ..serialize.parquet import ParquetSink
+from ..state.state import State
 from .folder import write_synced
 from .tables import TABLES, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..records import Item
+    from ..model.records import Item
     from .folder import Folder
     from .tables import HostRow
 

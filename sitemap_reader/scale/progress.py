@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from tqdm.std import tqdm
 
-from ..progressbar import Shown, size_of
+from ..client.progressbar import Shown, size_of
 from .shard import Tally
 
 if TYPE_CHECKING:

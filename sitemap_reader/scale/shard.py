@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..callbacks import first_failure
-from ..crawl.aside import Aside
-from ..errors import StateError
+from ..client.callbacks import first_failure
+from ..model.errors import StateError
+from ..pipeline.aside import Aside
 from .hosts import by_domain
 from .parts import Parts
 from .site import read_site
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from .folder import Folder
-    from .order import Order
+    from .options import Order
     from .tables import HostRow
 
 # How often is told how far it is.

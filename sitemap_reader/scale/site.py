@@ -13,25 +13,25 @@ from contextlib import ExitStack, aclosing
 from errno import EMFILE, ENFILE, ENOMEM, ENOSPC
 from typing import TYPE_CHECKING
 
-from ..asked import Asked
-from ..crawl.changes import SyncPlan
-from ..crawl.sieve import AsLines
-from ..errors import NothingFound
-from ..problems import report
-from ..reader import SitemapReader
-from ..streams import batches_of
-from ..syncing import ChangeWalk
-from ..targets import site_target
+from ..client.query import Asked
+from ..client.reader import SitemapReader
+from ..client.streams import batches_of
+from ..client.syncing import ChangeWalk
+from ..client.targets import site_target
+from ..model.errors import NothingFound
+from ..model.problems import report
+from ..pipeline.document_parser import AsLines
+from ..state.sync import SyncPlan
 from .tables import HostRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..crawl.aside import Aside
-    from ..crawl.run import Batch
-    from ..jsonl import Lines
-    from ..streams import Walk
-    from .order import Order
+    from ..client.streams import Walk
+    from ..pipeline.aside import Aside
+    from ..pipeline.crawl import Batch
+    from ..serialize.jsonl import Lines
+    from .options import Order
     from .parts import Parts
     from .shard import Tally
     from .tables import Verdict

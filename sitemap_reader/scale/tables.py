@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from ..fields import Column, Fields, all_fields, fields_of
-from ..problems import Problem
-from ..records import Change, Outcome
-from ..shapes import Scalar
+from ..model.problems import Problem
+from ..model.records import Change, Outcome
+from ..serialize.projection import Column, Fields, all_fields, fields_of
+from ..serialize.schema import Scalar
 
 if TYPE_CHECKING:
-    from ..shapes import Kind
+    from ..serialize.schema import Kind
 
 # What became of a host. `nothing`: it has no sitemap, or these list nothing; `blocked`: it refused robots.txt or the
 # well-known paths, or could not be connected to; `unreadable`: other errors are why there is no URL; `given_up`: its

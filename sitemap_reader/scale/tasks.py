@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..errors import StateError, UsageError
+from ..model.errors import StateError, UsageError
 from .cluster import shards_at_once
 from .folder import CalledOff
 from .progress import Counting
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from .folder import Folder, Plan
-    from .order import Order
+    from .options import Order
     from .progress import HarvestProgress
     from .shard import Tally
 

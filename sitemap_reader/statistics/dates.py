@@ -11,8 +11,8 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..jsonl import stamp
-from ..read.dates import STATED_CHARACTERS, tolerance
+from ..parser.normalise.dates import STATED_CHARACTERS, tolerance
+from ..serialize.jsonl import stamp
 from .facts import Fact, Tops, facts, share
 from .trust import Trust
 

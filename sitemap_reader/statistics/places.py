@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ..seen import Seen
+from ..client.dedupe import Seen
 from .facts import Fact, Tops, facts, share
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..read.sniff import Format
+from ..parser.content.sniff import Format
 from .facts import Fact, Tops
 
 if TYPE_CHECKING:

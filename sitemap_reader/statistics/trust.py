@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..walk.honesty import FEW_ALIKE, History, honesty, in_words
+from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
 from .facts import Fact, share
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import UsageError
+from ..model.errors import UsageError
 from .breaks import (
     CLOSING,
     DECLARED,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader.cli import main
+from sitemap_reader.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 import sitemap_reader as sr
-from sitemap_reader.records import Price
+from sitemap_reader.model.records import Price
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,9 +16,9 @@ from corpus_cases import CORPUS
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.gathering import Gathering
-from sitemap_reader.analysis.saving import Circumstances
+from sitemap_reader.analysis.parquet_io import Circumstances
 from sitemap_reader.analysis.snapshot import Snapshot, same
-from sitemap_reader.statistics import Statistics
+from sitemap_reader.statistics.collector import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

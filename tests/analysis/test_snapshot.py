@@ -12,7 +12,7 @@ import pytest
 from recorded import RECORDED, SITES, STOPPED, comparable, dump, snapshot
 
 import sitemap_reader as sr
-from sitemap_reader.shapes import schema
+from sitemap_reader.serialize.schema import schema
 from sitemap_reader.testing import make_site
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tiers import examples, needs
 
 import sitemap_reader as sr
-from sitemap_reader.analysis import places
-from sitemap_reader.analysis.places import MAX_DIRS, place_columns
+from sitemap_reader.analysis import url_parts as places
+from sitemap_reader.analysis.url_parts import MAX_DIRS, place_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

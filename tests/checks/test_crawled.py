@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.checks.against.crawled import Crawl, Unchanged
-from sitemap_reader.checks.against.earlier import open_baseline
+from sitemap_reader.checks.baseline import open_baseline
 from sitemap_reader.checks.check import Listed, listed
+from sitemap_reader.checks.crawled import Crawl, Unchanged
 from sitemap_reader.checks.findings import Findings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_reader.problems import Problem
+    from sitemap_reader.model.problems import Problem
 
 SITE = "https://shop.example"
 SITEMAP = f"{SITE}/sitemap.xml"

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.checks.against import lines as crawllines
-from sitemap_reader.checks.against.crawlfile import Crawled, CrawlFile
-from sitemap_reader.read.urls import clean_url
+from sitemap_reader.checks import lines as crawllines
+from sitemap_reader.checks.crawl_file import Crawled, CrawlFile
+from sitemap_reader.parser.normalise.urls import clean_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.checks.against.earlier import FEW_URLS, DumpBaseline, Earlier, Place, StateBaseline, open_baseline
+from sitemap_reader.checks.baseline import FEW_URLS, DumpBaseline, Earlier, Place, StateBaseline, open_baseline
 from sitemap_reader.checks.check import Listed, listed
 from sitemap_reader.checks.findings import Findings
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from sitemap_reader.problems import Problem
+    from sitemap_reader.model.problems import Problem
 
 SITE = "https://shop.example"
 INDEX, PAGES, POSTS = (f"{SITE}/{name}.xml" for name in ("index", "pages", "posts"))

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, small, stamped
 from tiers import examples
 
-from sitemap_reader.checks.explaining import explain
 from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import INSTALL, LABEL_CHARS, draw, redrawn
 from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
@@ -27,9 +26,10 @@ from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS
 from sitemap_reader.checks.html.page import fragment as written_fragment
 from sitemap_reader.checks.html.page import page as written_page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
-from sitemap_reader.escapes import printable
-from sitemap_reader.problems import CATALOGUE, report
-from sitemap_reader.statistics import Fact
+from sitemap_reader.checks.rule_docs import explain
+from sitemap_reader.model.escapes import printable
+from sitemap_reader.model.problems import CATALOGUE, report
+from sitemap_reader.statistics.collector import Fact
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from sitemap_reader.cli import main
-from sitemap_reader.compression import zstd_module
+from sitemap_reader.cli.main import main
+from sitemap_reader.serialize.compression import zstd_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
-from sitemap_reader.problems import CATALOGUE
+from sitemap_reader.model.problems import CATALOGUE
 
 if TYPE_CHECKING:
     from pathlib import Path

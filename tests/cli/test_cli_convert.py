@@ -19,8 +19,8 @@ from cli_runs import PROGRAM, SITES, process, run
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.interrupts import Interrupts
 from sitemap_reader.cli.output import open_outputs
-from sitemap_reader.errors import UsageError
-from sitemap_reader.fields import all_fields, parse_fields
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.serialize.projection import all_fields, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

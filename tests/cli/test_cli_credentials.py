@@ -257,8 +257,8 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, kind: str) -> None:
-    from sitemap_reader.scale.order import make_order
-    from sitemap_reader.targets import find_target
+    from sitemap_reader.client.targets import find_target
+    from sitemap_reader.scale.options import make_order
 
     target, _ = given(kind, walled.url, tmp_path)
     keywords: dict[str, Any] = {

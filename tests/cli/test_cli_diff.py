@@ -15,7 +15,7 @@ from cli_runs import PROGRAM, SHOP, process, run
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
-from sitemap_reader.compare import changes as comparison
+from sitemap_reader.compare import diff as comparison
 
 if TYPE_CHECKING:
     from pathlib import Path

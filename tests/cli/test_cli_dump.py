@@ -8,8 +8,8 @@ import pytest
 from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
 
 import sitemap_reader.cli.dump
-from sitemap_reader.errors import UsageError
-from sitemap_reader.limits import Limits
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.limits import Limits
 
 if TYPE_CHECKING:
     from pathlib import Path

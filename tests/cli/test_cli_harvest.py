@@ -14,9 +14,9 @@ from cli_runs import run, urlset
 from near import near
 
 import sitemap_reader as sr
-from sitemap_reader.cli import main
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.harvest import _Telling
+from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
 from sitemap_reader.scale.parts import Parts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
-from sitemap_reader.crawl import workers
+from sitemap_reader.pipeline import worker_pool as workers
 
 if TYPE_CHECKING:
     from click.testing import Result

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_runs import process, replay, run, urlset
 
-from sitemap_reader.checks.explaining import explain
+from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.cli.messages import HINTS, Console
-from sitemap_reader.errors import NothingReadable
-from sitemap_reader.escapes import printable
-from sitemap_reader.problems import CATALOGUE, Problem
-from sitemap_reader.records import Outcome
+from sitemap_reader.model.errors import NothingReadable
+from sitemap_reader.model.escapes import printable
+from sitemap_reader.model.problems import CATALOGUE, Problem
+from sitemap_reader.model.records import Outcome
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,13 +31,13 @@ from cli_runs import (
 )
 
 import sitemap_reader as sr
-from sitemap_reader.blocks import Blocks
 from sitemap_reader.cli import output_files
 from sitemap_reader.cli.formats import SUFFIXES, suffix_formats
 from sitemap_reader.cli.options import FORMATS, REPORT_FORMATS, ROWS_FORMATS
-from sitemap_reader.compression import SUFFIXES as COMPRESSIONS
-from sitemap_reader.compression import Compressed
-from sitemap_reader.dump_lines import numbered_forms
+from sitemap_reader.serialize.byte_streams import Blocks
+from sitemap_reader.serialize.compression import SUFFIXES as COMPRESSIONS
+from sitemap_reader.serialize.compression import Compressed
+from sitemap_reader.serialize.dumps import numbered_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,7 +178,7 @@ def test_sync_writes_into_the_file_itself(tmp_path: Path, old: Path, site: Calla
     """After a kill at any point its changes are where they can be found."""
     script = (
         "import os, sys\n"
-        "from sitemap_reader.cli import main\n"
+        "from sitemap_reader.cli.main import main\n"
         "from sitemap_reader.cli.sync import _Sync\n"
         "write = _Sync._write\n"
         "def killed(self, lines):\n"

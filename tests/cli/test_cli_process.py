@@ -13,13 +13,15 @@ import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, process, run
 
 import sitemap_reader
-from sitemap_reader.cli import fetching, main, options
+from sitemap_reader.cli import network_options as fetching
+from sitemap_reader.cli import options
 from sitemap_reader.cli.exits import Exit
+from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
-from sitemap_reader.read.scope import MODES
-from sitemap_reader.reader import PROBES
-from sitemap_reader.sinks import FORMATS
-from sitemap_reader.walk.memory import Trust
+from sitemap_reader.client.reader import PROBES
+from sitemap_reader.frontier.revalidation import Trust
+from sitemap_reader.parser.normalise.scope import MODES
+from sitemap_reader.serialize.writers import FORMATS
 
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -86,7 +88,7 @@ def test_messages_that_cannot_be_written_change_no_exit_code(monkeypatch: pytest
 def test_help_and_parse_load_no_network_library(arguments: list[str]) -> None:
     script = (
         "import sys\n"
-        "from sitemap_reader.cli import main\n"
+        "from sitemap_reader.cli.main import main\n"
         "try:\n"
         f"    main({arguments!r})\n"
         "finally:\n"

@@ -1,4 +1,4 @@
-"""`schema` prints what sitemap_reader.shapes says, and needs no network library for it."""
+"""`schema` prints what sitemap_reader.serialize.schema says, and needs no network library for it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import get_args
 import pytest
 from cli_runs import run
 
-from sitemap_reader.cli import main
-from sitemap_reader.shapes import Language, schema
+from sitemap_reader.cli.main import main
+from sitemap_reader.serialize.schema import Language, schema
 
 
 @pytest.mark.parametrize("language", get_args(Language))

@@ -14,7 +14,7 @@ import pytest
 from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.cli.panels import panels, percent
-from sitemap_reader.statistics import Fact
+from sitemap_reader.statistics.collector import Fact
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_a_pipe_with_a_name_is_a_dump(tmp_path: Path) -> None:
 def test_a_dump_needs_no_network_library() -> None:
     script = (
         "import sys\n"
-        "from sitemap_reader.cli import main\n"
+        "from sitemap_reader.cli.main import main\n"
         "try:\n"
         f"    main(['stats', {DUMP!r}, '-q'])\n"
         "finally:\n"

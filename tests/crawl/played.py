@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sitemap_reader.crawl.fetch import Response
-from sitemap_reader.crawl.run import Run
-from sitemap_reader.records import Outcome
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.model.records import Outcome
+from sitemap_reader.pipeline.crawl import Run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-    from sitemap_reader.crawl.sieve import AsLines
-    from sitemap_reader.crawl.workers import Workers
-    from sitemap_reader.read.fallback import FeedFallback
+    from sitemap_reader.parser.dialects.feed_fallback import FeedFallback
+    from sitemap_reader.pipeline.document_parser import AsLines
+    from sitemap_reader.pipeline.worker_pool import Workers
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"

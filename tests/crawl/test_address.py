@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.crawl.address import literal_address, refusal
+from sitemap_reader.fetch.ssrf_guard import literal_address, refusal
 
 REFUSALS = [
     # plain IPv4, and the neighbours on both sides of each block

@@ -11,15 +11,15 @@ from corpus_cases import cases
 from feedparser import mixin
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.feedlinks import read_links
-from sitemap_reader.read.fallback import FallbackFeed
-from sitemap_reader.read.normalise import Normaliser
-from sitemap_reader.read.scope import Scope
+from sitemap_reader.parser.dialects.feed_fallback import FallbackFeed
+from sitemap_reader.parser.normalise.entry import Normaliser
+from sitemap_reader.parser.normalise.scope import Scope
+from sitemap_reader.pipeline.feedparser_main import read_links
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_reader.crawl.feedchild import FallbackResult
+    from sitemap_reader.pipeline.feedparser_process import FallbackResult
 
 Rows = list[tuple[str, object, object]]  # loc, lastmod, precision
 

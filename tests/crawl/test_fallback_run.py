@@ -17,8 +17,8 @@ import pytest
 from servers import is_untouched
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.feedchild import SEATS
-from sitemap_reader.crawl.fetch import Response
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.pipeline.feedparser_process import SEATS
 
 if TYPE_CHECKING:
     import socket

@@ -18,11 +18,11 @@ from feedparser import mixin
 from servers import is_untouched
 from tiers import examples
 
-from sitemap_reader.crawl import programs
-from sitemap_reader.crawl.feedchild import Children, FallbackFailed, FallbackResult, feedparser_fallback
-from sitemap_reader.crawl.feedlinks import read_links
-from sitemap_reader.errors import SitemapReaderError
-from sitemap_reader.limits import Limits
+from sitemap_reader.model.errors import SitemapReaderError
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.pipeline import programs
+from sitemap_reader.pipeline.feedparser_main import read_links
+from sitemap_reader.pipeline.feedparser_process import Children, FallbackFailed, FallbackResult, feedparser_fallback
 
 URL = "https://blog.example/feed/index.xml"
 

@@ -15,9 +15,9 @@ import pytest
 from certificates import EXPIRED, tls_contexts
 from servers import free_port
 
-from sitemap_reader.crawl.fetch import CHUNK_BYTES, AiohttpFetcher, guarded_connector
-from sitemap_reader.errors import FetchError, UsageError
-from sitemap_reader.limits import Limits
+from sitemap_reader.fetch.client import CHUNK_BYTES, AiohttpFetcher, guarded_connector
+from sitemap_reader.model.errors import FetchError, UsageError
+from sitemap_reader.model.limits import Limits
 
 QUICK = Limits(connect_seconds=2, read_seconds=0.2)
 UNCHECKED = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"

@@ -12,13 +12,13 @@ import pytest
 from played import MAP, many, packed
 from test_workers import task_of, worked
 
-from sitemap_reader.crawl.aside import Aside
-from sitemap_reader.crawl.desk import Desk
-from sitemap_reader.crawl.hands import OwnHand
-from sitemap_reader.crawl.workers import Workers
-from sitemap_reader.read.decode import Decoder
-from sitemap_reader.read.document import SitemapParser
-from sitemap_reader.read.gunzip import Gunzip
+from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader.parser.content.gzip import Gunzip
+from sitemap_reader.parser.parser import SitemapParser
+from sitemap_reader.pipeline.aside import Aside
+from sitemap_reader.pipeline.executor import OwnHand
+from sitemap_reader.pipeline.worker_main import Desk
+from sitemap_reader.pipeline.worker_pool import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

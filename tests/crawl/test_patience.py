@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 
-from sitemap_reader.crawl.patience import Patience
-from sitemap_reader.errors import FetchError
-from sitemap_reader.limits import Limits
-from sitemap_reader.walk.visit import Visit
+from sitemap_reader.frontier.document_request import Visit
+from sitemap_reader.model.errors import FetchError
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.pipeline.patience import Patience
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,8 +10,8 @@ from fakenet import Answer, FakeFetcher, fetch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_reader.crawl.replay import Recorder, Recording, ReplayFetcher, read_recording, replay_path
-from sitemap_reader.errors import FetchError, UsageError
+from sitemap_reader.fetch.replay import Recorder, Recording, ReplayFetcher, read_recording, replay_path
+from sitemap_reader.model.errors import FetchError, UsageError
 
 URL = "https://shop.example/sitemap.xml"
 

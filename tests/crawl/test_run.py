@@ -37,17 +37,17 @@ from played import (
     urlset,
 )
 
-from sitemap_reader.errors import FetchError
-from sitemap_reader.limits import Limits
-from sitemap_reader.problems import Problem
-from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
-from sitemap_reader.walk.selection import Selection
-from sitemap_reader.walk.window import Window
+from sitemap_reader.frontier.filters import Selection
+from sitemap_reader.frontier.window import Window
+from sitemap_reader.model.errors import FetchError
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from sitemap_reader.crawl.fetch import Response
+    from sitemap_reader.fetch.client import Response
 
 # --- the way through ------------------------------------------------------------------------------------------
 

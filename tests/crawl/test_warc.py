@@ -15,9 +15,9 @@ import pytest
 from warcs import MAP, fetched, http, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.warc.index import Table
-from sitemap_reader.errors import UsageError
-from sitemap_reader.targets import find_target
+from sitemap_reader.client.targets import find_target
+from sitemap_reader.fetch.warc.index import Table
+from sitemap_reader.model.errors import UsageError
 
 brotli = pytest.importorskip("brotli")
 

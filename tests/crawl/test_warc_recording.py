@@ -20,9 +20,9 @@ from fakenet import Answer, FakeFetcher, fetch
 from warcs import MAP, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.warc import tail
-from sitemap_reader.crawl.warc.writer import WarcRecorder
-from sitemap_reader.errors import FetchError, UsageError
+from sitemap_reader.fetch.warc import tail
+from sitemap_reader.fetch.warc.writer import WarcRecorder
+from sitemap_reader.model.errors import FetchError, UsageError
 
 warcio = pytest.importorskip("warcio.cli").main
 ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
@@ -281,7 +281,7 @@ import asyncio, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from fakenet import Answer, FakeFetcher, fetch
-from sitemap_reader.crawl.warc.writer import WarcRecorder
+from sitemap_reader.fetch.warc.writer import WarcRecorder
 async def run():
     body = os.urandom(300_000)
     recorder = WarcRecorder(FakeFetcher({"https://e.com/": Answer(chunks=(body,))}), Path(sys.argv[1]))

@@ -34,23 +34,23 @@ from played import (
 )
 
 import sitemap_reader as sr
-from sitemap_reader.blocking import lines
-from sitemap_reader.crawl import programs
-from sitemap_reader.crawl import workers as pool
-from sitemap_reader.crawl.desk import Desk, Reply
-from sitemap_reader.crawl.sieve import AsLines, Task
-from sitemap_reader.crawl.workers import Worker, Workers
-from sitemap_reader.errors import FetchError, UsageError
-from sitemap_reader.jsonl import Lines
-from sitemap_reader.limits import MIB, Limits
-from sitemap_reader.problems import Problem
-from sitemap_reader.records import Outcome
-from sitemap_reader.walk.selection import Selection, make_patterns
+from sitemap_reader.client.sync_api import lines
+from sitemap_reader.frontier.filters import Selection, make_patterns
+from sitemap_reader.model.errors import FetchError, UsageError
+from sitemap_reader.model.limits import MIB, Limits
+from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.records import Outcome
+from sitemap_reader.pipeline import programs
+from sitemap_reader.pipeline import worker_pool as pool
+from sitemap_reader.pipeline.document_parser import AsLines, Task
+from sitemap_reader.pipeline.worker_main import Desk, Reply
+from sitemap_reader.pipeline.worker_pool import Worker, Workers
+from sitemap_reader.serialize.jsonl import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sitemap_reader.crawl.run import Run
+    from sitemap_reader.pipeline.crawl import Run
 
 PATIENCE_SECONDS = 20.0
 A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
@@ -58,7 +58,7 @@ A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
 # What bodies make of a worker that is to be at work on them: the word, then what happens.
 POISON = """
 import os, signal, time
-from {package}.sieve import Sieve
+from {package}.document_parser import Sieve
 class Strange(Exception):
     def __init__(self, one, two):
         super().__init__(one + two)
@@ -471,7 +471,7 @@ LEAVER = """
 import json, os, sys, threading
 sys.path[:0] = {paths!r}
 from test_worker_deaths import SITE, entries, no_threads, page, site
-from sitemap_reader.blocking import lines
+from sitemap_reader.client.sync_api import lines
 with lines(SITE, jobs=2, fetcher=site(**{{name: page(entries(name, 5000)) for name in "abcd"}})) as stream:
     for some in stream:
         if {early}:

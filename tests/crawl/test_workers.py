@@ -35,23 +35,23 @@ from played import (
 )
 
 import sitemap_reader as sr
-from sitemap_reader.blocking import lines
-from sitemap_reader.crawl.aside import Aside
-from sitemap_reader.crawl.hands import OwnHand
-from sitemap_reader.crawl.sieve import AsLines, Task
-from sitemap_reader.crawl.workers import Workers
-from sitemap_reader.errors import DocumentChanged, FetchError
-from sitemap_reader.jsonl import Lines
-from sitemap_reader.limits import Limits
-from sitemap_reader.records import Outcome
-from sitemap_reader.walk.selection import Selection, make_patterns
-from sitemap_reader.walk.window import Window
+from sitemap_reader.client.sync_api import lines
+from sitemap_reader.frontier.filters import Selection, make_patterns
+from sitemap_reader.frontier.window import Window
+from sitemap_reader.model.errors import DocumentChanged, FetchError
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.records import Outcome
+from sitemap_reader.pipeline.aside import Aside
+from sitemap_reader.pipeline.document_parser import AsLines, Task
+from sitemap_reader.pipeline.executor import OwnHand
+from sitemap_reader.pipeline.worker_pool import Workers
+from sitemap_reader.serialize.jsonl import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sitemap_reader.crawl.hands import Hand
-    from sitemap_reader.records import Item
+    from sitemap_reader.model.records import Item
+    from sitemap_reader.pipeline.executor import Hand
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.example/2'/></CHANNEL>"

@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 from broken import Broken, cuttings, dice, hold
 
-from sitemap_reader.errors import DocumentChanged
-from sitemap_reader.limits import Limits
-from sitemap_reader.read.charset import LABELS, detect
-from sitemap_reader.read.decode import Decoder, Prefix
+from sitemap_reader.model.errors import DocumentChanged
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.parser.content.charset import LABELS, detect
+from sitemap_reader.parser.content.decoder import Decoder, Prefix
 
 LIMITS = Limits(max_decoded_bytes=300_000)
 LOW = Limits(max_decoded_bytes=500, max_gzip_members=3, max_gzip_layers=1)

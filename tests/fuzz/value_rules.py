@@ -10,16 +10,16 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from broken import hold
 
-from sitemap_reader.jsonl import stamp
-from sitemap_reader.limits import Limits
-from sitemap_reader.read import urls
-from sitemap_reader.read.dates import parse_date, period_end
-from sitemap_reader.read.robots import is_html, sitemap_lines
-from sitemap_reader.read.scope import MODES, Scope, host_authorities
-from sitemap_reader.walk.robots import parse_rules
+from sitemap_reader.frontier.robots_rules import parse_rules
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.parser.dialects.robots import is_html, sitemap_lines
+from sitemap_reader.parser.normalise import urls
+from sitemap_reader.parser.normalise.dates import parse_date, period_end
+from sitemap_reader.parser.normalise.scope import MODES, Scope, host_authorities
+from sitemap_reader.serialize.jsonl import stamp
 
 if TYPE_CHECKING:
-    from sitemap_reader.read.dates import Date
+    from sitemap_reader.parser.normalise.dates import Date
 
 # --- dates ----------------------------------------------------------------------------------------------------
 

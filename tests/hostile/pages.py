@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sitemap_reader.crawl.fetch import Response
+from sitemap_reader.fetch.client import Response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping

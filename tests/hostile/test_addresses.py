@@ -17,9 +17,9 @@ import pytest
 from servers import is_untouched
 
 import sitemap_reader as sr
-from sitemap_reader.crawl import fetch
-from sitemap_reader.crawl.address import refusal
-from sitemap_reader.read.urls import clean_url, origin, without_userinfo
+from sitemap_reader.fetch import client as fetch
+from sitemap_reader.fetch.ssrf_guard import refusal
+from sitemap_reader.parser.normalise.urls import clean_url, origin, without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -15,12 +15,12 @@ import pytest
 from hogs import HOGS, MAP, SITE, entry, read, read_hog, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.read.normalise import Normaliser, RawEntry
+from sitemap_reader.parser.normalise.entry import Normaliser, RawEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_reader.records import Item
+    from sitemap_reader.model.records import Item
 
 LONGEST_TURN_SECONDS = 0.2
 

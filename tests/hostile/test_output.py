@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_reader.blocks import Blocks
 from sitemap_reader.cli.interrupts import Interrupts
 from sitemap_reader.cli.output_files import OutputStream
+from sitemap_reader.serialize.byte_streams import Blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -287,7 +287,7 @@ PLACES = [
     "sitemap_reader.cli sitemap_reader.cli.command main",
     "sitemap_reader.cli.dump sitemap_reader.cli.dump <module>",
     "sitemap_reader.cli.dump asyncio <module>",
-    "sitemap_reader.reader importlib._bootstrap cb",
+    "sitemap_reader.client.reader importlib._bootstrap cb",
     "sitemap_reader.cli.dump sitemap_reader.cli.dump run",
 ]
 PLACES_BEHIND = [

@@ -16,10 +16,10 @@ import pytest
 from faultserver import FaultServer, Wire, overlap, page, status
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.fetch import AiohttpFetcher
-from sitemap_reader.crawl.run import Run
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
+from sitemap_reader.fetch.client import AiohttpFetcher
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.pipeline.crawl import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -224,7 +224,7 @@ def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
 
 def test_tries_of_several_documents_do_not_come_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four fail together; each waits for another time, as chance has it."""
-    monkeypatch.setattr("sitemap_reader.walk.pacing.BACKOFF_SECONDS", 1.0)
+    monkeypatch.setattr("sitemap_reader.frontier.pacing.BACKOFF_SECONDS", 1.0)
     crowd = threading.Barrier(4)
 
     def fail(wire: Wire) -> object:

@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.crawl.fetch import Response
-from sitemap_reader.crawl.run import Run
-from sitemap_reader.errors import FetchError
-from sitemap_reader.ledger import Ledger
-from sitemap_reader.limits import KIB, Limits
-from sitemap_reader.problems import Problem
-from sitemap_reader.records import UrlRecord
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.robots import parse_rules
+from sitemap_reader.client.summary import Ledger
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.robots_rules import parse_rules
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.model.errors import FetchError
+from sitemap_reader.model.limits import KIB, Limits
+from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.records import UrlRecord
+from sitemap_reader.pipeline.crawl import Run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from sitemap_reader.records import Outcome
+    from sitemap_reader.model.records import Outcome
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"

@@ -19,5 +19,5 @@ with pytest.MonkeyPatch.context() as patch:
         package = ModuleType(PACKAGE)
         package.__path__ = [str(Path(integrations.__path__[0]) / "scrapy")]
         patch.setitem(sys.modules, PACKAGE, package)
-    entries = import_module(f"{PACKAGE}.entries")
+    entries = import_module(f"{PACKAGE}.items")
     whole = import_module(f"{PACKAGE}.whole")

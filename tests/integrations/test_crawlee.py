@@ -33,9 +33,9 @@ from crawlees import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urls
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.bridge import THREADS
+from sitemap_reader.client.thread_bridge import THREADS
+from sitemap_reader.frontier.seeds import WELL_KNOWN
 from sitemap_reader.integrations.crawlee import SitemapReaderLoader, record_of
-from sitemap_reader.walk.discovery import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

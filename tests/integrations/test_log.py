@@ -6,9 +6,9 @@ import logging
 from typing import TYPE_CHECKING
 
 import sitemap_reader as sr
+from sitemap_reader.client.summary import Ledger
 from sitemap_reader.integrations.log import Log
-from sitemap_reader.ledger import Ledger
-from sitemap_reader.problems import report
+from sitemap_reader.model.problems import report
 
 if TYPE_CHECKING:
     import pytest

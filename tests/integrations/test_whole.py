@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy_parts import whole
 
-from sitemap_reader.records import Outcome, UrlRecord
+from sitemap_reader.model.records import Outcome, UrlRecord
 
 
 def record(sitemap: str, name: str) -> UrlRecord:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.problems import counted
-from sitemap_reader.read.charset import LABELS
-from sitemap_reader.read.decode import Decoder
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.problems import counted
+from sitemap_reader.parser.content.charset import LABELS
+from sitemap_reader.parser.content.decoder import Decoder
 
 CAFE = "https://example.com/caf\u00e9"
 JAPANESE = "\u65e5\u672c"

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from tiers import examples, needs
 
 import sitemap_reader as sr
-from sitemap_reader.errors import UsageError
-from sitemap_reader.read.urls import Loc, clean_url
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.parser.normalise.urls import Loc, clean_url
 from sitemap_reader.testing import DAMAGES, Damaged, damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_reader.records import Item
+    from sitemap_reader.model.records import Item
 
 URL = "https://shop.example/sitemap.xml"
 SEEDS = range(examples(25, 10))

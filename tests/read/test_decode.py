@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from sitemap_reader.limits import PROTOCOL_MAX_BYTES, Limits
-from sitemap_reader.problems import over_limit
-from sitemap_reader.read.charset import LABELS
-from sitemap_reader.read.decode import Decoder
+from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, Limits
+from sitemap_reader.model.problems import over_limit
+from sitemap_reader.parser.content.charset import LABELS
+from sitemap_reader.parser.content.decoder import Decoder
 
 BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/</loc></url>" * 3000 + b"</urlset>"
 

@@ -30,10 +30,10 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.read import values
-from sitemap_reader.read.dates import Date
-from sitemap_reader.read.extensions import TABLE
-from sitemap_reader.read.values import Reading
+from sitemap_reader.parser.dialects import values
+from sitemap_reader.parser.dialects.extensions import TABLE
+from sitemap_reader.parser.dialects.values import Reading
+from sitemap_reader.parser.normalise.dates import Date
 
 PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
 ROOT = f'xmlns="{CORE}" {PREFIXES} xmlns:f="urn:example:f"'

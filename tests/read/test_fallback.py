@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.read.fallback import FallbackFeed
+from sitemap_reader.parser.dialects.feed_fallback import FallbackFeed
 
 URL = "https://example.com/feed.xml"
 # No root that the streaming parser knows.

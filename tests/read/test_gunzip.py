@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.problems import over_limit
-from sitemap_reader.read.gunzip import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, Fault, Gunzip
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.problems import over_limit
+from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, Fault, Gunzip
 
 TEXT = b"".join(b"<url><loc>https://example.com/%d</loc></url>\n" % (n * 7919) for n in range(5000))
 FEXTRA, FNAME, FCOMMENT, FHCRC = 4, 8, 16, 2

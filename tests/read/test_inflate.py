@@ -8,9 +8,9 @@ import zlib
 import pytest
 
 from sitemap_reader import SitemapParser
-from sitemap_reader.limits import Limits
-from sitemap_reader.read.decode import Decoder
-from sitemap_reader.read.gunzip import IDLE_SLICES, SLICE_BYTES
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.parser.content.decoder import Decoder
+from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES
 
 BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/%d</loc></url>" * 1600 + b"</urlset>"
 SHORT = b"https://e.com/"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.read.urls import clean_url, comparable
+from sitemap_reader.parser.normalise.urls import clean_url, comparable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.read.tree import Vocabulary
+from sitemap_reader.parser.xml.elements import Vocabulary
 
 PREFIXES = 64  # that are declared for one document
 NAMES = 10_000

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.problems import Problem, Severity, report
-from sitemap_reader.read.budget import Budget
-from sitemap_reader.read.controls import controls_back
-from sitemap_reader.read.controls import stand_in as stand_ins
-from sitemap_reader.read.document import SitemapParser
-from sitemap_reader.read.mending import Mender
-from sitemap_reader.read.mends import Mend, Mends
-from sitemap_reader.records import Attribute, Extra, UrlRecord
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.problems import Problem, Severity, report
+from sitemap_reader.model.records import Attribute, Extra, UrlRecord
+from sitemap_reader.parser.parser import SitemapParser
+from sitemap_reader.parser.xml.budget import Budget
+from sitemap_reader.parser.xml.controls import controls_back
+from sitemap_reader.parser.xml.controls import stand_in as stand_ins
+from sitemap_reader.parser.xml.recovery.characters import Mender
+from sitemap_reader.parser.xml.recovery.mends import Mend, Mends
 
 NOTED, SECTION = 10_000, 1_000
 

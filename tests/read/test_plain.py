@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.read import plain
+from sitemap_reader.parser import fast_scanner as plain
 from sitemap_reader.testing import DAMAGES, damaged
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.jsonl import stamp
+from sitemap_reader.serialize.jsonl import stamp
 
 FIRST_KEYS = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
 LATER_KEYS = ["images", "videos", "news", "alternates", "mobile", "extras", "problems"]

@@ -10,13 +10,13 @@ import pytest
 from damaged_entries import PLACES
 
 import sitemap_reader as sr
-from sitemap_reader.read.budget import Budget
-from sitemap_reader.read.driver import Driver
-from sitemap_reader.read.repair import Straightener
-from sitemap_reader.read.tokens import attributes, is_character, is_slip, next_token
+from sitemap_reader.parser.xml.budget import Budget
+from sitemap_reader.parser.xml.expat_driver import Driver
+from sitemap_reader.parser.xml.recovery.structure import Straightener
+from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_character, is_slip, next_token
 
 if TYPE_CHECKING:
-    from sitemap_reader.records import Item
+    from sitemap_reader.model.records import Item
 
 HOST = "https://example.com/"
 
@@ -198,7 +198,7 @@ def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytes
         looked.append(start)
         return next_token(data, start)
 
-    monkeypatch.setattr("sitemap_reader.read.repair.next_token", counted)
+    monkeypatch.setattr("sitemap_reader.parser.xml.recovery.structure.next_token", counted)
     body = "<urlset>" + "\n".join(kind.format(number) for number in range(MANY)) + "\n</urlset>"
     read(body.replace("@", HOST).encode(), 1 << 14)
     tags = body.count("<") + body.count("&#") + body.count("]]>")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.read.robots import is_html, sitemap_lines
+from sitemap_reader.parser.dialects.robots import is_html, sitemap_lines
 
 URL = "https://example.com/sitemap.xml"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.read.scope import MODES, Scope, clean_authority, host_authorities, proof_authorities
+from sitemap_reader.parser.normalise.scope import MODES, Scope, clean_authority, host_authorities, proof_authorities
 
 SHOP = ("https://example.com/shop/",)
 SITE = ("http://example.com/", "https://example.com/")

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.read.sniff import WINDOW_BYTES, Verdict, sniff
+from sitemap_reader.parser.content.sniff import WINDOW_BYTES, Verdict, sniff
 
 JUNK = b"junk without an end "
 BLANKS = b" "
@@ -69,7 +69,8 @@ HOSTILE = ["<!-- -->", "<!---->\n", "<!-- ", "<!--", "<!doctype ", "<b ", "\n", 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_windows_are_judged_at_once(unit: str) -> None:
     """In a process that can be stopped: a pattern that goes back and forth takes longer than anybody waits."""
-    ask = f"from sitemap_reader.read.sniff import sniff; print(sniff({unit!r}.encode() * 4096, final=True).kind)"
+    ask = "from sitemap_reader.parser.content.sniff import sniff\n"
+    ask += f"print(sniff({unit!r}.encode() * 4096, final=True).kind)"
     child = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=20, check=False)
     assert (child.returncode, child.stdout.strip() in ("xml", "unknown", "text", "empty")) == (0, True)
 

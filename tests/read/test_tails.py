@@ -18,11 +18,11 @@ from test_plain import HEAD, URL, check_same, read
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.read import plain
-from sitemap_reader.read.tails import Tails
+from sitemap_reader.parser import fast_scanner as plain
+from sitemap_reader.parser.fast_extensions import Tails
 
 if TYPE_CHECKING:
-    from sitemap_reader.read.tails import Extensions
+    from sitemap_reader.parser.fast_extensions import Extensions
 
 DECLARED = "".join(f' xmlns:{prefix}="{name}"' for prefix, name in tail_documents.NAMESPACES.items())
 ROOT = HEAD.replace(b"<urlset", b"<urlset" + DECLARED.encode())
@@ -128,7 +128,7 @@ def test_digits_that_are_not_ascii_make_no_port(port: str) -> None:
 
 
 def test_no_more_names_are_remembered_than_the_stranger_may_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.read.tails._MOST_NAMES", 2)
+    monkeypatch.setattr("sitemap_reader.parser.fast_extensions._MOST_NAMES", 2)
     check_same([document(LINK + IMAGE + VIDEO + NEWS)], url=URL)
 
 

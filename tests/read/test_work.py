@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.limits import Limits
-from sitemap_reader.read.budget import ALLOWED_BYTES, Budget, Spent
-from sitemap_reader.read.mending import Mender
-from sitemap_reader.read.mends import Mends
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.parser.xml.budget import ALLOWED_BYTES, Budget, Spent
+from sitemap_reader.parser.xml.recovery.characters import Mender
+from sitemap_reader.parser.xml.recovery.mends import Mends
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 

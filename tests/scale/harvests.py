@@ -8,13 +8,13 @@ from pathlib import Path
 from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
-from sitemap_reader.jsonl import stamp
-from sitemap_reader.limits import Limits
+from sitemap_reader.model.limits import Limits
 from sitemap_reader.scale.folder import TABLES, Folder, Plan
 from sitemap_reader.scale.harvest import HOST_SECONDS, HOST_URLS, HOSTS_AT_ONCE
 from sitemap_reader.scale.hosts import read_hosts, sharded
-from sitemap_reader.scale.order import make_order
+from sitemap_reader.scale.options import make_order
 from sitemap_reader.scale.shard import harvest_shard
+from sitemap_reader.serialize.jsonl import stamp
 
 HASTY = Limits(tries=1, read_seconds=20.0)
 _OF_A_HARVEST = {

@@ -18,9 +18,9 @@ from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
-from sitemap_reader.scale.account import account
 from sitemap_reader.scale.folder import TABLES, CalledOff, Folder, Plan
 from sitemap_reader.scale.parts import Parts
+from sitemap_reader.scale.report import account
 from sitemap_reader.scale.tables import HostRow
 
 SHARDS = [["a.example", "b.example"], [], ["c.example"]]

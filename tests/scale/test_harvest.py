@@ -19,8 +19,8 @@ from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.scale import cluster as workers_of
-from sitemap_reader.scale.account import account
 from sitemap_reader.scale.folder import Folder
+from sitemap_reader.scale.report import account
 
 needs("distributed")
 psutil = needs("psutil")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.scale.folder import Folder
 from sitemap_reader.scale.hosts import HostList, by_domain, domain_of, read_hosts, shard_of, sharded
-from sitemap_reader.scale.order import make_order
+from sitemap_reader.scale.options import make_order
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.progressbar import Shown
+from sitemap_reader.client.progressbar import Shown
 from sitemap_reader.scale.progress import Counting, HarvestProgress, shown
 from sitemap_reader.scale.shard import Tally
 

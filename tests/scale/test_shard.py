@@ -16,13 +16,13 @@ from pyarrow import parquet as pq
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.cli import main
-from sitemap_reader.crawl.fetch import AiohttpFetcher
-from sitemap_reader.jsonl import json_form
+from sitemap_reader.cli.main import main
+from sitemap_reader.fetch.client import AiohttpFetcher
 from sitemap_reader.scale import shard as room
 from sitemap_reader.scale.folder import CalledOff
 from sitemap_reader.scale.parts import Parts
 from sitemap_reader.scale.shard import harvest_shard
+from sitemap_reader.serialize.jsonl import json_form
 
 READABLE = ("robots", "index", "wellknown", "text", "feed", "atom")
 OTHERS = ("none", "broken", "error", "refused", "hang", "drip")

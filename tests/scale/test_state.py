@@ -29,13 +29,13 @@ from near import harvest_near
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.arrow import Rows
-from sitemap_reader.fields import fields_of
-from sitemap_reader.jsonl import json_form
-from sitemap_reader.records import Change
+from sitemap_reader.model.records import Change
 from sitemap_reader.scale.folder import Folder
 from sitemap_reader.scale.parts import Parts
 from sitemap_reader.scale.shard import harvest_shard
+from sitemap_reader.serialize.arrow import Rows
+from sitemap_reader.serialize.jsonl import json_form
+from sitemap_reader.serialize.projection import fields_of
 
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
 MANY_HOSTS = 20

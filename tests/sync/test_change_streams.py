@@ -10,7 +10,7 @@ import pytest
 from worlds import SITE, Document, World, entries, loc
 
 import sitemap_reader as sr
-from sitemap_reader.blocking import change_lines
+from sitemap_reader.client.sync_api import change_lines
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:

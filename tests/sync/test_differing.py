@@ -6,12 +6,12 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.crawl.differing import Before, Changed, mixed, without_repeated
-from sitemap_reader.crawl.rows import Keys, Listing, Stated, stated_by_records
-from sitemap_reader.crawl.said import Dates
-from sitemap_reader.jsonl import Lines
-from sitemap_reader.read.plain_records import Entries
-from sitemap_reader.walk.honesty import History
+from sitemap_reader.frontier.lastmod_trust import History
+from sitemap_reader.parser.plain_records import Entries
+from sitemap_reader.serialize.jsonl import Lines
+from sitemap_reader.state.diff_rules import Before, Changed, mixed, without_repeated
+from sitemap_reader.state.document_buffer import Dates
+from sitemap_reader.state.rows import Keys, Listing, Stated, stated_by_records
 
 KEYS = Keys(b"0123456789abcdef")
 MAP = "https://a.example/map.xml"

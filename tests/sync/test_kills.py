@@ -147,10 +147,10 @@ def test_killed_at_any_moment_every_change_is_told(site: Site, tmp_path: Path) -
 KILLER = """
 import os, signal, sys
 import sitemap_reader.cli.sync
-from sitemap_reader import blocks
+from sitemap_reader.serialize import byte_streams as blocks
 from sitemap_reader.__main__ import main
-from sitemap_reader.crawl import fetch
-from sitemap_reader.crawl.changes import Following
+from sitemap_reader.fetch import client as fetch
+from sitemap_reader.state.sync import Following
 seen = 0
 def struck(what, is_here):
     global seen

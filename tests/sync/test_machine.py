@@ -23,7 +23,7 @@ from worlds import SITE, Document, World, loc
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
-    from sitemap_reader.records import Change, UrlRecord
+    from sitemap_reader.model.records import Change, UrlRecord
 
 PAGES = tuple("abcdefgh")
 MAPS = ("one.xml", "two.xml", "three.xml")

@@ -13,7 +13,7 @@ import pytest
 from worlds import Document, World, entries
 
 import sitemap_reader as sr
-from sitemap_reader.crawl import statefile
+from sitemap_reader.state import schema as statefile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ import sitemap_reader as sr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sitemap_reader.records import Outcome
+    from sitemap_reader.model.records import Outcome
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_an_index_of_very_many_children_is_read_anew(
     state: Path, site: World, monkeypatch: pytest.MonkeyPatch, most: int, status: int
 ) -> None:
     """Those are not remembered, so that a 304 would lose them."""
-    monkeypatch.setattr("sitemap_reader.crawl.documents._MOST_CHILDREN", most)
+    monkeypatch.setattr("sitemap_reader.state.documents._MOST_CHILDREN", most)
     site.run(state)
     site.documents["b.xml"].entries |= entries("new")
     assert site.run(state).told == ({"new"}, set(), set())

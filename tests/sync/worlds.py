@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from sitemap_reader.records import Change, Outcome, UrlRecord
+    from sitemap_reader.model.records import Change, Outcome, UrlRecord
 
 SITE = "https://shop.example"
 INDEX = f"{SITE}/index.xml"

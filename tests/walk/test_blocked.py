@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from walks import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
-from sitemap_reader.errors import NothingFound, NothingReadable
-from sitemap_reader.ledger import Ledger
-from sitemap_reader.problems import Problem
-from sitemap_reader.records import UrlRecord
-from sitemap_reader.walk.blocked import OWN_REMEDY
-from sitemap_reader.walk.discovery import WELL_KNOWN
-from sitemap_reader.walk.visit import Failed
+from sitemap_reader.client.summary import Ledger
+from sitemap_reader.frontier.blocked import OWN_REMEDY
+from sitemap_reader.frontier.document_request import Failed
+from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.model.errors import NothingFound, NothingReadable
+from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.records import UrlRecord
 
 PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
 PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"

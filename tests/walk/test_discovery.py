@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.errors import UsageError
-from sitemap_reader.records import Outcome
-from sitemap_reader.walk.discovery import WELL_KNOWN, Seed, parse_target
-from sitemap_reader.walk.sites import Site
+from sitemap_reader.frontier.seeds import WELL_KNOWN, Seed, parse_target
+from sitemap_reader.frontier.sites import Site
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.records import Outcome
 
 E = "https://example.com"
 

@@ -9,18 +9,18 @@ import pytest
 from calls import calls_of
 from walks import INDEX, TODAY
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.records import Outcome, SitemapRef
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.hosts import Hosts, Line
-from sitemap_reader.walk.robots import ALLOW_ALL, parse_rules
-from sitemap_reader.walk.visit import Finished, Head, Visit
+from sitemap_reader.frontier.document_request import Finished, Head, Visit
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.host_queue import Hosts, Line
+from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sitemap_reader.walk.robots import Rules
+    from sitemap_reader.frontier.robots_rules import Rules
 
 
 def visit(url: str, not_before: float = 0.0) -> Visit:

@@ -9,14 +9,14 @@ import pytest
 from dated_sites import HONEST, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
 from walks import Pages, Walk, index, names, problems, urlset, walk
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.records import Outcome, SitemapRef
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.index_dates import Deferred
-from sitemap_reader.walk.selection import Selection, make_patterns
-from sitemap_reader.walk.visit import Finished, Head
-from sitemap_reader.walk.window import Undated, Window
+from sitemap_reader.frontier.document_request import Finished, Head
+from sitemap_reader.frontier.filters import Selection, make_patterns
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.index_dates import Deferred
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.frontier.window import Undated, Window
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.records import Outcome, SitemapRef
 
 SINCE = datetime(2026, 2, 1, tzinfo=UTC)
 OTHER = f"{SITE}/other.xml"
@@ -264,7 +264,7 @@ def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> No
 
 
 def test_more_than_can_wait_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.walk.index_dates._MOST_DEFERRED", 5)
+    monkeypatch.setattr("sitemap_reader.frontier.index_dates._MOST_DEFERRED", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
     assert "--trust-lastmod" in seen.problem("S16").message

@@ -8,12 +8,12 @@ import attrs
 import pytest
 from walks import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, walk
 
-from sitemap_reader.records import SitemapRef
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.memory import Known, Memory, conditions, is_strong
-from sitemap_reader.walk.selection import make_patterns
-from sitemap_reader.walk.visit import Head
+from sitemap_reader.frontier.document_request import Head
+from sitemap_reader.frontier.filters import make_patterns
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.revalidation import Known, Memory, conditions, is_strong
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.model.records import SitemapRef
 
 DAY = timedelta(days=1)
 STATED = (TODAY - 5 * DAY, "second")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.walk.robots import ALLOW_ALL, Rules, disallow_all, parse_rules, product_token, rules_for_status
+from sitemap_reader.frontier.robots_rules import (
+    ALLOW_ALL,
+    Rules,
+    disallow_all,
+    parse_rules,
+    product_token,
+    rules_for_status,
+)
 
 OURS = "sitemap-reader/0.1.0"
 PAGE = "https://example.com/page"

@@ -24,14 +24,14 @@ from walks import (
     walk,
 )
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.problems import Problem
-from sitemap_reader.records import Outcome, SitemapRef
-from sitemap_reader.walk import proofs
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.proofs import Listing, Proofs
-from sitemap_reader.walk.visit import Finished, Head, Visit
+from sitemap_reader.frontier import authority as proofs
+from sitemap_reader.frontier.authority import Listing, Proofs
+from sitemap_reader.frontier.document_request import Finished, Head, Visit
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ import attrs
 import pytest
 from walks import Pages, index, names, urlset, walk
 
-from sitemap_reader.limits import Limits
-from sitemap_reader.read.scope import Mode, Scope, host_authorities
-from sitemap_reader.read.urls import directory, origin
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.parser.normalise.scope import Mode, Scope, host_authorities
+from sitemap_reader.parser.normalise.urls import directory, origin
 
 HOSTS = ("https://a.example", "http://a.example", "https://b.example", "https://c.example")
 SITE = HOSTS[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from calls import calls_of
 
-from sitemap_reader.walk.register import Register
-from sitemap_reader.walk.visit import Visit
+from sitemap_reader.frontier.document_request import Visit
+from sitemap_reader.frontier.register import Register
 
 # As many as are looked at.
 NEAREST = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.errors import UsageError
-from sitemap_reader.walk.credentials import CallerHeaders, Logins, RequestHeaders, basic, make_headers
-from sitemap_reader.walk.discovery import parse_target
+from sitemap_reader.frontier.credentials import CallerHeaders, Logins, RequestHeaders, basic, make_headers
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.model.errors import UsageError
 
 KEY = {"X-Key": "k"}
 NETRC = Logins({"cdn.example.net": "Basic net", "127.0.0.1": "Basic ip"})

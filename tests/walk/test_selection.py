@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.errors import UsageError
-from sitemap_reader.records import UrlRecord
-from sitemap_reader.walk.selection import Patterns, Selection, make_patterns
-from sitemap_reader.walk.window import Window
+from sitemap_reader.frontier.filters import Patterns, Selection, make_patterns
+from sitemap_reader.frontier.window import Window
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.records import UrlRecord
 
 NEW = datetime(2026, 1, 1, tzinfo=UTC)
 

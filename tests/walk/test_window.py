@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from sitemap_reader.errors import UsageError
-from sitemap_reader.records import SitemapRef, UrlRecord
-from sitemap_reader.walk.window import Moment, Window, make_window
+from sitemap_reader.frontier.window import Moment, Window, make_window
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.records import SitemapRef, UrlRecord
 
 NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
 

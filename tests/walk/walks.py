@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from sitemap_reader.problems import Problem
-from sitemap_reader.read.document import SitemapParser
-from sitemap_reader.records import Outcome, SitemapRef, UrlRecord
-from sitemap_reader.walk.discovery import parse_target
-from sitemap_reader.walk.frontier import Frontier, Plan
-from sitemap_reader.walk.robots import parse_rules
-from sitemap_reader.walk.visit import Failed, Finished, Head, Visit
-from sitemap_reader.walk.window import Dates
+from sitemap_reader.frontier.document_request import Failed, Finished, Head, Visit
+from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.robots_rules import parse_rules
+from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.frontier.window import Dates
+from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.parser.parser import SitemapParser
 
 if TYPE_CHECKING:
     import random

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...ledger import count_of
-from ...read.sniff import Format
-from ..explaining import explain
+from ...client.summary import count_of
+from ...parser.content.sniff import Format
 from ..findings import SEVERITIES
+from ..rule_docs import explain
 from .elements import Html, element, is_address, joined, link, prose, said
 
 if TYPE_CHECKING:
-    from ...problems import Problem, Severity
+    from ...model.problems import Problem, Severity
     from ..findings import Finding
     from ..report import Report
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ...errors import install_hint
-from ...escapes import printable
+from ...model.errors import install_hint
+from ...model.escapes import printable
 from .elements import Html, element, shortened
 from .figures import breadth
 

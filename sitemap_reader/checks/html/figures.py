@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ...read.sniff import Format
+from ...parser.content.sniff import Format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ...nesting import Row
+    from ...client.sitemap_tree import Row
     from ..report import Report
 
 # As wide as so many bars may a figure be, and so wide is a gap.

@@ -10,12 +10,12 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from ...escapes import printable
-from ...jsonl import stamp
-from ...ledger import count_of
+from ...client.summary import count_of
+from ...model.escapes import printable
+from ...serialize.jsonl import stamp
 from ...version import __version__
-from ..explaining import explain
 from ..findings import SEVERITIES
+from ..rule_docs import explain
 from .cards import WORDS, amount, findings_part, mark, mending, nothing, overview, place, sentence, sitemaps, words
 from .elements import Html, element, joined, link, prose, said, shortened
 from .tables import figures_part, sitemaps_part

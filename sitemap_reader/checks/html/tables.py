@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
-from ...ledger import count_of
-from ...records import Precision
-from ...statistics import as_stated
+from ...client.summary import count_of
+from ...model.records import Precision
+from ...statistics.collector import as_stated
 from .charts import INSTALL, draw
 from .elements import Html, element, joined, link, said
 from .figures import MAX_SLOWEST, figures, slowest
@@ -15,7 +15,7 @@ from .figures import MAX_SLOWEST, figures, slowest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...nesting import Row
+    from ...client.sitemap_tree import Row
     from ..report import Report
     from .figures import Figure
 

@@ -1,6 +1,6 @@
 """For Crawlee: SitemapReaderLoader, a request loader, and record_of() its requests. Needs the extra `crawlee`."""
 
-from ...errors import install_hint
+from ...model.errors import install_hint
 
 try:
     import crawlee  # noqa: F401 - to say what is missing before anything else does

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ...asked import Asked
-from ...crawl.aside import Aside
-from ...jsonl import json_line
-from ...ledger import Ledger, Problems
-from ...problems import Problem
-from ...read.sniff import SITEMAP_FORMATS, Format
-from ...records import Outcome, SitemapRef, UrlRecord
-from ...seen import Seen
-from ...streams import batches_of
+from ...client.dedupe import Seen
+from ...client.query import Asked
+from ...client.streams import batches_of
+from ...client.summary import Ledger, Problems
+from ...model.problems import Problem
+from ...model.records import Outcome, SitemapRef, UrlRecord
+from ...parser.content.sniff import SITEMAP_FORMATS, Format
+from ...pipeline.aside import Aside
+from ...serialize.jsonl import json_line
 from ..log import Log
 from .standing import LOGGER
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ...crawl.changes import SyncPlan
-    from ...crawl.differing import ChangePiece
-    from ...crawl.documents import StoredDocument
-    from ...crawl.state import State
-    from ...errors import ReadError
-    from ...ledger import Summary
-    from ...reader import SitemapReader
-    from ...records import Change, Item
-    from ...streams import Walk
-    from ...syncing import ChangeWalk
+    from ...client.reader import SitemapReader
+    from ...client.streams import Walk
+    from ...client.summary import Summary
+    from ...client.syncing import ChangeWalk
+    from ...model.errors import ReadError
+    from ...model.records import Change, Item
+    from ...state.diff_rules import ChangePiece
+    from ...state.documents import StoredDocument
+    from ...state.state import State
+    from ...state.sync import SyncPlan
     from .requests import RequestMaker
     from .standing import Standing
 
@@ -209,7 +209,7 @@ class Feeding:
         return walk
 
     async def _give_pieces(self, aside: Aside, pieces: Iterator[ChangePiece]) -> None:
-        from ...syncing import changes_of
+        from ...client.syncing import changes_of
 
         while True:
             await self._standing.secure()  # to ask for a piece may commit all before it

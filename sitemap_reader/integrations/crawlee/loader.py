@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from crawlee.request_loaders import RequestLoader
 
-from ...asked import Asked
-from ...errors import PartialRead, UsageError
-from ...reader import ReaderOptions, SitemapReader, at_least_one, check_plan
-from ...targets import find_target
+from ...client.query import Asked
+from ...client.reader import ReaderOptions, SitemapReader, at_least_one, check_plan
+from ...client.targets import find_target
+from ...model.errors import PartialRead, UsageError
 from .feeding import Feeding, Wanted
 from .requests import RequestMaker
 from .standing import LOGGER, Standing
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
     from crawlee import Request
 
-    from ...crawl.changes import SyncPlan
-    from ...crawl.state import State
-    from ...errors import ReadError
-    from ...jsonl import On
-    from ...ledger import Problems, Summary
-    from ...records import Item, Outcome, SitemapRef, UrlRecord
-    from ...walk.memory import Trust
-    from ...walk.selection import Pattern
-    from ...walk.window import Moment, Undated
+    from ...client.summary import Problems, Summary
+    from ...frontier.filters import Pattern
+    from ...frontier.revalidation import Trust
+    from ...frontier.window import Moment, Undated
+    from ...model.errors import ReadError
+    from ...model.records import Item, Outcome, SitemapRef, UrlRecord
+    from ...serialize.jsonl import On
+    from ...state.state import State
+    from ...state.sync import SyncPlan
     from .requests import Transform
 
 Target = str | Path
@@ -276,7 +276,7 @@ def _plan(options: LoaderOptions, state: object, trust_lastmod: Trust) -> tuple[
         if planned:
             raise UsageError(f"{', '.join(planned)}: only with a state")
         return None, given  # type: ignore[return-value]
-    from ...crawl.changes import SyncPlan  # here: who only reads needs no database
+    from ...state.sync import SyncPlan  # here: who only reads needs no database
 
     plan = SyncPlan(trust_lastmod, **planned)
     check_plan(plan)
@@ -288,7 +288,7 @@ def _check_state(state: object, dates: dict[str, Any], on_removed: object) -> No
         if on_removed is not None:
             raise UsageError("on_removed hears nothing without a state: give one, or leave it out")
         return
-    from ...crawl.state import State
+    from ...state.state import State
 
     if not isinstance(state, str | os.PathLike | State) or state == "":
         raise UsageError(f"state is the name of a file, or a State, not {state!r}")

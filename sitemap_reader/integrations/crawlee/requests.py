@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crawlee import Request
 
-from ...errors import UsageError
-from ...jsonl import json_form, json_line
-from ...records import UrlRecord
-from ...restore import from_json
+from ...model.errors import UsageError
+from ...model.records import UrlRecord
+from ...serialize.jsonl import json_form, json_line
+from ...serialize.restore import from_json
 
 if TYPE_CHECKING:
     import logging
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from crawlee import RequestOptions, RequestTransformAction
 
-    from ...records import Change
-    from ...seen import Seen
+    from ...client.dedupe import Seen
+    from ...model.records import Change
 
     Transform = Callable[[RequestOptions], RequestOptions | RequestTransformAction]
 

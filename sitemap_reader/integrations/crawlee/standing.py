@@ -16,8 +16,8 @@ from crawlee import Request  # noqa: TC002 - pydantic goes by it, at run time
 from crawlee._utils.recoverable_state import RecoverableState
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from ...errors import UsageError
-from ...seen import Seen
+from ...client.dedupe import Seen
+from ...model.errors import UsageError
 
 if TYPE_CHECKING:
     from crawlee.events import EventPersistStateData

@@ -1,6 +1,6 @@
 """For Scrapy: SitemapReaderSpider, a SitemapSpider that reads as this package does. Needs the extra `scrapy`."""
 
-from ...errors import install_hint
+from ...model.errors import install_hint
 
 try:
     import scrapy  # noqa: F401 - to say what is missing before anything else does

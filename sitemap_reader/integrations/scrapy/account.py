@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from ...problems import Problem
+from ...model.problems import Problem
 from ..log import Log
 
 if TYPE_CHECKING:
     from scrapy import Spider
 
-    from ...records import Item
-    from ...streams import Walk
+    from ...client.streams import Walk
+    from ...model.records import Item
 
 
 class Account:

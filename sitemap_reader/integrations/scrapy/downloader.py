@@ -16,8 +16,8 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import load_object
 
-from ...crawl.fetch import CHUNK_BYTES, Response, plain_headers
-from ...errors import FetchError
+from ...fetch.client import CHUNK_BYTES, Response, plain_headers
+from ...model.errors import FetchError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

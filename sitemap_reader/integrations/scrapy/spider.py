@@ -19,19 +19,19 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import is_asyncio_available
 
-from ...asked import Asked
-from ...errors import UsageError
-from ...limits import Limits
-from ...read.urls import is_web_url
-from ...reader import SitemapReader
-from ...records import SitemapRef, UrlRecord
-from ...streams import batches_of
-from ...targets import Target
-from ...walk.discovery import parse_target
+from ...client.query import Asked
+from ...client.reader import SitemapReader
+from ...client.streams import batches_of
+from ...client.targets import Target
+from ...frontier.seeds import parse_target
+from ...model.errors import UsageError
+from ...model.limits import Limits
+from ...model.records import SitemapRef, UrlRecord
+from ...parser.normalise.urls import is_web_url
 from .account import Account
 from .downloader import DownloaderFetcher, SitemapDownloads
-from .entries import RECORD, entry_of
 from .flow import Flow
+from .items import RECORD, entry_of
 from .whole import ChoosingFrontier, WholeDocuments
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from ...read.scope import Mode
-    from ...streams import Walk
-    from ...walk.memory import Trust
-    from ...walk.window import Moment
+    from ...client.streams import Walk
+    from ...frontier.revalidation import Trust
+    from ...frontier.window import Moment
+    from ...parser.normalise.scope import Mode
 
 _SEPARATORS = re.compile(r"[\s,]+")
 # The time that a request waits in Scrapy's queues would count as the network's: DOWNLOAD_TIMEOUT decides on that.

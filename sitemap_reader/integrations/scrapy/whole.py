@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...records import SitemapRef
-from ...walk.frontier import Frontier
-from ...walk.visit import Failed, Finished
+from ...frontier.document_request import Failed, Finished
+from ...frontier.frontier import Frontier
+from ...model.records import SitemapRef
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from ...records import Outcome, UrlRecord
-    from ...walk.discovery import Seed
-    from ...walk.plan import Plan
-    from ...walk.visit import Answer, Visit
+    from ...frontier.document_request import Answer, Visit
+    from ...frontier.plan import Plan
+    from ...frontier.seeds import Seed
+    from ...model.records import Outcome, UrlRecord
 
 
 class ChoosingFrontier(Frontier):

@@ -1,0 +1,323 @@
+"""A crawl file: what a crawler found of a site's pages, as a crawler or a spreadsheet writes it -> its rows.
+
+In: the path of JSON lines, or of a table, both plain or gzipped. Out: Crawled, one by one, their URLs as a loc is.
+Keeps no row. What is no crawl file is a UsageError that names file and line, and says what to do.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from contextlib import closing
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+import orjson
+
+from ..model.errors import UsageError
+from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url
+from ..serialize.dumps import SHOWN_CHARS
+from .columns import Columns, columns_of
+from .lines import Lines, opened, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+Value = TypeVar("Value")
+_Stated = tuple[int | None, bool, bool]  # status, noindex, indexable
+
+DELIMITERS = ",;\t"
+# Screaming Frog may write the name of the export above its header, Excel a line with the delimiter.
+HEADER_LINES = 5
+
+
+@attrs.frozen
+class Crawled:
+    """What a crawl says of a URL. `line` is where its record begins; URLs are canonical, as those of records are.
+
+    `status` is None where the page was not fetched, or nothing says so. `canonical` is None where there is none, and
+    the URL itself where it only spells the same differently. `indexable` is False for what is no HTML page, and where
+    the crawler says that it cannot be indexed, for whatever reason. `hash` is of the content, as the crawler made it.
+    """
+
+    line: int
+    url: str
+    status: int | None = None
+    canonical: str | None = None
+    noindex: bool = False
+    hash: str | None = None
+    indexable: bool = True
+
+
+@attrs.define
+class CrawlFile:
+    """A crawl file on disk: iterating over it gives its rows, each time from the beginning.
+
+    What is known once all of them were read: `told`, which fields there are columns of; `unusable`, how many rows have
+    no URL of a page, and were passed over; `first_unusable`, the line of the first of them.
+    """
+
+    name: str
+    told: set[str] = attrs.field(factory=set)
+    unusable: int = 0
+    first_unusable: int | None = None
+
+    def __iter__(self) -> Iterator[Crawled]:
+        self.told, self.unusable, self.first_unusable = set(), 0, None
+        last, rows = None, 0
+        with opened(self.name) as stream, closing(Lines(stream, self.name)) as lines:
+            for number, columns, values in _records(lines, self.name):
+                text = columns.text("url", values)
+                url = text if is_clean(text) else clean_url(text).url
+                if url is not None:
+                    rows += 1
+                    canonical = columns.text("canonical", values)
+                    status, noindex, indexable = self._stated(number, columns, values)
+                    yield Crawled(
+                        number,
+                        url,
+                        status,
+                        _canonical(canonical, url) if canonical else None,
+                        noindex,
+                        columns.text("hash", values).strip() or None,
+                        indexable,
+                    )
+                elif any(values):
+                    last = number, text
+                    self.unusable += 1
+                    self.first_unusable = self.first_unusable or number
+                self.told |= columns.told
+        if not rows:
+            raise self._empty(last)
+
+    def _stated(self, number: int, columns: Columns, values: Sequence[Any]) -> _Stated:
+        """The same for all rows that say the same: there are few different ones."""
+        try:
+            key = columns.stating(values)
+            stated = columns.known.get(key)
+        except (IndexError, TypeError):  # a row that ends early, or has lists
+            return self._read_all(number, columns, values)
+        if stated is None:
+            stated = self._read_all(number, columns, values)
+            if len(columns.known) < _MOST_KNOWN and len(repr(key)) < _MOST_CHARS:
+                columns.known[key] = stated
+        return stated
+
+    def _read_all(self, number: int, columns: Columns, values: Sequence[Any]) -> _Stated:
+        status = next(self._read("status", _status, number, columns, values), None)
+        noindex = any([*self._read("noindex", _truth, number, columns, values)])
+        noindex = noindex or any(_forbids(text) for _, text in columns.texts("robots", values))
+        noindex = noindex or "noindex" in columns.text("reason", values).casefold()
+        is_html = _is_html(columns.text("content_type", values))
+        return status, noindex, is_html and not _denies(columns.text("indexable", values))
+
+    def _read(
+        self, field: str, read: Callable[[str], Value], number: int, columns: Columns, values: Sequence[Any]
+    ) -> Iterator[Value]:
+        """What the columns of a field say, one by one."""
+        for column, text in columns.texts(field, values):
+            try:
+                yield read(text)
+            except ValueError:
+                place = f"{self.name}:{number}: {shown(text)} in the column {column}"
+                raise UsageError(f"{place} is {_WANTED[field]}") from None
+
+    def _empty(self, last: tuple[int, str] | None) -> UsageError:
+        if last is None:
+            return UsageError(f"{self.name} has no row of a page: export the crawl once more")
+        number, text = last
+        return UsageError(
+            f"{self.name} has no row with a URL of a page, {shown(text)} in line {number} is none: "
+            "give whole URLs, with https://"
+        )
+
+
+# How many different rows are remembered, and how long they may be: in a column of this name may stand another text.
+_MOST_KNOWN = 1000
+_MOST_CHARS = 1000
+_WANTED = {
+    "status": "no HTTP status: give a number such as 200, or nothing where the page was not fetched",
+    "noindex": "neither true nor false: give true, false, 1, 0, yes or no",
+}
+
+
+# --- values ----------------------------------------------------------------------------------------------------
+
+
+def _canonical(text: str, url: str) -> str | None:
+    canonical = text if text == url or is_clean(text) else clean_url(text, url).url
+    if canonical is None or canonical == url:
+        return canonical
+    return url if comparable(canonical) == comparable(url) else canonical
+
+
+_STATUS = re.compile(r"([1-9]\d\d)(?:\.0*)?(?:\s.*)?", re.DOTALL)  # `200`, `200.0` (of pandas), `200 OK`
+# How crawlers say that they did not fetch a page, or that nothing answered.
+_UNFETCHED = re.compile(r"|0+(\.0*)?|-1|-|n/?a|none|null|nan|blocked\b.*|not ?crawled|uncrawled|time-?out", re.DOTALL)
+_TRUE = frozenset({"true", "1", "1.0", "yes", "y", "t", "noindex"})
+_FALSE = frozenset({"", "false", "0", "0.0", "no", "n", "f", "index", "none", "null", "nan", "-", "n/a"})
+_DENIALS = ("non", "not", "false", "no", "0")
+
+
+def _status(text: str) -> int | None:
+    text = text.strip().casefold()
+    if match := _STATUS.fullmatch(text):
+        return int(match[1])
+    if _UNFETCHED.fullmatch(text):
+        return None
+    raise ValueError(text)
+
+
+def _truth(text: str) -> bool:
+    word = text.strip().casefold()
+    if word not in _TRUE | _FALSE:
+        raise ValueError(text)
+    return word in _TRUE
+
+
+# `max-image-preview:none` is about pictures in results.
+_LIMITS = re.compile(r"max-[\w-]+\s*:\s*[\w-]+")
+_NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
+
+
+def _forbids(directives: str) -> bool:
+    """Whether directives for robots say noindex; `none` is noindex and nofollow."""
+    return bool(directives) and _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
+
+
+def _is_html(content_type: str) -> bool:
+    """Whether it may be a page; a column of that name that holds something else says nothing."""
+    kind = content_type.partition(";")[0].strip().casefold()
+    is_type = re.fullmatch(r"[a-z]+/[\w.+-]+", kind) is not None
+    return not is_type or kind in ("text/html", "application/xhtml+xml")
+
+
+def _denies(indexable: str) -> bool:
+    return indexable.strip().casefold().startswith(_DENIALS)
+
+
+# --- records ---------------------------------------------------------------------------------------------------
+
+
+def _records(lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
+    """The line of each record, where in it what stands, and its values."""
+    first = list(islice(lines, HEADER_LINES))
+    start = next((line.lstrip() for line in first if line.strip()), "")
+    if not start:
+        raise UsageError(f"{name} is empty: export the crawl once more")
+    if start.startswith("{"):
+        return _json_records(chain(first, lines), name)
+    for beginning, told in _BEGINNINGS:
+        if start.startswith(beginning):
+            raise UsageError(f"{name}: {told.replace('{}', name)}")
+    return _table_records(first, lines, name)
+
+
+_BEGINNINGS = (
+    ("[", "that is a JSON array: `jq -c '.[]' {} > crawl.jsonl` writes a line for each"),
+    ("<", "that is XML or HTML, and no crawl: export it as CSV, or as JSON lines"),
+)
+
+
+def _json_records(lines: Iterable[str], name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
+    known: dict[tuple[str, ...], Columns] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        form = _form(line, name, number)
+        names = tuple(form)
+        columns = known.get(names)
+        if columns is None:
+            columns = columns_of(names)
+            if "url" not in columns.told:
+                told = f"{name}:{number}: no url in this line, which has {_names(names)}"
+                raise UsageError(f"{told}: call it url")
+            if len(known) < _MOST_SHAPES:
+                known[names] = columns
+        yield number, columns, list(form.values())
+
+
+_MOST_SHAPES = 1000  # of the lines of a file; crawlers that leave out what is empty have some
+
+
+def _form(line: str, name: str, number: int) -> dict[str, Any]:
+    try:
+        form = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        form = None
+    if type(form) is dict:
+        return form
+    place, text = f"{name}:{number}", shown(line.strip())
+    if number == 1:
+        hint = f"if it is JSON over several lines, `jq -c . {name} > crawl.jsonl` writes each object on one"
+        raise UsageError(f"{place}: no JSON object: {text}; {hint}")
+    if line.startswith("{") and not line.endswith("\n"):
+        raise UsageError(f"{place}: the last line is cut: {text}; export the crawl once more")
+    raise UsageError(f"{place}: no JSON object: {text}; a crawl file has one on each line")
+
+
+def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
+    above, delimiter, names = _header(first, name)
+    columns = columns_of(names)
+    ahead = _Ahead(first[above:], lines, above)
+    table = csv.reader(ahead, delimiter=delimiter)
+    begins = above + 1
+    try:
+        for values in table:
+            if ahead.is_over:  # a record ends with its line, unless that is within quotes
+                told = "a quoted field that begins in this row has no end: the file is cut, or a quote is missing"
+                raise UsageError(f"{name}:{begins}: {told}; export the crawl once more")
+            if begins > above + 1:
+                yield begins, columns, values
+            begins = ahead.number + 1
+    except csv.Error as exc:
+        hint = "leave out columns with long texts, or a quote is missing" if "limit" in str(exc) else "export it as CSV"
+        raise UsageError(f"{name}:{begins}: this row cannot be read ({exc}): {hint}") from exc
+
+
+def _header(first: list[str], name: str) -> tuple[int, str, list[str]]:
+    """How many lines stand above the header, the delimiter, and the names: of all readings the one with most columns.
+
+    UsageError where no line has a column of URLs.
+    """
+    readings = []
+    for above, line in enumerate(first):
+        for delimiter in DELIMITERS:
+            names = next(csv.reader([line], delimiter=delimiter), [])
+            readings.append((above, delimiter, names))
+        headers = [each for each in readings if "url" in columns_of(each[2]).told]
+        if headers:
+            return max(headers, key=lambda each: len(each[2]))
+    above, _, names = max(readings, key=lambda each: len(each[2]))
+    place = f"{name}:{above + 1}"
+    if is_web_url(names[0].strip()):
+        raise UsageError(f"{place}: {shown(names[0].strip())} where names of columns should be: put them into line 1")
+    told = f"{place}: no column of URLs; the columns are {_names(names)}"
+    raise UsageError(f'{told}: call one of them url, or Address as Screaming Frog does')
+
+
+def _names(names: Iterable[str]) -> str:
+    named = [" ".join(each.split())[:SHOWN_CHARS] for each in names if each.strip()]
+    more = len(named) - 20
+    return ", ".join(named[:20]) + (f" and {more} more" if more > 0 else "") or "no name"
+
+
+class _Ahead:
+    """Lines for the csv module: how many were taken, and whether it asked for more than there are."""
+
+    def __init__(self, first: Iterable[str], rest: Lines, number: int) -> None:
+        self.number = number
+        self.is_over = False
+        self._lines = chain(first, rest)
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines, None)
+        if line is None:
+            self.is_over = True
+            raise StopIteration
+        self.number += 1
+        return line

@@ -1,0 +1,317 @@
+"""The command line: arguments -> one call each.
+
+Every command's work is imported when it runs, so that help, and parse, load no network library.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..version import __version__
+from . import network_options as fetching
+from . import options
+from .command import Command, CommandGroup
+
+if TYPE_CHECKING:
+    from .exits import Exit
+
+_EXIT_CODES = """Exit codes: 0 complete; 1 audit or diff --exit-code found something; 2 usage; 3 partial; 4 no URL; \
+5 no URL because of errors; 6 output or state not writable; 130 interrupted."""
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+@click.group(
+    cls=CommandGroup,
+    context_settings=_SETTINGS,
+    epilog=_EXIT_CODES,
+)
+@click.version_option(__version__, prog_name="sitemap-reader")
+def main() -> None:
+    """Reads a site's sitemaps as a crawler should: every URL, nothing invented, nothing silently dropped.
+
+    A TARGET is a host (example.com), the URL of a site, of a sitemap or of a robots.txt, or a folder
+    that --record has written, or a WARC file, of --record or of any other crawler.
+    """
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader dump example.com > urls.jsonl\n"
+    "sitemap-reader dump https://example.com/news.xml --since 7d | jq -r .loc\n"
+    "sitemap-reader dump example.com --include /products/ --fields loc,lastmod,images.loc -o products.csv",
+)
+@options.targets
+@options.output_file
+@options.record_format("by the suffix of -o, else jsonl")
+@options.unique
+@options.limit
+@options.extras
+@options.report
+@options.loudness
+@options.dates
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@fetching.jobs
+@fetching.network
+def dump(**arguments: Any) -> Exit:
+    """Write every URL of the TARGETs, as it is read.
+
+    As JSONL, or as CSV, TSV, plain text or Parquet.
+
+    With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
+    lines and # comments are skipped.
+    """
+    from .dump import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader parse sitemap.xml.gz --url https://example.com/sitemap.xml.gz\n"
+    "sitemap-reader parse sitemap.xml.gz --fields loc,lastmod -o urls.csv\n"
+    "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
+)
+@click.argument("file", metavar="FILE|-", type=options.FILE)
+@options.option(
+    "Document", "--url", metavar="URL", default_is="none", help="Base URL of the document."
+)
+@options.option(
+    "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
+)
+@options.output_file
+@options.record_format("by the suffix of -o, else jsonl")
+@options.extras
+@options.report
+@options.loudness
+@options.scope("any")
+@options.option(
+    "Filter",
+    "--authority",
+    "authorities",
+    metavar="PREFIX",
+    multiple=True,
+    default_is="none",
+    help="A URL prefix that the document may list besides its own folder; may be repeated.",
+)
+@fetching.document_limits
+def parse(**arguments: Any) -> Exit:
+    """Read one document, a file or stdin, without any network.
+
+    URLs go to stdout as JSONL, and of an index its sitemaps; the other formats have the URLs alone. With --report -
+    every item comes in document order, problems included, and the outcome last.
+    """
+    from .parse import run
+
+    return run(limits=fetching.limits(arguments), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader discover example.com\nsitemap-reader discover - --format jsonl < hosts.txt",
+)
+@options.targets
+@options.table_output
+@fetching.network
+def discover(**arguments: Any) -> Exit:
+    """List the sitemaps of the TARGETs, and why each is known.
+
+    What robots.txt names is always listed; a well-known path only where it holds a sitemap or is refused.
+    """
+    from .discover import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader tree example.com\nsitemap-reader tree example.com | sort -t$'\\t' -k6",
+)
+@options.targets
+@options.table_output
+@options.scope("protocol")
+@fetching.network
+def tree(**arguments: Any) -> Exit:
+    """Show which sitemap lists which, with counts and dates.
+
+    "lastmod" is what the index states of a sitemap, "newest" the newest date inside it.
+    """
+    from .tree import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .",
+)
+@click.argument("target", metavar="TARGET|FILE", type=options.FILE)
+@options.table_output
+@options.dates
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@fetching.network
+def stats(**arguments: Any) -> Exit:
+    """Show a site on one screen: counts, dates, sections.
+
+    FILE is a dump, JSONL or Parquet; - is one on stdin.
+    """
+    from .stats import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader sync example.com --state sites.db >> changes.jsonl\n"
+    "sitemap-reader sync example.com --state items.db --follow products | jq -r 'select(.change == \"new\") | .loc'\n"
+    "sitemap-reader sync --state sites.db --history",
+)
+@options.targets_if_any
+@options.state
+@options.following
+@options.output_file
+@options.table_format("table on a terminal, else jsonl")
+@options.report
+@options.loudness
+@options.changed_on
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@options.extras
+@fetching.jobs
+@fetching.network
+def sync(**arguments: Any) -> Exit:
+    """Tell what is new, updated and removed since the last time.
+
+    FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
+    every URL is new, and is written once, however many sitemaps list it.
+
+    At-least-once delivery: after a crash the next run resumes; the changes of one sitemap may repeat.
+    """
+    from .sync import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader harvest hosts.txt -o harvest\n"
+    "sitemap-reader harvest hosts.txt -o harvest --resume\n"
+    "sitemap-reader harvest hosts.txt -o daily --state --hosts-at-once 100\n"
+    "duckdb -c \"SELECT site, count(*) FROM 'harvest/urls/*.parquet' GROUP BY site\"",
+)
+@click.argument("hosts", metavar="HOSTS|-", type=options.FILE)
+@options.harvest
+@options.dates
+@options.pages
+@options.sitemaps
+@options.scope("protocol")
+@options.extras
+@fetching.network_of_many
+def harvest(**arguments: Any) -> Exit:
+    """Read the sitemaps of very many HOSTS on all cores, or on the machines of a Dask cluster.
+
+    HOSTS is a file with one a line; blank lines and # comments are skipped. Into DIR go the tables urls, sitemaps,
+    problems and hosts, each a folder of Parquet files, one a shard. All hosts of a domain are of one shard, and read
+    one after the other.
+
+    A shard is there whole or not at all; --resume does those that are missing.
+    """
+    from .harvest import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader audit example.com\n"
+    "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
+    "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
+    "sitemap-reader audit --explain D03",
+)
+@click.argument("target", metavar="TARGET|FILE", type=options.FILE, required=False)
+@options.output_file
+@options.findings
+@options.quiet
+@options.verbose
+@options.rules
+@options.against
+@options.scope("protocol")
+@fetching.jobs
+@fetching.network
+def audit(**arguments: Any) -> Exit:
+    """Tell what is wrong with a site's sitemaps, where, and how to fix it.
+
+    FILE is a dump, JSONL or Parquet; - is one on stdin. One that was written with --report - tells most.
+    """
+    from .audit import run
+
+    return run(**arguments.pop("reading"), **arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
+    "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
+)
+@click.argument("old", metavar="OLD", type=options.FILE)
+@click.argument("new", metavar="NEW", type=options.FILE)
+@options.output_file
+@options.table_format("table on a terminal, else jsonl")
+@options.changed_on
+@options.exit_code
+@options.quiet
+def diff(**arguments: Any) -> Exit:
+    """Tell what is new, updated and removed between two dumps or states.
+
+    OLD and NEW are files that `dump` has written, JSONL or Parquet, of which one may be -, stdin; or state files of
+    `sync`. A URL that only moved to another sitemap is no change.
+    """
+    from .diff import run
+
+    return run(**arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader convert urls.jsonl -o urls.parquet\n"
+    "sitemap-reader convert urls.jsonl -o urls.jsonl.zst\n"
+    "sitemap-reader convert urls.jsonl --format csv --fields loc,lastmod,news.title > news.csv",
+)
+@click.argument("file", metavar="FILE|-", type=options.FILE)
+@options.output_file
+@options.record_format("by the suffix of -o")
+@options.unique
+@options.quiet
+def convert(**arguments: Any) -> Exit:
+    """Write a dump, JSONL or Parquet, in another format."""
+    from .convert import run
+
+    return run(**arguments)
+
+
+@main.command(
+    cls=Command,
+    epilog="sitemap-reader schema json -o line.schema.json\n"
+    "duckdb -c \"SELECT loc FROM read_json('urls.jsonl', format='newline_delimited', "
+    'columns=$(sitemap-reader schema duckdb))"',
+)
+@click.argument("language", metavar="LANGUAGE", type=click.Choice(["json", "duckdb", "polars", "arrow"]))
+@options.output_file
+def schema(**arguments: Any) -> Exit:
+    """Print the types of the JSONL, for DuckDB and others.
+
+    Explicit types keep columns that first appear late in the file.
+
+    LANGUAGE is json, a JSON Schema of the lines of dump, parse, discover and diff; or, of the lines that are URLs,
+    duckdb: what read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow:
+    one of pa, for pyarrow.json.
+    """
+    from .schema import run
+
+    return run(**arguments)

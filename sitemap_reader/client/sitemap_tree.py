@@ -1,0 +1,174 @@
+"""Which sitemap lists which: the items of a walk in, rows of a tree out, parents before their children.
+
+Each document stands once, under the one that listed it first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import attrs
+
+from ..model.problems import first_error
+from ..model.records import Outcome, SitemapRef
+from ..serialize.jsonl import stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from ..model.records import Item, Precision
+
+
+@attrs.define
+class Node:
+    """A document: what its index states (`ref`), what came of it (`outcome`), the newest lastmod that it lists."""
+
+    url: str
+    ref: SitemapRef | None = None
+    outcome: Outcome | None = None
+    newest: datetime | None = None
+    newest_precision: str | None = None
+    children: list[Node] = attrs.field(factory=list)
+
+
+@attrs.frozen
+class Row:
+    """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread.
+
+    `bytes_decoded` is its size unpacked, `seconds` how long it took to fetch and to read; `problems` counts those of
+    the document and of its entries. `status` is that of its last answer, `problem` why it is not complete.
+    """
+
+    depth: int
+    branch: str
+    url: str
+    format: str | None
+    entries: int | None
+    kept: int | None
+    lastmod: str | None
+    lastmod_precision: str | None
+    newest: str | None
+    newest_precision: str | None
+    complete: str
+    bytes_decoded: int | None
+    seconds: float | None
+    problems: int | None
+    status: int | None = None
+    problem: str | None = None
+
+
+class Nesting:
+    """hear() every item, note() every date, then rows()."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+
+    def hear(self, item: Item) -> None:
+        """Takes in references and outcomes."""
+        if isinstance(item, SitemapRef):
+            self._refer(item)
+        elif isinstance(item, Outcome) and item.url is not None:
+            self._node(item.url).outcome = item
+
+    def note(self, sitemap: str | None, lastmod: datetime | None, precision: Precision | None) -> None:
+        """Takes in the date of an entry."""
+        if lastmod is None or sitemap is None:
+            return
+        node = self._node(sitemap)
+        if node.newest is None or lastmod > node.newest:
+            node.newest, node.newest_precision = lastmod, precision
+
+    def rows(self) -> Iterator[Row]:
+        """Roots first; a document that nobody listed is one. By host, its robots.txt first; hosts with nothing last.
+
+        Which of several sites or guesses answers first is chance. A robots.txt that was only asked for permission, and
+        of whose sitemaps none was read, is no part of the tree.
+        """
+        roots = [node for node in self._nodes.values() if node.ref is None]
+        seen = _asked_for_permission(roots)
+        hosts = {_host(root) for root in roots if root.children or (root.outcome and root.outcome.entries)}
+        roots.sort(key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url))
+        for root in [*roots, *self._nodes.values()]:  # in a circle nobody is a root: its first is taken
+            yield from _walk(root, seen)
+
+    def _node(self, url: str) -> Node:
+        return self._nodes.setdefault(url, Node(url))
+
+    def _refer(self, ref: SitemapRef) -> None:
+        parent = None if ref.sitemap is None else self._node(ref.sitemap)
+        node = self._node(ref.loc)
+        if parent is None or node is parent or node.ref:
+            return
+        node.ref = ref
+        parent.children.append(node)
+
+
+def _asked_for_permission(roots: list[Node]) -> set[str]:
+    """Beside what was read: each robots.txt that is whole and led to none of it, and what it names."""
+    whole = [node for node in roots if _is_robots(node) and node.outcome and node.outcome.complete]
+    beside = [node for node in whole if not any(child.outcome for child in node.children)]
+    if len(beside) == len(roots):
+        return set()
+    return {node.url for robots in beside for node in (robots, *robots.children)}
+
+
+def _host(node: Node) -> str:
+    return _parts(node)[0]
+
+
+def _is_robots(node: Node) -> bool:
+    return _parts(node)[1] == "/robots.txt"
+
+
+def _parts(node: Node) -> tuple[str, str]:
+    """Host and path; of what is no URL, as a dump may have it, neither."""
+    try:
+        parts = urlsplit(node.url)
+    except ValueError:
+        return "", ""
+    return parts.netloc, parts.path
+
+
+def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
+    # A stack, so that depth costs nothing. Entries: node, depth, the branch of its own line, that of its children.
+    stack = [(root, 0, "", "")]
+    while stack:
+        node, depth, branch, below = stack.pop()
+        if node.url in seen:
+            continue
+        seen.add(node.url)
+        yield _row(node, depth, branch)
+        last = len(node.children) - 1
+        for number, child in reversed(list(enumerate(node.children))):
+            own, under = ("└── ", "    ") if number == last else ("├── ", "│   ")
+            stack.append((child, depth + 1, below + own, below + under))
+
+
+def _row(node: Node, depth: int, branch: str) -> Row:
+    outcome = node.outcome
+    return Row(
+        depth=depth,
+        branch=branch,
+        url=node.url,
+        format=outcome.format if outcome else None,
+        entries=outcome.entries if outcome else None,
+        kept=outcome.kept if outcome else None,
+        lastmod=stamp(node.ref.lastmod) if node.ref else None,
+        lastmod_precision=node.ref.lastmod_precision if node.ref else None,
+        newest=stamp(node.newest),
+        newest_precision=node.newest_precision,
+        complete="unread" if outcome is None else "yes" if outcome.complete else "no",
+        bytes_decoded=outcome.bytes_decoded if outcome else None,
+        seconds=outcome.seconds if outcome else None,
+        problems=sum(outcome.problems.values()) if outcome else None,
+        status=outcome.status if outcome else None,
+        problem=_reason(outcome) if outcome and not outcome.complete else None,
+    )
+
+
+def _reason(outcome: Outcome) -> str | None:
+    """Its first error, else its first problem."""
+    found = first_error(outcome.samples)
+    return None if found is None else f"{found.code} {found.message}"

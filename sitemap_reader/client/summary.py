@@ -1,0 +1,335 @@
+"""What a run has brought so far: counts, problems, outcomes, and what they come to.
+
+In: the batches of a run. Out: the URL records to pass on; progress and a Summary at any time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from ..frontier.filters import UNWANTED
+from ..model.errors import NothingFound, NothingReadable, ReadError
+from ..model.problems import SAMPLES_PER_CODE, Problem, first_error
+from ..model.records import Outcome, UrlRecord
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
+from ..parser.normalise.dates import stated
+from ..pipeline.document_parser import Many
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from ..frontier.robots_policy import Delay
+    from ..model.records import Item
+    from ..serialize.jsonl import Lines
+    from .dedupe import Seen
+
+Given = TypeVar("Given")
+
+# How a document fails that its host refuses; what is damaged or too large has other codes.
+_BLOCKED = frozenset({"F01", "F04", "F05", "F13"})
+
+
+@attrs.define
+class Progress:
+    """How far a run is. Documents are sitemaps; those known may still become more.
+
+    `delay` is the host whose Crawl-delay makes it take longest: its `host`, `delay_seconds`, the `documents` that wait
+    there and the `seconds_left` that these take at least. None where there is no such host.
+    """
+
+    documents_done: int = 0
+    documents_known: int = 0
+    urls: int = 0
+    bytes_wire: int = 0
+    delay: Delay | None = None
+
+
+class Problems:
+    """Exact counts by code, and the first five problems of each code in each document as samples."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.samples: list[Problem] = []
+        self._in_document: Counter[tuple[str, str | None]] = Counter()
+
+    def add(self, problem: Problem) -> bool:
+        """Counts it; True if it is one of the samples."""
+        key = problem.code, problem.sitemap
+        self.counts[problem.code] += 1
+        self._in_document[key] += 1
+        sampled = self._in_document[key] <= SAMPLES_PER_CODE
+        if sampled:
+            self.samples.append(problem)
+        return sampled
+
+    def unsampled(self) -> list[tuple[str, str | None, int]]:
+        """(code, document, count) of those that have more problems than samples."""
+        return [
+            (code, document, count - SAMPLES_PER_CODE)
+            for (code, document), count in self._in_document.items()
+            if count > SAMPLES_PER_CODE
+        ]
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+
+@attrs.frozen
+class Summary:
+    """A run in numbers. `str()` is one line; the command line ends with it, with options in place of keywords."""
+
+    urls: int
+    sitemaps_read: int
+    sitemaps: int
+    dropped: dict[str, int]  # out of scope: reason -> count
+    unwanted: dict[str, int]  # not what was asked for, by date or pattern: reason -> count
+    repeated: int  # listed once more, where each URL was asked for once
+    not_modified: int  # sitemaps that are as they were, and were not read
+    pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
+    checked: int  # sitemaps that were read to see whether those with the reason "since" may be skipped
+    since: datetime | None  # the moment that `since` came to; of several runs the earliest one
+    problems: int
+    failed: int  # sitemaps that gave nothing because of an error
+    incomplete: int  # sitemaps that gave a part
+    robots_failed: int  # robots.txt files that could not be read whole
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Nothing that was asked for is missing."""
+        return not (self.failed or self.incomplete or self.robots_failed)
+
+    def __add__(self, other: Summary) -> Summary:
+        """Both runs as one."""
+        fields = attrs.asdict(self, recurse=False)
+        since = min(filter(None, (self.since, other.since)), default=None)
+        for name, mine in fields.items():
+            theirs = getattr(other, name)
+            if isinstance(mine, dict):
+                fields[name] = dict(Counter(mine) + Counter(theirs))
+            elif isinstance(mine, int | float):
+                fields[name] = mine + theirs
+        return Summary(**{**fields, "since": since})
+
+    def __str__(self) -> str:
+        parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
+        if self.dropped:
+            parts.append(dropped_text(self.dropped))
+        parts += [f"{self.unwanted[reason]:,} {words}" for reason, words in UNWANTED.items() if reason in self.unwanted]
+        if self.repeated:
+            parts.append(f"{self.repeated:,} listed again")
+        if self.not_modified:
+            parts.append(f"{count_of(self.not_modified, 'sitemap')} not modified")
+        parts += [self._pruned(reason, count) for reason, count in sorted(self.pruned.items())]
+        if self.problems:
+            parts.append(count_of(self.problems, "problem"))
+        return "; ".join([*parts, f"{self.seconds:.1f} s"])
+
+    def partial_line(self) -> str | None:
+        """The line that says what is missing; None if nothing is."""
+        missing = self.missing()
+        return f"partial: {missing}" if missing else None
+
+    def missing(self) -> str:
+        """`1 sitemap could not be read`; nothing if nothing is missing."""
+        parts = []
+        if self.failed:
+            parts.append(f"{count_of(self.failed, 'sitemap')} could not be read")
+        if self.incomplete:
+            parts.append(f"{count_of(self.incomplete, 'sitemap')} could be read in part only")
+        if self.robots_failed:
+            parts.append(f"{self.robots_failed:,} robots.txt could not be read")
+        return ", ".join(parts)
+
+    def _pruned(self, reason: str, count: int) -> str:
+        """So many sitemaps that were not asked for, and the evidence where it is a date."""
+        if reason != "since" or self.since is None:
+            return f"{count_of(count, 'sitemap')} left out ({reason})"
+        precision = "day" if self.since == self.since.replace(hour=0, minute=0, second=0, microsecond=0) else "minute"
+        others = f"{count_of(self.checked, 'other')} checked" if self.checked else "not checked"
+        return f"{count_of(count, 'sitemap')} skipped: index lastmod before {stated(self.since, precision)}, {others}"
+
+    def _sitemaps(self) -> str:
+        read = self.sitemaps_read - self.not_modified
+        if read == self.sitemaps:
+            return count_of(self.sitemaps, "sitemap")
+        return f"{read:,} of {count_of(self.sitemaps, 'sitemap')}"
+
+
+def dropped_text(dropped: Mapping[str, int]) -> str:
+    """`3 dropped (host 2, path 1; scope="any" keeps it)`."""
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
+    return f'{sum(dropped.values()):,} dropped ({reasons}; scope="any" keeps it)'
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 URL`, `1,000 URLs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+class Ledger:
+    """Takes batches; keeps one Outcome a document and samples of the problems, never the records.
+
+    With `seen` each URL is given once, with `most` no more of them than that.
+    """
+
+    def __init__(
+        self,
+        on_outcome: Callable[[Outcome], None] | None = None,
+        on_item: Callable[[Item], None] | None = None,
+        *,
+        seen: Seen | None = None,
+        most: int | None = None,
+    ) -> None:
+        self.problems = Problems()
+        self.outcomes: list[Outcome] = []
+        self.progress = Progress()
+        self.pruned: Counter[str] = Counter()
+        self.checked = 0
+        self.since: datetime | None = None
+        self.seconds = 0.0
+        self._on_outcome = on_outcome
+        self._on_item = on_item
+        self._seen = seen
+        self._most = most
+        self._repeated = 0
+
+    def take(self, batch: Sequence[Item | Many], given: type[Given]) -> list[Given]:
+        """What is to be given of a batch; everything else is entered, and then told: who is told may raise."""
+        taken: list[Given] = [item for item in batch if isinstance(item, given)]
+        if len(taken) < len(batch):
+            others = [item for item in batch if not isinstance(item, UrlRecord | Many)]
+            for item in others:
+                self._enter(item)
+            for item in others:
+                self._tell(item)
+        return taken
+
+    def counts(self, record: UrlRecord) -> bool:
+        """Counts a record that is about to be given; False for one that is not, as its URL was given before."""
+        if self._seen is None or self._seen.add(record.loc):
+            self.progress.urls += 1
+            return True
+        self._repeated += 1
+        return False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many have been given as may be."""
+        return self.progress.urls == self._most
+
+    def counted(self, lines: Lines) -> Lines:
+        """The same for lines: those that are given, all of them counted."""
+        if self._seen is not None or (self._most is not None and self.progress.urls + lines.urls > self._most):
+            return lines.only(self._counts_form)
+        self.progress.urls += lines.urls
+        return lines
+
+    def _counts_form(self, form: dict[str, Any]) -> bool:
+        if self.is_full:
+            return False
+        is_new = self._seen is None or self._seen.add(form["loc"])
+        self.progress.urls += is_new
+        self._repeated += not is_new
+        return is_new
+
+    def _enter(self, item: Item) -> None:
+        if isinstance(item, Problem):
+            self.problems.add(item)
+        elif isinstance(item, Outcome):
+            self.outcomes.append(item)
+
+    def _tell(self, item: Item) -> None:
+        if self._on_outcome and isinstance(item, Outcome):
+            self._on_outcome(item)
+        if self._on_item:
+            self._on_item(item)
+
+    @property
+    def complete(self) -> bool:
+        """No document lacks anything."""
+        return all(outcome.complete for outcome in self.outcomes)
+
+    @property
+    def blocked(self) -> bool:
+        """A host refused its robots.txt or a well-known path, sent HTML pages, or could not be connected to."""
+        return any(
+            outcome.why == "well-known" and not outcome.complete and not _BLOCKED.isdisjoint(outcome.problems)
+            for outcome in self.outcomes
+        )
+
+    def summary(self) -> Summary:
+        """The numbers as they stand."""
+        sitemaps = sitemaps_of(self.outcomes)
+        broken = [outcome for outcome in sitemaps if not outcome.complete]
+        dropped: Counter[str] = Counter()
+        for outcome in sitemaps:
+            dropped.update(outcome.dropped)
+        unwanted = {reason: dropped.pop(reason) for reason in UNWANTED if reason in dropped}
+        failed = sum(not outcome.entries for outcome in broken)
+        return Summary(
+            urls=self.progress.urls,
+            sitemaps_read=len(sitemaps) - failed,
+            sitemaps=len(sitemaps),
+            dropped=dict(dropped),
+            unwanted=unwanted,
+            repeated=self._repeated,
+            not_modified=sum(outcome.not_modified for outcome in sitemaps),
+            pruned=dict(self.pruned),
+            checked=self.checked,
+            since=self.since,
+            problems=len(self.problems),
+            failed=failed,
+            incomplete=len(broken) - failed,
+            robots_failed=sum(not each.complete for each in self.outcomes if each.format == Format.ROBOTS),
+            seconds=self.seconds,
+        )
+
+    def verdict(self, target: str) -> ReadError | None:
+        """What to raise at the end: nothing, if there was a URL, or one was left out as asked."""
+        if self.progress.urls:
+            return None
+        if self.pruned or self._repeated or any(each.dropped or each.not_modified for each in self.outcomes):
+            return None
+        failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
+        if failed:
+            reason = first_reason(failed) or "no reason is known"
+            return NothingReadable(f"no URL could be read of {target}: {reason}", self.outcomes)
+        if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
+            return NothingFound(
+                f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "
+                "if you know where it is, give its URL",
+                self.outcomes,
+            )
+        return None
+
+
+def _closes_host(outcome: Outcome) -> bool:
+    """Whether it is a robots.txt that was read, and whose Crawl-delay is longer than may be kept."""
+    return any(sample.code == "F15" and sample.severity == "error" for sample in outcome.samples)
+
+
+def sitemaps_of(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that a Summary counts: no robots.txt, and no document twice."""
+    return [outcome for outcome in _without_aliases(outcomes) if outcome.format != Format.ROBOTS]
+
+
+def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Left out: documents that redirect to one that was asked for itself, or to where an earlier one was led."""
+    taken = {outcome.url for outcome in outcomes}
+    own: list[Outcome] = []
+    for outcome in outcomes:
+        if outcome.final_url == outcome.url or outcome.final_url not in taken:
+            own.append(outcome)
+            taken.add(outcome.final_url)
+    return own
+
+
+def first_reason(failed: Iterable[Outcome]) -> str | None:
+    """The first error of the documents that failed, else their first problem, as a line; None without any."""
+    found = first_error(sample for outcome in failed for sample in outcome.samples)
+    return None if found is None else str(found)

@@ -1,0 +1,158 @@
+"""What a user names -> where to start, what to read it with, and what to record it to.
+
+`example.com`, a URL, or what replays a site: a folder, or a WARC file. Anything else is a UsageError that says what
+would do.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..fetch.replay import Recorder, ReplayFetcher, holds_seeds, read_recording
+from ..fetch.warc.fetcher import WarcFetcher
+from ..fetch.warc.index import RECOMPRESS
+from ..frontier.seeds import Seed, parse_target
+from ..model.errors import UsageError
+from ..model.problems import Problem, report
+from ..model.records import Outcome
+from ..serialize.dumps_part import DUMP_SUFFIXES, is_warc_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..fetch.client import Fetcher
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
+# What may be meant as a host although a folder is called so, such as one for what is downloaded from there.
+_HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
+
+
+@attrs.frozen
+class Target:
+    """`seeds` to walk from; `replay` stands in for the network where a recording was named, `recorded` then, in UTC.
+
+    `damage` says what is lost of a recording.
+    """
+
+    name: str
+    seeds: tuple[Seed, ...]
+    replay: Fetcher | None = None
+    recorded: datetime | None = None
+    damage: str | None = None
+
+    @property
+    def told(self) -> list[Problem | Outcome]:
+        """What has to be said once of a recording that is not whole: no result of it is complete."""
+        if self.damage is None:
+            return []
+        problem = report("F04", self.damage, sitemap=self.name)
+        return [problem, Outcome(self.name, self.name, complete=False, problems={"F04": 1}, samples=(problem,))]
+
+
+def listed(lines: bytes) -> Iterator[tuple[int, str]]:
+    """The targets of a list, one a line, each with the number of its line, from 1; no blank lines, no # comments.
+
+    >>> list(listed(b"example.com\\n\\n# later: example.org\\nexample.net"))
+    [(1, 'example.com'), (4, 'example.net')]
+    """
+    for number, line in enumerate(lines.decode("utf-8-sig", "replace").splitlines(), 1):
+        target = line.strip()
+        if target and not target.startswith("#"):
+            yield number, target
+
+
+def find_target(target: str | Path | Target) -> Target:
+    """Looks at the disk only for what is no URL. A Target is there already: a WARC is looked through but once."""
+    if isinstance(target, Target):
+        return target
+    refuse_document(target)
+    if not isinstance(target, str | Path):
+        raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
+    name = str(target)
+    if _SCHEME.match(name.strip()):
+        return _site(name)
+    path = Path(target)
+    is_folder, is_file = _on_disk(path)
+    may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not holds_seeds(path)
+    if is_folder and name.strip() and not may_be_host:
+        recording = read_recording(path)
+        seeds = tuple(parse_target(seed) for seed in recording.seeds)
+        recorded = recording.recorded and recording.recorded.astimezone(UTC)
+        return Target(name, seeds, ReplayFetcher(path), recorded)
+    if is_warc_name(name) and not is_folder:
+        warc = WarcFetcher(path)
+        return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
+    if is_file:
+        raise UsageError(_told_of_file(name))
+    if name.endswith(DUMP_SUFFIXES):
+        raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
+    if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
+        raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
+    return site_target(name, "neither a folder here nor a host")
+
+
+def refuse_document(target: object) -> None:
+    """UsageError for the bytes or the text of a document, where a site is to be named."""
+    head = target[:100].encode("utf-8", "replace") if isinstance(target, str) else target
+    if isinstance(head, bytes | bytearray) and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"<", b"\x1f\x8b")):
+        raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
+
+
+def site_target(name: str, else_it_is: str = "no host") -> Target:
+    """A host, or a URL, without a look at the disk."""
+    bare = name.strip()
+    if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
+        raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
+    return _site(name)
+
+
+def _site(name: str) -> Target:
+    seed = parse_target(name)
+    return Target(seed.target, (seed,))
+
+
+def _told_of_file(name: str) -> str:
+    if name.endswith(DUMP_SUFFIXES):
+        return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
+    if name.lower().endswith((".arc", ".arc.gz")):
+        return f"{name} is an ARC; {RECOMPRESS.format(path=name)} makes a WARC of it"
+    return f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document"
+
+
+def _on_disk(path: Path) -> tuple[bool, bool]:
+    """Whether it is a folder, or a file."""
+    try:
+        return path.is_dir(), path.is_file()
+    except OSError:  # a name that is too long for a disk
+        return False, False
+
+
+def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
+    """What the fetcher gives for the target, with a copy of it in a folder, or in a WARC if that is what is named."""
+    if _is_same(place, target):
+        raise UsageError(f"{place} is what is read: it cannot be recorded to at once")
+    seeds = [seed.target for seed in target.seeds]
+
+    def clock() -> datetime:
+        return target.recorded or datetime.now(UTC)
+
+    if is_warc_name(place.name) and not place.is_dir():
+        from ..fetch.warc.writer import WarcRecorder  # here: few record
+
+        return WarcRecorder(fetcher, place, seeds, clock=clock)
+    return Recorder(fetcher, place, seeds, clock=clock)
+
+
+def _is_same(place: Path, target: Target) -> bool:
+    if not isinstance(target.replay, WarcFetcher):
+        return False
+    with suppress(OSError):
+        return place.samefile(target.name)
+    return False

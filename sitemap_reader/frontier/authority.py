@@ -1,0 +1,163 @@
+"""What each document of a walk may speak for, by all that is known so far.
+
+In: Sitemap lines, listings, redirects. Out: the authorities of a visit, and which listings have the proof that they
+lacked. Authorities travel down: what an index gains goes to all that it lists, however late, step by step, as an index
+may list a million. Never asks for anything.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ..parser.normalise.scope import Scope, proof_authorities
+from ..parser.normalise.urls import directory, without_userinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..model.records import SitemapRef
+    from ..parser.normalise.scope import Mode, Reason
+    from .document_request import Visit
+    from .register import Register
+
+# How often a document may gain authorities by being listed once more. Each time may concern all below it, so indexes
+# that list each other from ever higher directories would keep a walk busy. Sites need one or two.
+MAX_GAINS = 32
+
+# Where an index may list sitemaps without another's word: below its directory, or elsewhere on its host.
+_NEAR = (None, "path")
+
+Listing = tuple["Visit", "SitemapRef"]
+
+
+class Proofs:
+    """Authorities by document. `register` says which documents are known."""
+
+    def __init__(self, mode: Mode, register: Register) -> None:
+        self._mode = mode
+        self._register = register
+        self._named: dict[str, tuple[str, ...]] = {}  # document -> what the robots.txt files that name it prove
+        self._lacking: dict[str, list[Visit]] = {}  # document -> the indexes that list it without proof
+        self._lacking_count = 0
+        self._inheritances: dict[Visit, tuple[str, ...]] = {}  # as long as nothing is learned
+        self._gained: dict[Visit, None] = {}  # the indexes that have something to hand down
+        self._handing: Iterator[Listing | None] | None = None
+
+    # --- what is held ---
+
+    def of(self, visit: Visit) -> tuple[str, ...]:
+        """What a document may speak for besides its own directory."""
+        held = visit.authorities + self.named(visit.asked) + self.named(visit.url)
+        if visit.why in ("given", "well-known"):  # submitted: it speaks for its host
+            held += proof_authorities(visit.asked, visit.url)
+        return tuple(dict.fromkeys(held))
+
+    def inheritance(self, index: Visit) -> tuple[str, ...]:
+        """What an index hands down to what it lists: all that it holds, its own directory included."""
+        inherited = self._inheritances.get(index)
+        if inherited is None:
+            inherited = self._inheritances[index] = (*self.of(index), directory(index.url))
+        return inherited
+
+    def named(self, url: str) -> tuple[str, ...]:
+        """What robots.txt files prove for a document by naming it; empty where none does."""
+        return self._named.get(without_userinfo(url), ())
+
+    def distance(self, ref: SitemapRef, inherited: tuple[str, ...]) -> Reason | None:
+        """None where an index may list the child, else what the child's place differs in.
+
+        sitemaps.org: the sitemaps of an index lie on its host. A robots.txt that names one is the proof for it,
+        wherever it lies.
+        """
+        if ref.loc.startswith(inherited):
+            return None
+        reason = Scope(self._mode, inherited).reason(ref.loc)
+        return None if reason in _NEAR or self.named(ref.loc) else reason
+
+    # --- what is learned ---
+
+    def name(self, robots: Visit, url: str) -> None:
+        """A Sitemap line: proof for the whole host whose robots.txt it stands in."""
+        before = self.named(url)
+        proven = tuple(dict.fromkeys(before + proof_authorities(robots.asked, robots.url)))
+        if proven == before:  # thousands of lines may name the same index, and each may concern all below it
+            return
+        self._named[without_userinfo(url)] = proven
+        self._inheritances.clear()
+        known = self._register.get(url)
+        if known is not None and known.is_index:
+            self._gained[known] = None
+
+    def widen(self, visit: Visit, authorities: tuple[str, ...]) -> None:
+        """A document that is known is listed by somebody who holds these."""
+        if self._gains(visit, authorities) and visit.is_index:
+            self._gained[visit] = None
+
+    def _gains(self, visit: Visit, authorities: tuple[str, ...]) -> bool:
+        new = tuple(each for each in authorities if not each.startswith(visit.authorities))
+        if new:
+            held = (*self.of(visit), directory(visit.url))
+            new = tuple(each for each in new if not each.startswith(held))
+        if not new or visit.gains >= MAX_GAINS:
+            return False
+        visit.gains += 1
+        visit.authorities += new
+        self._inheritances.pop(visit, None)
+        return True
+
+    @property
+    def is_settled(self) -> bool:
+        """All that was gained has been handed down."""
+        return self._handing is None and not self._gained
+
+    def hand_down(self) -> Iterator[Listing | None]:
+        """What indexes gained, to all below them, in short steps: it may be left, and asked for again to go on.
+
+        Gives the listings that need no other proof by now, each once.
+        """
+        self._handing = self._handing or self._hand_all_down()
+        return self._handing
+
+    def _hand_all_down(self) -> Iterator[Listing | None]:
+        try:
+            while self._gained:
+                yield from self._hand_down(self._gained.popitem()[0])
+        finally:
+            self._handing = None
+
+    def _hand_down(self, index: Visit) -> Iterator[Listing | None]:
+        """What an index holds, to the known documents that it lists, but for those that it may not list."""
+        inherited = self.inheritance(index)
+        scope = Scope(self._mode, inherited)
+        yield None
+        for url in index.children:  # perhaps more of them from step to step
+            child = self._register.get(url)
+            if child is not None and (scope.reason(url) in _NEAR or self.named(url)):
+                self.widen(child, inherited)
+            yield None
+        for key in [*index.unproven]:
+            covered = key in index.unproven and scope.reason(key) in _NEAR
+            yield (index, index.unproven.pop(key)) if covered else None
+
+    # --- what lacks proof ---
+
+    def await_proof(self, index: Visit, ref: SitemapRef, limit: int) -> bool:
+        """Remembers a listing that lacks proof, if there are not too many of them already."""
+        if self._lacking_count >= limit:
+            return False
+        self._lacking_count += 1
+        key = without_userinfo(ref.loc)
+        index.unproven[key] = ref
+        self._lacking.setdefault(key, []).append(index)
+        return True
+
+    def proven(self, url: str) -> list[Listing]:
+        """The listings of a document that a robots.txt names by now. Each is given once."""
+        key = without_userinfo(url)
+        indexes = self._lacking.pop(key, []) if self.named(url) else []
+        return [(index, index.unproven.pop(key)) for index in indexes if key in index.unproven]
+
+    def given_up(self, index: Visit, most: int) -> list[SitemapRef]:
+        """The next listings of an index for which no proof has come. Each is given once."""
+        return [index.unproven.pop(key) for key in [*islice(index.unproven, most)]]

@@ -1,0 +1,110 @@
+"""What a walk has to say: Problems as they come up, an Outcome for each document that has come to its end.
+
+In: visits, and what happened to them. Out: take(). A guess that proves wrong is nobody's business: it leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ..model.problems import SAMPLES_PER_CODE, Problem, report
+from ..parser.content.sniff import SITEMAP_FORMATS
+from ..parser.normalise.urls import origin
+from .again import outcome_of_both
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..model.problems import Severity
+    from ..model.records import Outcome, SitemapRef
+    from .again import Again
+    from .document_request import Visit
+
+
+class Telling:
+    """Collects what take() gives, in the order in which it came up."""
+
+    def __init__(self) -> None:
+        self._out: list[Problem | Outcome] = []
+
+    def take(self) -> list[Problem | Outcome]:
+        """What is new since the last call."""
+        out, self._out = self._out, []
+        return out
+
+    def note(
+        self,
+        visit: Visit,
+        code: str,
+        message: str,
+        ref: SitemapRef | None = None,
+        *,
+        field: str | None = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """A Problem of the visit; of a guess it is held back until the guess proves right."""
+        line, raw = (ref.line, ref.loc) if ref else (None, None)
+        problem = report(code, message, sitemap=visit.asked, line=line, field=field, raw=raw, severity=severity)
+        visit.tally.add(problem)
+        if visit.outcome:  # it is held back, and this came up since
+            sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE
+            _enter(visit.outcome, {code: 1}, [problem] if sampled else [])
+        (visit.held if visit.is_guess else self._out).append(problem)
+
+    def settle(self, visit: Visit, outcome: Outcome) -> None:
+        """The parser's outcome, with what only the walk knows. Not told yet."""
+        outcome.url, outcome.final_url = visit.asked, visit.url
+        outcome.parents, outcome.why, outcome.status = visit.parents, visit.why, visit.status
+        outcome.etag, outcome.last_modified = visit.etag, visit.last_modified
+        outcome.authorities = visit.holds
+        outcome.lastmod, outcome.lastmod_precision = visit.stated or (None, None)
+        outcome.complete = outcome.complete and not visit.missing
+        _enter(outcome, visit.tally.counts, visit.tally.samples)
+        visit.outcome = outcome
+
+    def tell(self, visit: Visit) -> None:
+        """The end of a document, which has been settled."""
+        outcome = visit.outcome
+        assert outcome is not None  # noqa: S101 - for the type checker
+        outcome.skipped = visit.skipped
+        outcome.kept -= visit.forgone.total()
+        outcome.dropped = dict(Counter(outcome.dropped) + visit.forgone)
+        outcome.complete = outcome.complete and not visit.missing
+        if not (visit.is_guess and outcome.format not in SITEMAP_FORMATS):
+            self._out += [*visit.held, outcome]
+        visit.held = []
+
+    def tell_both(self, visit: Visit, again: Again, second: Outcome) -> None:
+        """The end of a document that was read twice; the first reading has been settled."""
+        if outcome_of_both(again, second) is second:
+            self.settle(visit, second)
+        self.tell(visit)
+
+    def speak_up(self, visit: Visit) -> None:
+        """Somebody names it, or needs it: what was nobody's business is told after all, even if it is over."""
+        outcome = visit.outcome
+        if outcome and visit.is_guess and outcome.format not in SITEMAP_FORMATS:
+            self._out += [*outcome.samples, outcome]
+        visit.aloud = True
+
+    def add_earlier(self, earlier: Outcome) -> None:
+        """The end of a try that another one followed, whose message says what both came to."""
+        self._out.append(earlier)
+
+
+def _enter(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:
+    """Problems of the walk, beside those of the parser."""
+    for code, count in counts.items():
+        outcome.problems[code] = outcome.problems.get(code, 0) + count
+    outcome.samples = (*outcome.samples, *samples)
+
+
+def place(ref: SitemapRef) -> str | None:
+    """`sitemap_index.xml:12`: where a child is listed, for a message that names the child in full."""
+    if ref.sitemap is None:
+        return None
+    name = ref.sitemap
+    if origin(name) == origin(ref.loc):
+        name = name.rpartition("/")[2] or name
+    return name if ref.line is None else f"{name}:{ref.line}"

@@ -1,0 +1,112 @@
+"""What an earlier walk learned of a site's documents: whether one has to be asked for, and how.
+
+In: documents as they were left, and the present moment. Out: the conditions to ask under, or that a document is as it
+was, without asking. Sources: RFC 9110 8.8 and 13.1 (validators, conditional requests).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+import attrs
+
+from ..parser.normalise.dates import period_end
+from .pacing import http_date
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..model.records import Precision, SitemapRef
+
+Trust = Literal["auto", "always", "never"]
+# What an index states of a child: its lastmod, and how much of it.
+Stated = tuple[datetime, "Precision"]
+
+# A child that changed late on the day which its lastmod names may have been read before that.
+_SETTLED_AFTER = timedelta(hours=12)
+_LOOK_AGAIN_AFTER = timedelta(hours=24)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+# A document can change twice in the second that its Last-Modified names (RFC 9110 8.8.2.2). Clocks differ.
+_WEAK_SECONDS = 60.0
+
+
+@attrs.frozen
+class Known:
+    """A document that was read whole: what it was, and how to ask whether it still is.
+
+    `authorities` is what it spoke for besides its own directory, None where it listed more than it may. `listed` is
+    what its index stated of it at that reading, which began at `read_at`; `looked_at` is when it was last asked for.
+    """
+
+    format: str
+    etag: str | None = None
+    last_modified: str | None = None
+    sha256: str | None = None
+    authorities: frozenset[str] | None = None
+    listed: Stated | None = None
+    read_at: datetime = _NEVER
+    looked_at: datetime = _NEVER
+    index_is_honest: bool = False
+    children: tuple[SitemapRef, ...] = ()
+
+
+@attrs.frozen
+class Memory:
+    """`documents` are those that were read whole, `names` all that ever held a sitemap. Empty, it remembers nothing.
+
+    `settled` (URL -> format) are those of this very walk, before it was broken off: they list no other document, and
+    all that they hold was given.
+    """
+
+    now: datetime = _NEVER
+    trust: Trust = "never"
+    documents: Mapping[str, Known] = attrs.field(factory=dict)
+    names: frozenset[str] = frozenset()
+    settled: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def skips_none(self) -> bool:
+        """Whether every document is asked for."""
+        return not (self.documents or self.settled)
+
+    def known(self, url: str, authorities: tuple[str, ...]) -> Known | None:
+        """The document as it was left, if it may speak for the same as it did then."""
+        known = self.documents.get(url)
+        return known if known is not None and known.authorities == frozenset(authorities) else None
+
+    def skipped(self, url: str, stated: Stated | None, authorities: tuple[str, ...]) -> Known | None:
+        """The same, if it is settled, or what its index states of it now is reason enough not to ask."""
+        if url in self.settled:
+            return Known(self.settled[url])
+        known = self.known(url, authorities) if stated is not None else None
+        if known is None or known.listed != stated:
+            return None
+        return known if _TRUSTS[self.trust](known, self.now) else None
+
+
+def conditions(known: Known) -> dict[str, str]:
+    """Request headers: send the document only if it has changed."""
+    told = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def is_strong(last_modified: str, read_at: datetime) -> bool:
+    """Whether a Last-Modified tells the body of that moment from every later one (RFC 9110 8.8.2.2)."""
+    modified = http_date(last_modified)
+    return modified is not None and (read_at - modified).total_seconds() >= _WEAK_SECONDS
+
+
+def _is_proven(known: Known, now: datetime) -> bool:
+    if known.listed is None or not known.index_is_honest:
+        return False
+    # A clock that was set back does not make a look of the future last for ever.
+    was_seen_lately = known.looked_at <= now < known.looked_at + _LOOK_AGAIN_AFTER
+    return was_seen_lately and known.read_at - period_end(*known.listed) > _SETTLED_AFTER
+
+
+_TRUSTS: dict[Trust, Callable[[Known, datetime], bool]] = {
+    "auto": _is_proven,
+    "always": lambda known, now: True,
+    "never": lambda known, now: False,
+}

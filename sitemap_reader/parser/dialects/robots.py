@@ -1,0 +1,185 @@
+"""The Sitemap lines of a robots.txt: decoded text in, the values and their line numbers out.
+
+Groups play no part: Sitemap lines stand outside of them (RFC 9309 2.2.4), wherever they are written.
+Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ...model.problems import Problem, over_limit, report
+from ..normalise.entry import RawEntry
+from ..normalise.urls import clean_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...model.limits import Limits
+
+# RFC 9309 2.2: lines end in CR, LF or both; U+2028 and its like are no line ends.
+_LINE_END = re.compile(r"\r\n|\n|\r")
+# A comment begins with white space, or a URL's fragment would be taken for one.
+_COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
+_KEY = re.compile(
+    r"""
+    (site[-_ ]?maps?(?:[-_ ]?(?:index|url))?)  # as it is written in the wild
+    (?: (\s*[:=\uff1a]+) \s*                   # the separator, U+FF1A among them
+      | \s+ (?=["'<]?(?:https?://|/)) )        # or none, where a URL or a path follows
+    (.*)
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_ABSOLUTE = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)", re.IGNORECASE)
+_SITEMAP_ENDINGS = (".xml", ".txt", ".gz", ".rss", ".atom", ".php", ".aspx", ".ashx", "sitemap", "sitemap/")
+_WRAPPERS = {'"': '"', "'": "'", "<": ">", "\u201c": "\u201d", "\u2018": "\u2019", "`": "`"}
+_PADDING = "\0\ufeff" + "".join(filter(str.isspace, map(chr, range(0x3001))))
+_HTML = re.compile(r"<(?:!doctype\s+html|(?:html|head|body|title|script|meta|div|center|h1)\b)", re.IGNORECASE)
+_HEAD_CHARACTERS = 1024
+
+
+@attrs.frozen
+class SitemapLine:
+    """One value of a Sitemap line. `loc` is what to resolve, empty where there is nothing; `raw` what was written.
+
+    `line` counts from 1. `fault` says what is malformed (F12), None if nothing is; a relative `loc` is no fault here.
+    """
+
+    loc: str
+    raw: str
+    line: int
+    fault: str | None = None
+
+
+def sitemap_lines(text: str) -> list[SitemapLine]:
+    """All Sitemap lines in their order; none if the text is HTML.
+
+    >>> sitemap_lines("User-agent: *\\nSitemap: https://example.com/sitemap.xml")
+    [SitemapLine(loc='https://example.com/sitemap.xml', raw='https://example.com/sitemap.xml', line=2, fault=None)]
+    """
+    text = _narrow(text)
+    if is_html(text):
+        return []
+    lines = enumerate(_LINE_END.split(text), 1)
+    return [found for number, line in lines for found in _read(line, number)]
+
+
+def is_html(text: str) -> bool:
+    """True for a page in place of a robots.txt: its lines mean nothing."""
+    head = text[:_HEAD_CHARACTERS].lstrip(_PADDING)
+    # Comments and XML declarations may come first.
+    return bool(_HTML.match(head) or (head.startswith(("<!--", "<?xml")) and _HTML.search(head)))
+
+
+def _narrow(text: str) -> str:
+    # UTF-16 without a BOM that was read as bytes: every other character is NUL. A single NUL stays where it is.
+    return text.replace("\0", "") if text.count("\0") * 3 > len(text) else text
+
+
+def _read(line: str, number: int) -> Iterator[SitemapLine]:
+    line = _COMMENT.sub("", line).strip(_PADDING)
+    key = _KEY.match(line)
+    fault = _key_fault(key[1], key[2]) if key else "a URL without a Sitemap key"
+    raw = key[3].strip(_PADDING) if key else line
+    if key and not _unwrap(raw.partition("#")[0] if raw.startswith("#") else raw):
+        yield SitemapLine("", raw, number, "it names nothing")
+        return
+    if not (key or _names_sitemap(_unwrap(raw))):
+        return
+    values = _values(raw)
+    for value in values:
+        loc = _unwrap(value)
+        if not loc:
+            continue
+        wrapped = "quotes or brackets around the URL" if loc != value else None
+        several = "several URLs in one Sitemap line" if len(values) > 1 else None
+        yield SitemapLine(loc, value, number, fault or wrapped or several)
+
+
+def _key_fault(key: str, separator: str | None) -> str | None:
+    if separator is None:
+        return f'no colon behind "{key}"'
+    if key.lower() != "sitemap" or separator.strip() != ":":
+        return f'"{key}{separator.strip()}" in place of "Sitemap:"'
+    return None
+
+
+def _values(raw: str) -> list[str]:
+    """The URLs of the line: one, unless all its words are absolute URLs."""
+    words = raw.replace(", ", " ").split()
+    several = len(words) > 1 and all(_ABSOLUTE.match(_unwrap(word)) for word in words)
+    return words if several else [raw]
+
+
+def _unwrap(value: str) -> str:
+    closing = _WRAPPERS.get(value[:1])
+    if closing is None:
+        return value
+    return value[1:].removesuffix(closing).strip(_PADDING)
+
+
+def _names_sitemap(line: str) -> bool:
+    url = _ABSOLUTE.match(line)
+    if url is None or any(map(str.isspace, line)):
+        return False
+    path = url[1].lower()
+    return re.search(r"site[-_]?map", path) is not None and path.endswith(_SITEMAP_ENDINGS)
+
+
+class RobotsReader:
+    """A robots.txt as a document: close() gives an entry for each Sitemap line. `text` is what was read.
+
+    Beyond max_robots_bytes nothing is read (RFC 9309 2.5); a line that is cut off does not count.
+    """
+
+    def __init__(self, limits: Limits, url: str | None) -> None:
+        self.complete = True
+        self._cut = False
+        self._limit = limits.max_robots_bytes
+        self._url = url
+        self._body = bytearray()
+
+    @property
+    def stopped(self) -> bool:
+        """Nothing behind the limit is read."""
+        return len(self._body) > self._limit
+
+    @property
+    def text(self) -> str:
+        text = self._body[: self._limit].decode("utf-8", "replace")
+        return text if not self._cut else text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+
+    def feed(self, data: bytes) -> list[RawEntry | Problem]:
+        if len(self._body) <= self._limit:
+            self._body += data
+        return []
+
+    def close(self, *, cut: bool) -> list[RawEntry | Problem]:
+        self.complete = len(self._body) <= self._limit
+        self._cut = cut or not self.complete
+        entries: list[RawEntry | Problem] = [self._entry(found) for found in sitemap_lines(self.text)]
+        if is_html(self.text):
+            message = "an HTML page where a robots.txt should be"
+            entries.append(report("F05", message, severity="warning"))
+        if not self.complete:
+            entries.append(over_limit("max_robots_bytes", self._limit, "bytes of robots.txt"))
+        return entries
+
+    def _entry(self, found: SitemapLine) -> RawEntry | Problem:
+        """A relative line is a fault of the file (F12), and resolved all the same."""
+        if not found.loc:
+            return _malformed(found, found.fault)
+        entry = RawEntry("sitemap", found.loc, found.line)
+        fault = found.fault
+        if clean_url(found.loc).url is None and (resolved := clean_url(found.loc, self._url).url):
+            entry.loc, fault = resolved, fault or "a relative URL"
+        if fault:
+            entry.problems.append(_malformed(found, fault))
+        return entry
+
+
+def _malformed(found: SitemapLine, fault: str | None) -> Problem:
+    return report("F12", f"malformed Sitemap line: {fault}", line=found.line, field="Sitemap", raw=found.raw)

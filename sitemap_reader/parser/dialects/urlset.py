@@ -1,0 +1,113 @@
+"""`<urlset>` and `<sitemapindex>`: entries of the tree -> raw entries.
+
+Each entry is read for what it is, also a `<url>` inside an index. Source of the rules: sitemaps.org 0.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from ...model.problems import report
+from ..content.sniff import Format
+from ..normalise.entry import RawEntry
+from ..normalise.urls import is_web_url
+from ..xml.elements import Entry, Vocabulary, is_core, own_text, stripped, text_without
+from ..xml.namespaces import CORE, SITEMAP, judge
+from .extensions import TAGS
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from ...model.limits import Limits
+    from ...model.problems import Problem
+
+ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
+_ENTRIES = frozenset({"url", "sitemap"})
+_FIELDS = ("lastmod", "changefreq", "priority")
+_TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *TAGS})
+_VOIDS = frozenset({"xhtml:link", "mobile:mobile"})
+
+
+def urlset_vocabulary(namespace: str) -> Vocabulary:
+    """The names of a document whose root, in `namespace`, is `<urlset>`."""
+    return _vocabulary(namespace, "url")
+
+
+def index_vocabulary(namespace: str) -> Vocabulary:
+    """The names of a document whose root, in `namespace`, is `<sitemapindex>`."""
+    return _vocabulary(namespace, "sitemap")
+
+
+def _vocabulary(namespace: str, loose_entry: str) -> Vocabulary:
+    return Vocabulary(
+        SITEMAP, namespace, _ENTRIES, "loc", loose_entry=loose_entry, tags=_TAGS, voids=_VOIDS, judge=judge
+    )
+
+
+def judge_root(namespace: str, name: str) -> list[Problem]:
+    """S02 where the root's namespace is none of the protocol's, S10 where its name is in capitals."""
+    problems = []
+    if namespace not in CORE:
+        which = f'the namespace "{namespace[:200]}" is none of the protocol\'s'
+        what = which if namespace else "the root has no namespace"
+        problems.append(report("S02", f"{what}: read all the same", raw=namespace))
+    if name not in ROOTS:
+        what = f"<{name}> was read as <{name.lower()}>: names are in small letters"
+        problems.append(report("S10", what, field=name))
+    return problems
+
+
+def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
+    """One raw entry for each `<loc>`; without any, one that lacks it.
+
+    The fields are those of every `<loc>` of the entry; extensions and what was noted go with the first alone.
+    """
+    kind: Literal["url", "sitemap"] = "sitemap" if entry.element.tag == "sitemap" else "url"
+    locs: list[str] = []
+    fields: dict[str, str] = {}
+    extensions: list[Element] = []
+    problems = list(entry.problems)
+    for child in entry.element:
+        tag = child.tag
+        if not is_core(tag):
+            extensions.append(child)
+        elif tag == "loc":
+            locs.append(_location(entry, child, problems))
+        elif tag in _FIELDS and tag not in fields:
+            fields[tag] = stripped(child)
+        else:
+            problems.append(_odd_tag(entry, child, repeated=tag in fields))
+    if len(locs) > 1:
+        locs = list(filter(None, locs)) or locs[:1]
+    if not locs:
+        locs.append(_bare_location(entry, problems))
+    lastmod, changefreq, priority = map(fields.get, _FIELDS)
+    raws = [RawEntry(kind, locs[0], entry.line, lastmod, changefreq, priority, extensions, problems)]
+    for number, loc in enumerate(locs[1:], 2):
+        repeated = report("S10", f"location {number} of one <{kind}>", line=entry.line, field="loc", raw=loc)
+        raws.append(RawEntry(kind, loc, entry.line, lastmod, changefreq, priority, [], [repeated]))
+    return raws
+
+
+def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
+    what = "is repeated: the first counts" if repeated else "is unknown"
+    return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=stripped(child))
+
+
+def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
+    if not len(loc):
+        return stripped(loc)
+    text, strays = text_without(loc, _TAGS)
+    if strays:
+        what = f"<{strays[0]}> stands inside of <loc>"
+        problems.append(report("S10", what, line=entry.line, field=strays[0], raw=stripped(loc)))
+    return text
+
+
+def _bare_location(entry: Entry, problems: list[Problem]) -> str:
+    """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
+    text = (own_text(entry.element) or "").strip()
+    if entry.element.tag != "sitemap" or not is_web_url(text):
+        return ""
+    problems.append(report("S11", "a <sitemap> without <loc>: its text is taken", line=entry.line, raw=text))
+    return text

@@ -1,0 +1,215 @@
+"""Markup that may be damaged, token by token: what each piece looks like, and which names mean something.
+
+next_token() finds the next piece that is no plain text, well-formed or not. All is bytes, as written.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...dialects.extensions import PARTS
+from ..scan import NAME, local
+
+# --- names, without their prefixes ---
+
+ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
+ENTRIES = frozenset(b"url sitemap item entry".split())
+CONTAINERS = frozenset(b"image video news publication tvshow mobile group content".split())
+LOCATIONS = frozenset(b"loc link guid".split())
+_DATA = frozenset(b"lastmod changefreq priority pubDate".split())
+FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
+VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
+HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
+KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in PARTS}
+TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # where about anything may stand
+PREFIXES = frozenset(b"image video news mobile xhtml media dc atom content".split())
+
+# How much alike two names must be for one to be a slip for the other: `lok` and `loc` are, `b` and `loc` are not.
+_ALIKE = 0.65
+_SLIP_CHARACTERS = 20
+
+# --- tokens ---
+
+# A token is there only when no further byte could make it another: what is not clear yet is `unended`.
+_TOKEN = re.compile(
+    rb"""
+      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
+    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-|\[CDATA\[)[^<>]*> )
+    | (?P<comment> <!-(?!-) .*? -> )                                # its beginning is damaged
+    | (?P<opening> <!-- | <!\[CDATA\[ | <\? | <!- )
+    # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
+    | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
+    # start tags, `< loc>` too, with what follows them; a `>` in quotes is none, unless the quotes do not match
+    | (?P<start> < (?: \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) )?+ (?P<name> %(name)s )
+        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
+        (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
+    | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
+                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++[^\w.:\x80-\xff-])
+                   | <\s++ (?=[^\s/\\\w.:\x80-\xff-])
+                   | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
+                   | <!(?=[^<>]*+<) ) (?=(?P<behind>.)) | \]\]> )
+    | (?P<reference> &\# (?: x[0-9a-fA-F]++ | [0-9]++ ) (?: ; | (?=[^0-9a-fA-F;]) ) )
+    | (?P<unended> < )
+    """
+    % {b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
+    re.VERBOSE | re.DOTALL,
+)
+# What a token begins with: the search leaps from one to the next.
+_BEGINNING = re.compile(rb"<|\]\]>|&\#")
+# Name, rest and what follows, for each kind of token that has them.
+_PARTS_OF = {"start": ("name", "attributes", "next"), "stop": ("stopped", "rest", "next")}
+_STRAY = ("name", "attributes", "behind")
+# What a stray `<` stands before that is only doubled, or the beginning of a template's tag.
+_HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
+_INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
+_END_TAG = re.compile(rb"</%s\s*>" % NAME)
+_ATTRIBUTES = re.compile(
+    rb"""(?: \s++ %s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) )*+ \s*+ /? \s*+""" % NAME, re.VERBOSE
+)
+_ATTRIBUTE = re.compile(
+    rb"""(?P<name> %s ) (?: \s*+ = \s*+ (?P<value> "[^"]*" | '[^']*' | [^\s"'<>]+ ) )?""" % NAME, re.VERBOSE
+)
+# A value without its last quote goes on to the first one of the next.
+_SWALLOWED = re.compile(rb"\s%s\s*=\s*[\"']\Z" % NAME)
+_MAX_DIGITS = 9
+_SHOWN_BYTES = 80
+
+
+class Token(NamedTuple):
+    """A piece of markup: its `kind` is a group of the expression above."""
+
+    kind: str
+    start: int
+    end: int
+    written: bytes
+    name: bytes  # of a tag, prefix and all
+    local: bytes  # the name without its prefix
+    rest: bytes  # what else a tag holds
+    next: bytes  # what follows a start tag, or a stray character: a character, or the beginning of a tag
+
+    @property
+    def is_spaced(self) -> bool:
+        """Whether white space stands before a start tag's name."""
+        return not self.written.startswith(self.name, 1)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a tag has its `>`."""
+        return self.written.endswith(b">")
+
+    @property
+    def is_well_formed(self) -> bool:
+        """Whether an end tag or an instruction is as XML has it."""
+        return bool((_END_TAG if self.kind == "stop" else _INSTRUCTION).match(self.written))
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether what a start tag holds are attributes, or nothing."""
+        return _ATTRIBUTES.fullmatch(self.rest) is not None
+
+    @property
+    def is_void(self) -> bool:
+        """Whether a start tag's element never holds anything: its slash is missing, unless its end tag follows."""
+        is_link = self.local == b"link" and b"href" in self.rest
+        is_ours = (is_link or self.local == b"mobile") and self.next != b"</" + self.name
+        return is_ours or self.name in VOID
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether a stray character is only doubled, or belongs to a template."""
+        return self.next in _HARMLESS
+
+
+def next_token(data: bytes | bytearray, start: int) -> Token | None:
+    """The next token at or behind `start`; None where there is none yet, or one that has not ended."""
+    match, beginning = None, _BEGINNING.search(data, start)
+    while beginning and not match:
+        match = _TOKEN.match(data, beginning.start())
+        beginning = None if match else _BEGINNING.search(data, beginning.end())
+    kind = match.lastgroup if match else None
+    if match is None or kind is None or kind in ("opening", "unended"):
+        return None
+    written = match.group()
+    name, rest, following = match.group(*_PARTS_OF.get(kind, _STRAY))
+    name, rest = name or b"", rest or b""
+    return Token(kind, match.start(), match.end(), written, name, local(name), rest, following or b"")
+
+
+def is_slip(name: bytes, meant: bytes) -> bool:
+    """Whether one name is most likely the other, misspelled."""
+    return _are_alike(*(local(each).lower().decode()[:_SLIP_CHARACTERS] for each in (name, meant)))
+
+
+@lru_cache(maxsize=1024)  # the same slip comes again and again; only short names are kept
+def _are_alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one, other).ratio() >= _ALIKE
+
+
+def character_number(reference: bytes) -> int | None:
+    """The number of `&#65;` or `&#x41;`; None where it has no end, or so many digits that it is none's."""
+    digits = reference[2:-1].decode()
+    if not reference.endswith(b";") or len(digits) > _MAX_DIGITS:
+        return None
+    return int(digits[1:], 16) if digits.startswith("x") else int(digits)
+
+
+def is_character(reference: bytes) -> bool:
+    """Whether a reference is a character that XML allows (1.0, 2.2)."""
+    code = character_number(reference)
+    if code is None:
+        return False
+    return code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
+
+
+def attributes(written: bytes) -> tuple[bytes, bool]:
+    """A tag's attributes as XML has them: quoted, each once, white space between; without the last slash.
+
+    Left out is what has no sure reading (in `href=https://example.com/a/>` nobody knows whose the slash is); whether
+    nothing was is the second value.
+    """
+    trimmed = written.rstrip()
+    if not trimmed:
+        return written, True
+    body = trimmed[:-1] if trimmed.endswith(b"/") else written
+    matches = list(_ATTRIBUTE.finditer(body))
+    found: dict[bytes, bytes] = {}
+    for match in matches:
+        name, value = match.group("name"), match.group("value")
+        is_quoted = value is not None and value[:1] in b"\"'"
+        is_clear = is_quoted or match.end() < len(body) or body == written
+        if value and is_clear and not _SWALLOWED.search(value):
+            found.setdefault(name, value if is_quoted else b'"' + value + b'"')
+    if _ATTRIBUTES.fullmatch(written) and len(found) == len(matches):
+        return body, True
+    is_whole = not _ATTRIBUTE.sub(b"", body).strip() and found.keys() == {match.group("name") for match in matches}
+    return b"".join(b" " + name + b"=" + value for name, value in found.items()), is_whole
+
+
+def blank(written: bytes) -> bytes:
+    """As many blanks, so that lines and offsets stay."""
+    return re.sub(rb"[^\r\n]", b" ", written)
+
+
+def shown(written: bytes) -> str:
+    """For a message: on one line, and not too long."""
+    return " ".join(written[:_SHOWN_BYTES].decode("utf-8", "ignore").split())
+
+
+_DOCTYPE = re.compile(
+    rb"""<!--.*?--> | <\?.*?\?> | (?P<doctype> <!DOCTYPE (?: "[^"]*" | '[^']*' | [^>"'\[] )* > )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def blank_doctype(data: bytes) -> bytes:
+    """The same bytes with the DOCTYPE turned into blanks, so that lines and offsets stay.
+
+    With an external subset named, expat drops undefined entities in silence (XML 1.0 4.1, WFC Entity Declared).
+    """
+    for match in _DOCTYPE.finditer(data):
+        if match.group("doctype"):
+            return data[: match.start()] + blank(match.group()) + data[match.end() :]
+    return data

@@ -1,0 +1,297 @@
+"""Drives a frontier with a fetcher on asyncio: seeds in, batches of items out.
+
+A batch holds UrlRecords (or Lines or Entries of them), SitemapRefs, Problems and Outcomes; those of one document keep
+its order. Nothing is held back but what flow control needs: a consumer that waits makes the network wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from contextlib import aclosing
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..frontier.document_request import Arrived, Failed, Finished, Head, Visit
+from ..frontier.robots_rules import parse_rules
+from ..model.errors import DocumentChanged, FetchError
+from .aside import Aside
+from .document_parser import AsLines, Many, Piece, Task
+from .document_task import Reading, ask_fallback
+from .executor import HandLost, OwnHand
+from .patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+
+    from ..fetch.client import Fetcher, Response
+    from ..frontier.credentials import RequestHeaders
+    from ..frontier.document_request import Answer
+    from ..frontier.frontier import Frontier
+    from ..frontier.robots_policy import Delay
+    from ..model.problems import Problem
+    from ..model.records import Outcome
+    from ..parser.dialects.feed_fallback import FeedFallback
+    from .document_parser import Answer as FallbackAnswer
+    from .executor import Hand
+    from .worker_pool import Workers
+
+Batch: TypeAlias = Piece
+
+# How many batches may wait for the consumer.
+_WAITING_BATCHES = 8
+# Up to so many bytes on the wire, to send a document to a worker and back takes longer than to read it here.
+_SMALL_BYTES = 16 * 1024
+_SHORT_NUMBER = re.compile("[0-9]{1,9}")
+
+
+class Run:
+    """One walk, from its seeds to its end. `batches()` may be iterated once.
+
+    `peek` reads no further than is needed to know what a document is, and gives no records. `patient=False` is for a
+    fetcher that nobody has to be gentle with, such as a replay: waits pass at once, in their order. With `as_lines`
+    records come as Lines, with `as_entries` plain ones as Entries, and `workers` may make them. What there is to tell
+    beforehand is `told`. Of the caller's `headers` a request gets those that are for its URL.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        fetcher: Fetcher,
+        *,
+        extras: bool = False,
+        feed_fallback: FeedFallback | None = None,
+        peek: bool = False,
+        patient: bool = True,
+        as_lines: AsLines | None = None,
+        as_entries: bool = False,
+        workers: Workers | None = None,
+        told: Sequence[Problem | Outcome] = (),
+        headers: RequestHeaders | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.frontier = frontier
+        self.bytes_wire = 0
+        self._fetcher = fetcher
+        self._extras = extras
+        self._fallback = feed_fallback
+        self._peek = peek
+        self._patient = patient
+        self._skipped_seconds = 0.0
+        self._clock = clock
+        self._as_lines = as_lines
+        self._as_entries = as_entries
+        self._workers = workers
+        self._told = told
+        self._headers = headers
+        self._withholds = False  # and has said so
+        self._urls = 0  # that came many at once
+        self._aside = Aside("sitemap-reader-parse")
+        self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
+        self._news = asyncio.Event()
+        self._tasks = asyncio.TaskGroup()
+
+    def delay(self) -> Delay | None:
+        """The Crawl-delay that makes it take longest, if it is kept."""
+        return self.frontier.delay() if self._patient else None
+
+    async def batches(self) -> AsyncGenerator[Batch, None]:
+        """What the walk gives, as it comes. Leaving early cancels every request."""
+        driver = asyncio.create_task(self._drive())
+        try:
+            while (batch := await self._out.get()) is not None:
+                if batch:
+                    yield batch
+            await driver
+        finally:
+            driver.cancel()
+            try:
+                await asyncio.gather(driver, return_exceptions=True)
+            finally:  # also where the loop ends meanwhile
+                try:
+                    if self._workers is not None:
+                        await self._workers.close()
+                finally:
+                    await self._aside.close()
+
+    async def _drive(self) -> None:
+        """The walk; then, unless nobody listens any more, the mark that it is over."""
+        try:
+            await self._walk()
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            await self._out.put(None)
+            raise
+        await self._out.put(None)
+
+    async def _walk(self) -> None:
+        """Starts what the frontier permits until it is done; a failure of ours ends it all."""
+        frontier = self.frontier
+        await self._out.put([*self._told])
+        async with self._tasks:
+            while not frontier.done:
+                self._news.clear()
+                now = self._now()
+                self._start_requests(now)
+                await self._out.put([*frontier.take()])
+                if not frontier.done:
+                    seconds = frontier.wait(now)
+                    if seconds is None and not frontier.awaits_answers:
+                        raise RuntimeError("the walk stands still: please report the site")
+                    if seconds and not (self._patient or frontier.awaits_answers):
+                        self._skipped_seconds += seconds
+                    else:
+                        await self._await_news(seconds)
+        await self._out.put([*frontier.take()])
+
+    def _start_requests(self, now: float) -> None:
+        for visit in self.frontier.next_requests(now):
+            self._tasks.create_task(self._visit(visit))
+
+    async def _await_news(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return  # the time to look again has come
+
+    def _tell(self, visit: Visit, answer: Answer) -> bool:
+        self._news.set()
+        return self.frontier.receive(visit, answer, self._now(), datetime.now(UTC))
+
+    def _now(self) -> float:
+        """The walk's time: the clock's, and what was not waited for."""
+        return self._clock() + self._skipped_seconds
+
+    async def _visit(self, visit: Visit) -> None:
+        """One request: its head to the frontier, its body through a Reading, its end to the frontier."""
+        started = self._clock()
+        reading: Reading | None = None
+        answer: Failed | Finished
+        patience = Patience(visit, self.frontier.plan.limits, self._clock, self._count)
+        try:
+            async with patience.answer(self._fetcher.fetch(visit.url, self._headers_for(visit))) as response:
+                if not self._tell(visit, Head(response.status, response.headers)):
+                    return
+                reading = await self._reading(visit, response)
+                async with aclosing(patience.chunks(response.chunks)) as chunks:
+                    await reading.read(self._whole(visit, chunks) if _is_small(response) else chunks)
+            if reading.lists_pages:
+                self._tell(visit, Arrived())
+            answer = await self._finished(visit, reading)
+        except FetchError as error:
+            answer = await self._broken_off(visit, reading, error)
+        except DocumentChanged as error:
+            answer = Failed("F04", str(error), transient=False)
+        finally:
+            if reading is not None:
+                reading.let_go()
+        if answer.outcome:
+            answer.outcome.seconds = round(self._clock() - started, 3)
+        self._tell(visit, answer)
+
+    def _headers_for(self, visit: Visit) -> dict[str, str]:
+        if self._headers is None:
+            return visit.headers
+        if not self._withholds and self._headers.withholds(visit.url):
+            self._withholds = True
+            self.frontier.note_withheld(visit)
+        return self._headers.headers_for(visit.url, visit.headers)
+
+    async def _whole(self, visit: Visit, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """A small body, when all of it is here: the next request goes before this one is read, not behind it."""
+        body = b""
+        try:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) >= _SMALL_BYTES:  # it said something else
+                    yield body
+                    body = b""
+        except FetchError:
+            yield body  # what arrived counts
+            raise
+        self._tell(visit, Arrived())
+        self._start_requests(self._now())
+        await asyncio.sleep(0)
+        yield body
+
+    async def _finished(self, visit: Visit, reading: Reading) -> Finished:
+        outcome = await reading.end()
+        if not visit.is_robots:
+            return Finished(outcome)
+        return Finished(outcome, await self._aside.do(parse_rules, reading.robots_text, self.frontier.plan.user_agent))
+
+    async def _reading(self, visit: Visit, response: Response) -> Reading:
+        return Reading(
+            visit,
+            await self._hand(visit, response),
+            found=partial(self._tell, visit),
+            put=self._put,
+            ask=partial(self._ask, visit),
+        )
+
+    def _task(self, visit: Visit, response: Response) -> Task:
+        plan = self.frontier.plan
+        return Task(
+            url=visit.asked,
+            final_url=visit.url,
+            content_type=None if visit.is_robots else response.headers.get("content-type"),
+            scope=plan.scope,
+            authorities=visit.holds,
+            limits=plan.limits,
+            selection=plan.selection,
+            extras=self._extras,
+            asks_fallback=self._fallback is not None,
+            prefix=visit.reached.prefix if visit.reached else None,
+            skipped=visit.reached.items if visit.reached else 0,
+            former=visit.again.former if visit.again else None,
+            peek=self._peek and not visit.is_robots,
+            as_lines=self._as_lines,
+            as_entries=self._as_entries,
+            content_encoding=response.headers.get("content-encoding"),
+        )
+
+    async def _hand(self, visit: Visit, response: Response) -> Hand:
+        """One of this process for what is small or special, else that of a worker, if there are any."""
+        task, workers = self._task(visit, response), self._workers
+        is_special = visit.is_robots or task.peek or _is_small(response)
+        if workers is None or is_special or self._urls < workers.after_urls:
+            return OwnHand(task, self._aside)
+        return await workers.hand(task)
+
+    async def _ask(self, visit: Visit, body: bytes, url: str | None) -> FallbackAnswer:
+        assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
+        self._tell(visit, Arrived())
+        return await ask_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
+
+    async def _put(self, piece: Piece) -> None:
+        if self._workers is not None:
+            self._urls += sum(item.urls for item in piece if isinstance(item, Many))
+        await self._out.put(piece)
+
+    def _count(self, wire_bytes: int) -> None:
+        self.bytes_wire += wire_bytes
+
+    async def _broken_off(self, visit: Visit, reading: Reading | None, error: FetchError) -> Failed:
+        """What had arrived still counts: another try goes on from there, and without one it is what there is."""
+        failed = Failed(error.code, str(error), error.transient, is_ours=isinstance(error, HandLost))
+        if reading is None or not reading.has_caught_up:
+            return failed
+        if self.frontier.tries_again(visit, failed):
+            visit.reached = reading.reached() if reading.given else None
+            return failed
+        try:
+            outcome = await reading.end(cut=True)
+        except FetchError as lost:
+            message = str(error) if isinstance(lost, HandLost) else f"{error}; {lost}"
+            return Failed(error.code, message, False, await reading.lost())
+        return Failed(error.code, str(error), False, outcome)
+
+
+def _is_small(response: Response) -> bool:
+    """Whether it says so itself."""
+    length = response.headers.get("content-length", "")
+    return _SHORT_NUMBER.fullmatch(length) is not None and int(length) < _SMALL_BYTES

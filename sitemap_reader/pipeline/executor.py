@@ -1,0 +1,87 @@
+"""Who does the work on one body: a Hand takes its bytes, and gives what its sieve makes of them, beside the event loop.
+
+Here it is a thread of this process; workers.py has hands in other processes. Knows nothing of visits or networks.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ..model.errors import FetchError
+from .document_parser import Answer, Piece, Sieve, State, Task, some
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .aside import Aside
+
+Made = TypeVar("Made")
+
+
+class HandLost(FetchError):
+    """A hand is gone through no fault of its document: another one may read it."""
+
+
+class Hand(Protocol):
+    """feed() a chunk and take each piece() of it before the next one; then end(), and with a question finish().
+
+    What is wrong with the document is raised by piece(), end() and finish(): DocumentChanged, or FetchError where the
+    hand itself is lost (HandLost, where that is not the document's doing). `state` is the one behind what was taken
+    last.
+    """
+
+    @property
+    def state(self) -> State: ...
+    @property
+    def robots_text(self) -> str: ...
+    def feed(self, chunk: bytes) -> None: ...
+    async def piece(self) -> Piece | None: ...
+    async def end(self, *, cut: bool) -> Piece: ...
+    async def finish(self, answer: Answer) -> Piece: ...
+    def let_go(self) -> None: ...
+
+
+class OwnHand:
+    """A thread of this process, which others use too."""
+
+    def __init__(self, task: Task, aside: Aside) -> None:
+        self._sieve = Sieve(task)
+        self._aside = aside
+        self._pieces: Iterator[Piece] = iter(())
+        self._is_done = True  # with the pieces of the last chunk
+        self._is_at_work = False
+        self.state = self._sieve.state
+
+    @property
+    def robots_text(self) -> str:
+        return self._sieve.robots_text
+
+    def feed(self, chunk: bytes) -> None:
+        self._pieces = self._sieve.pieces(chunk)
+        self._is_done = False
+
+    async def piece(self) -> Piece | None:
+        """None where the chunk has no more."""
+        if self._is_done:
+            return None
+        piece, self._is_done = await self._made(partial(some, self._pieces))
+        return piece
+
+    async def end(self, *, cut: bool) -> Piece:
+        return await self._made(partial(self._sieve.end, cut=cut))
+
+    async def finish(self, answer: Answer) -> Piece:
+        return await self._made(partial(self._sieve.finish, answer))
+
+    def let_go(self) -> None:
+        """Nobody wants more of it."""
+        if not self._is_at_work:  # who is cancelled leaves his call in the thread
+            self._sieve.let_go()
+
+    async def _made(self, make: Callable[[], Made]) -> Made:
+        self._is_at_work = True
+        made = await self._aside.do(make)
+        self._is_at_work = False
+        self.state = self._sieve.state
+        return made

@@ -1,0 +1,287 @@
+"""What runs in feedparser's process: the bytes of a feed in, its links as the document spells them out.
+
+feedparser says which texts are links and dates; each is then looked up in the document itself, taken apart by plain
+splitting. What feedparser altered, glued together or cut is given apart. Never opens a file or a URL.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections import Counter, defaultdict
+from contextlib import suppress
+from html.entities import html5
+from typing import TYPE_CHECKING, Any
+from xml.sax import SAXException
+
+import attrs
+
+from ..model.limits import MIB
+from ..parser.normalise.urls import clean_url, is_web_url
+from ..parser.xml.namespaces import ALTERNATE
+from .feedparser_process import FallbackResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MAX_ANSWER_CHARACTERS = 64 * MIB  # a long xml:base before many short links
+_MARK = "\x1f"  # between the number of a link's base and the link; not allowed in XML
+# Without a base to begin with, feedparser keeps the xml:base of one entry for all later ones.
+_NOWHERE = "http://nowhere.invalid"
+
+
+def main() -> int:
+    """A line of JSON, [seconds, bytes of memory, URL], then a feed on stdin; JSON on stdout."""
+    seconds, memory_bytes, url = json.loads(sys.stdin.buffer.readline())
+    _limit_resources(seconds, memory_bytes)
+    answer = json.dumps(attrs.asdict(read_links(sys.stdin.buffer.read(), url)))
+    if len(answer) > _MAX_ANSWER_CHARACTERS:
+        sys.exit("its answer is too long")
+    sys.stdout.write(answer)
+    return 0
+
+
+def _limit_resources(seconds: float, memory_bytes: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows: the clock remains
+        return
+    # The processor's time runs out even if the parent is no longer there to look at the clock.
+    caps = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CPU, int(seconds) + 2))
+    for kind, cap in caps:
+        with suppress(OSError, ValueError):  # the system does not know it, or has a lower one already
+            resource.setrlimit(kind, (cap, cap))
+
+
+def read_links(body: bytes, url: str) -> FallbackResult:
+    """The links of a feed that came from `url`, as far as the document spells them so."""
+    home = url if url.startswith(("http://", "https://")) else f"{_NOWHERE}/"
+    legible = _CHARACTER_REFERENCE.sub(_possible, body)
+    parsed, bases = _parse(legible, home)
+    text = body.decode(parsed.get("encoding") or "utf-8", "replace")
+    # Where tags do not match, feedparser loses track of which xml:base holds; one that was mended is nobody's.
+    is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding") or legible != body
+    knows_bases = not (is_loose and _BASE_ATTRIBUTE.search(text))
+    document = _Document(_spelled_texts(text), bases, home, knows_bases, str(parsed.get("version") or ""))
+    for entry in parsed["entries"]:
+        document.take(entry)
+    return FallbackResult(tuple(document.links), tuple(document.dropped), document.without_link)
+
+
+@attrs.define
+class _Document:
+    """take() feedparser's entries one by one; `links`, `dropped` and `without_link` as in FallbackResult."""
+
+    spelled: dict[str, Counter[str]]
+    bases: list[str]
+    home: str
+    knows_bases: bool
+    version: str
+    links: list[tuple[str, str | None]] = attrs.field(factory=list)
+    dropped: list[str] = attrs.field(factory=list)
+    without_link: int = 0
+
+    def take(self, entry: dict[str, Any]) -> None:
+        alternate = _alternate(entry)
+        marked = alternate or self._permalink(entry)
+        if not marked:
+            self.without_link += 1
+            return
+        number, _, raw = marked.partition(_MARK)
+        # In a document that is damaged anyway, < > " and spaces are remains of markup rather than characters of a URL.
+        is_spelled = not _REMAINS.search(raw) and self._finds(raw, _LINK_ELEMENTS if alternate else ("guid",))
+        link = self._resolved(raw, self.bases[int(number)]) if is_spelled else None
+        if link is None:
+            self.dropped.append(raw)
+        else:
+            self.links.append((link, self._date(entry)))
+
+    def _permalink(self, entry: dict[str, Any]) -> str | None:
+        """A guid that may be a link: only of those did feedparser resolve the text. An Atom id is none."""
+        marked = dict.get(entry, "id")
+        if not isinstance(marked, str) or _MARK not in marked:
+            return None
+        raw = marked.partition(_MARK)[2]
+        # post-17 is an identifier, whatever it is declared as.
+        return marked if is_web_url(raw) and raw not in self.spelled["id"] else None
+
+    def _finds(self, text: str, names: Iterable[str]) -> bool:
+        """Whether there is an element that spells it, and that no other entry has had."""
+        name = next((name for name in names if self.spelled[name][text]), None)
+        if name is not None:
+            self.spelled[name][text] -= 1
+        return name is not None
+
+    def _resolved(self, link: str, base: str) -> str | None:
+        """As written, unless it is relative and an xml:base says to what. None where that is not known."""
+        if _SCHEME.match(link):
+            return link
+        if not self.knows_bases:
+            return None
+        if base == self.home:
+            return link
+        joined = clean_url(link, base).url
+        return joined.removeprefix(_NOWHERE) if joined else None
+
+    def _date(self, entry: dict[str, Any]) -> str | None:
+        """As written; one that nobody wrote is dropped too."""
+        names = _DATES_OF_RSS if self.version.startswith("rss") else _DATES_OF_ATOM
+        # dict.get: FeedParserDict's own puts one date in the place of another.
+        date = next((text for name in names if (text := dict.get(entry, name))), None)
+        if date is None or self._finds(date, _DATE_ELEMENTS):
+            return date
+        self.dropped.append(date)
+        return None
+
+
+# What feedparser calls a date: pubDate and issued are published, dc:date and modified are updated.
+_DATES_OF_RSS = ("published", "updated", "created")
+_DATES_OF_ATOM = ("updated", "published", "created")
+
+
+def _alternate(entry: dict[str, Any]) -> str | None:
+    """The first link to an alternate; feedparser itself takes the last."""
+    links = dict.get(entry, "links")
+    for link in links if isinstance(links, list) else ():
+        if (dict.get(link, "rel") or "alternate").strip() in ALTERNATE and dict.get(link, "href"):
+            return str(dict.get(link, "href"))
+    return None
+
+
+def _parse(body: bytes, home: str) -> tuple[Any, list[str]]:
+    """feedparser's result, in which a link is the number of its base and itself; and the bases."""
+    import feedparser
+    from feedparser import mixin
+
+    bases: list[str] = []
+
+    def mark(parser: Any, uri: str) -> str:
+        if not bases or bases[-1] != parser.baseuri:
+            bases.append(parser.baseuri)
+        return f"{len(bases) - 1}{_MARK}{uri.strip()}" if uri.strip() else ""
+
+    # Links are to be compared with the text they come from: not resolved here, they take their base along.
+    mixin._FeedParserMixin.resolve_uri = mark
+    mixin.make_safe_absolute_uri = _base_of  # its own mends `http:///x/` to the host x
+    parsed = feedparser.parse(
+        io.BytesIO(body),  # bytes or str would be tried as a file's name, or a URL, first
+        # Without a type it takes UTF-8 for ISO-8859-1, and repairs that in texts, not in attributes.
+        response_headers={"content-location": home, "content-type": "application/xml; charset=utf-8"},
+        sanitize_html=False,
+        resolve_relative_uris=False,
+    )
+    return parsed, bases
+
+
+# The semicolon may be missing: feedparser reads it all the same.
+_CHARACTER_REFERENCE = re.compile(rb"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
+
+
+def _possible(match: re.Match[bytes]) -> bytes:
+    """The reference; where there is no such character, to U+FFFD: feedparser would die of it, and lose the feed.
+
+    A link with one in it is then not what the document spells, and is dropped.
+    """
+    digits = (match[1] or match[2]).lstrip(b"0")
+    code = int(digits or b"0", 10 if match[1] else 16) if len(digits) <= 7 else sys.maxunicode + 1
+    is_character = code <= sys.maxunicode and not 0xD800 <= code <= 0xDFFF
+    return match[0] if is_character else b"&#xFFFD;"
+
+
+def _base_of(base: str, relative: str | None = None) -> str:
+    """The base that an xml:base makes of the one around it."""
+    if not relative or relative == base:
+        return base
+    return clean_url(relative, base).url or base
+
+
+# --- what the document spells -----------------------------------------------------------------------------------
+
+_LINK_ELEMENTS = ("link", "item", "entry")  # the last two: CDF has the link in an attribute
+_LINK_ATTRIBUTES = frozenset({"href", "url", "uri", "lastmod"})
+_DATE_ELEMENTS = (
+    *("pubdate", "date", "published", "issued", "updated", "modified", "created", "lastbuilddate"),
+    *("item", "entry"),
+)
+
+_REMAINS = re.compile(r'[<>"\s]')
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_BASE_ATTRIBUTE = re.compile(r"[\s:]base\s*=", re.IGNORECASE)
+_START_TAG = re.compile(r"""([A-Za-z_][\w.:-]*)((?:\s[^>"']*(?:(?:"[^"]*"|'[^']*')[^>"']*)*)?/?)>""")
+_END_TAG = re.compile(r"/([A-Za-z_][\w.:-]*)\s*>")
+# A value ends where its quote does, if the attribute does too: not in href='it's'. Without quotes it may end anywhere.
+_ATTRIBUTE = re.compile(r"""\s([\w.:-]+)\s*=\s*("[^"]*"|'[^']*')(?=[\s/]|$)""")
+_REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(\w{2,32}));")
+
+
+def _spelled_texts(document: str) -> dict[str, Counter[str]]:
+    """Element, in lower case and without prefix -> its whole texts, the values of its link attributes, how often.
+
+    Split at `<`, not searched: linear whatever the markup. A text with tags in it is no whole text, nor is one that
+    the end of the document cuts, or that holds an unescaped &; CDATA sections, comments and processing instructions
+    are read as XML has it.
+    """
+    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    name, parts = "", list[str]()  # of the element that is open and has had no tag in it yet
+    for piece in document.split("<")[1:]:
+        if piece[0:1] in ("!", "?"):
+            part = _inner_text(piece)
+            if part is None:
+                name = ""
+            else:
+                parts.append(part)
+        elif end := _END_TAG.match(piece):
+            if end[1].lower() == name:
+                texts[_local(name)]["".join(parts).strip()] += 1
+            name = ""
+        elif start := _START_TAG.match(piece):
+            element, text = start[1].lower(), _replaced(piece[start.end() :])
+            name, parts = ("", []) if text is None else (element, [text])
+            if "=" in start[2] and _local(element) in _LINK_ELEMENTS:
+                texts[_local(element)].update(_link_attributes(start[2]))
+        else:
+            name = ""
+    return texts
+
+
+def _inner_text(piece: str) -> str | None:
+    """The text of a CDATA section, and what follows it, a comment or an instruction. None if that is not clear."""
+    for opening, closing in (("![CDATA[", "]]>"), ("!--", "-->"), ("?", "?>")):
+        if piece.startswith(opening):
+            inside, end, after = piece.removeprefix(opening).partition(closing)
+            text = inside if opening == "![CDATA[" else ""
+            is_clear = bool(end) and (text == inside or ">" not in inside)  # feedparser's end at any >
+            rest = _replaced(after)
+            return text + rest if is_clear and rest is not None else None
+    return None
+
+
+def _link_attributes(attributes: str) -> Iterable[str]:
+    for name, quoted in _ATTRIBUTE.findall(attributes):
+        value = _replaced(quoted[1:-1])
+        if name.lower() in _LINK_ATTRIBUTES and value is not None:
+            yield value.strip()
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _replaced(text: str) -> str | None:
+    """With characters for references. None where an & begins none: it may be one, or itself."""
+    if "&" not in text:
+        return text
+    names = [name for _, _, name in _REFERENCE.findall(text)]
+    if len(names) < text.count("&") or any(name and f"{name};" not in html5 for name in names):
+        return None
+    return _REFERENCE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    decimal, hexadecimal, name = match.groups()
+    if name:
+        return html5[f"{name};"]
+    code = int(decimal) if decimal else int(hexadecimal, 16)
+    return chr(code) if code <= sys.maxunicode else match[0]

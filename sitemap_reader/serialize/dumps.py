@@ -1,0 +1,314 @@
+"""The lines of a dump: a binary stream of JSON lines, plain or compressed, or of Parquet -> forms, singly or in blocks.
+
+Forms are what json_form() gives, in the order of the file. Reads as it is asked to, and keeps no line. What is no dump
+is a UsageError that names file and line, and says what to try. Never opens a file.
+"""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from gzip import GzipFile
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import attrs
+import orjson
+
+from ..model.errors import UsageError, install_hint
+from ..model.records import UrlRecord
+from .compression import MAGIC, damage, decompressed
+from .jsonl import stamp
+from .schema import line_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from _typeshed import WriteableBuffer
+
+    _Body = io.BufferedReader[Any]
+
+Form = dict[str, Any]
+
+# An entry of a sitemap is at most 4 MiB, and escaping makes it longer: what goes beyond this is no dump.
+MAX_LINE_BYTES = 64 * 1024 * 1024
+BLOCK_BYTES, FIRST_BYTES = 4 << 20, 1 << 15
+BATCH_ROWS = 1024
+SHOWN_CHARS = 60
+# What messages call the standard input, and how it is named as an argument.
+STDIN_NAME, STDIN = "stdin", "-"
+
+SQLITE = b"SQLite format 3"  # what its databases begin with
+_PARQUET, _BOM = b"PAR1", b"\xef\xbb\xbf"
+
+
+def numbered_forms(
+    stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None
+) -> Iterator[tuple[int, Form]]:
+    """The lines of a dump, in order, those with "type" included, each with its number, from 1; of Parquet, its rows.
+
+    `name` is what errors call it. A line without "type" has a "loc" that is text; more is not checked. The stream stays
+    open, and need not be one that can seek, unless it holds Parquet. `before_read` is called before each read, as that
+    may have to wait: what it raises is no fault of the stream.
+    """
+    body = _json_body(stream, name, before_read)
+    yield from _parquet_forms(stream, name) if body is None else _json_forms(body, name)
+
+
+@attrs.frozen
+class Block:
+    """Some lines of a dump, behind `before` others: `lines` are what stands there, None where the dump is Parquet."""
+
+    lines: bytes | None
+    before: int
+    _forms: Callable[[], Iterator[tuple[int, Form]]]
+
+    def numbered(self) -> Iterator[tuple[int, Form]]:
+        """The same, as numbered_forms() gives them."""
+        return self._forms()
+
+
+def numbered_blocks(
+    stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None
+) -> Iterator[Block]:
+    """A dump many lines at a time, for who has a quicker way than from line to line; the arguments as above.
+
+    Each Block is to be done with before the next one is asked for.
+    """
+    body = _json_body(stream, name, before_read)
+    if body is None:
+        yield Block(None, 0, lambda: _parquet_forms(stream, name))
+        return
+    before, rest, is_over = 0, bytearray(), False
+    fault: BaseException | None = None
+    while not is_over and fault is None:
+        try:
+            # The first ones tell what is there.
+            is_over = _fill(rest, body, BLOCK_BYTES if before else FIRST_BYTES)
+        except (UsageError, KeyboardInterrupt, *damage()) as exc:  # type: ignore[misc] # mypy joins them to "type"
+            fault = exc  # told when what was read before it has been given
+        end = len(rest) if is_over else rest.rfind(b"\n") + 1
+        if not end and len(rest) > MAX_LINE_BYTES:
+            end = len(rest)  # numbered() says that this is no line
+        lines = bytes(rest[:end])
+        del rest[:end]
+        if lines:
+            yield Block(lines, before, partial(_json_forms, io.BytesIO(lines), name, before))
+        before += lines.count(b"\n")
+    if fault is not None:
+        raise _damaged(fault, body, name, before + 1) if isinstance(fault, damage()) else fault
+
+
+def _fill(lines: bytearray, body: _Body, least: int) -> bool:
+    """Reads until there are so many bytes; whether that was all."""
+    while data := body.read1(least):
+        lines += data
+        if len(lines) >= least:
+            return False
+    return True
+
+
+def _json_body(stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> _Body | None:
+    """What gives the lines; None where they are rows of Parquet."""
+    source = io.BufferedReader(_Ahead(stream, name, before_read), 1 << 16)
+    head = source.peek(len(_PARQUET))
+    if head.startswith(_PARQUET):
+        return None
+    for compression, magic in MAGIC.items():
+        if head.startswith(magic):
+            body: _Body = decompressed(source, compression, name)
+            return body
+    return source
+
+
+# --- JSON lines ------------------------------------------------------------------------------------------------
+
+
+class _Ahead(io.RawIOBase):
+    """A stream, whatever its kind, whose first read gives enough to tell by what it holds."""
+
+    def __init__(self, stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> None:
+        self._stream = stream
+        self._name = name
+        self._before_read = before_read
+        self._has_begun = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        if self._before_read is not None:
+            self._before_read()
+        view = memoryview(buffer)
+        try:
+            data = self._read(len(view))
+        except OSError as exc:
+            raise UsageError(f"cannot read {self._name}: {exc.strerror or exc}") from exc
+        view[: len(data)] = data
+        return len(data)
+
+    def _read(self, size: int) -> bytes:
+        if self._has_begun:
+            return getattr(self._stream, "read1", self._stream.read)(size) or b""
+        self._has_begun = True
+        data = self._stream.read(len(_PARQUET))
+        if isinstance(data, str):
+            raise UsageError(f'{self._name} gives text, and a dump is read as bytes: open it with "rb"')
+        while len(data) < len(_PARQUET) and (more := self._stream.read(len(_PARQUET) - len(data))):
+            data += more
+        return data
+
+
+def _json_forms(stream: BinaryIO | _Body, name: str, before: int = 0) -> Iterator[tuple[int, Form]]:
+    """Those of lines that stand behind so many others."""
+    for number, line in _lines(stream, name, before):
+        form = _parsed(line)
+        if form is _BLANK:
+            continue
+        if type(form) is not dict:
+            raise _no_line(name, number, line, is_first=not before)
+        yield number, checked(form, name, number)
+        before = number
+
+
+_BLANK = object()
+
+
+def _parsed(line: bytes) -> Any:
+    """The value of a line, None where it has none."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        bare = line.removeprefix(_BOM).strip()
+    if not bare:
+        return _BLANK
+    try:
+        return orjson.loads(bare)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _damaged(fault: BaseException, body: object, name: str, number: int) -> UsageError:
+    """What is wrong with the compressed file at a line."""
+    file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
+    told = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
+    return UsageError(f"{name}:{number}: {told}; the lines before were read")
+
+
+def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[int, bytes]]:
+    number = before
+    while True:
+        number += 1
+        try:
+            line = stream.readline(MAX_LINE_BYTES + 1)
+        except damage() as exc:
+            raise _damaged(exc, stream, name, number) from exc
+        if not line:
+            return
+        if len(line) > MAX_LINE_BYTES:
+            told = f"more than {MAX_LINE_BYTES:,} bytes without a line end"
+            raise UsageError(f"{name}:{number}: {told}: {_shown(line)}; {_hint(line, name)}")
+        yield number, line
+
+
+def checked(form: Form, name: str, number: int) -> Form:
+    """The form, if it may be one: with the text of a "loc", or of a "type"."""
+    kind = form.get("type")
+    if kind is None:
+        if type(form.get("loc")) is not str:
+            shown = _shown(orjson.dumps(form, default=repr))
+            raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has no "loc": {shown}')
+        form.pop("type", None)  # null says what absence says
+    elif type(kind) is not str:
+        raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(form, default=repr))}')
+    return form
+
+
+def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageError:
+    bare = line.removeprefix(_BOM).strip()
+    place, shown = f"{name}:{number}", _shown(bare)
+    if bare.startswith(b"{") and not line.endswith(b"\n"):
+        return UsageError(
+            f"{place}: the last line is cut, as where a dump is stopped: {shown}; the lines before were read"
+        )
+    return UsageError(f"{place}: no JSON object: {shown}; {_hint(bare, name) if is_first else _RULE}")
+
+
+_RULE = "a dump has one on each line, as `sitemap-reader dump` writes it"
+# How what is no dump begins -> what to try. {} is the file, as an argument.
+_BEGINNINGS = (
+    ((b"\xff\xfe", b"\xfe\xff"), "that is UTF-16, as some shells write what is redirected: write with -o FILE"),
+    ((b"<",), "that is XML: `sitemap-reader parse {}` reads a document"),
+    ((b"http://", b"https://"), "that is a list of URLs: `sitemap-reader parse {}` writes it as JSONL"),
+    ((b"[",), "that is a JSON array: `jq -c '.[]' {}` writes a line for each"),
+    ((b"{",), "if it is JSON over several lines, `jq -c . {}` writes each object on one"),
+    ((b"loc,", b"loc\t", b'"loc",', b"url,", b"site,loc", b"site\tloc"), "that is a table: dump to JSONL or Parquet"),
+    ((*MAGIC.values(), b"BZh", b"\xfd7zXZ", b"PK\x03\x04", _PARQUET), "it is packed: unpack it first"),
+    ((SQLITE,), "that is an SQLite database, and no dump"),
+)
+
+
+def _hint(line: bytes, name: str) -> str:
+    line = line[:SHOWN_CHARS].lower()
+    hints = (hint for beginnings, hint in _BEGINNINGS if line.startswith(tuple(map(bytes.lower, beginnings))))
+    return next(hints, _RULE).replace("{}", STDIN if name == STDIN_NAME else name)
+
+
+def _shown(line: bytes) -> str:
+    text = line[: 4 * SHOWN_CHARS].decode("utf-8", "replace")
+    return repr(text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…")
+
+
+# --- Parquet ---------------------------------------------------------------------------------------------------
+
+# What a line leaves out where a column has nothing: null, false or empty.
+_SOMETIMES = ("type", *(field.name for field in line_shape(UrlRecord).fields if field.may_be_absent))
+
+
+def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise UsageError(f"{name} is Parquet, which needs pyarrow: {install_hint('parquet')}") from None
+    if not stream.seekable():
+        raise UsageError(f"{name} is Parquet, which is read from its end: give it as a file, not through a pipe")
+    number = 0
+    try:
+        file = ParquetFile(stream)
+        if "loc" not in file.schema_arrow.names:
+            raise UsageError(f"{name} has no column loc, so it is no dump; it has {', '.join(file.schema_arrow.names)}")
+        for batch in file.iter_batches(BATCH_ROWS):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, checked(row_form(row), name, number)
+    except UsageError:
+        raise
+    except (ArrowException, OSError, ValueError, OverflowError) as exc:  # UnicodeDecodeError is a ValueError
+        hint = "it has no end where its writing was stopped" if not number else f"the {number:,} rows before were read"
+        raise UsageError(f"{name}: damaged Parquet: {exc}; {hint}") from exc
+
+
+def row_form(row: Form) -> Form:
+    """A row of Parquet or Arrow as its line has it."""
+    form = {key: _plain(value) for key, value in row.items()}
+    for key in _SOMETIMES:
+        if not form.get(key, True):
+            del form[key]
+    return form
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, datetime):
+        # DuckDB's TIMESTAMP has no zone: it is in UTC.
+        return stamp(value if value.tzinfo is not None else value.replace(tzinfo=UTC))
+    if isinstance(value, Decimal):
+        return float(value)
+    if not isinstance(value, str | int | float | None):
+        raise ValueError(f"{value!r:.60} is a {type(value).__name__}, which no dump holds")
+    return value

@@ -1,0 +1,309 @@
+"""The JSON form of the records: records in, JSON lines out.
+
+Keys stand in the documented order, dates are always full stamps. Never opens a file.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+import attrs
+import orjson
+
+from ..model.errors import UsageError
+from ..model.problems import Problem
+from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
+# What "type" says; a line without one is a URL record.
+TYPES: dict[str, type[Line]] = {
+    "sitemap": SitemapRef,
+    "candidate": Candidate,
+    "problem": Problem,
+    "outcome": Outcome,
+    "change": Change,
+}
+# What a record has and its line has not.
+UNWRITTEN: dict[type, tuple[str, ...]] = {
+    SitemapRef: ("authorities",),
+    Outcome: ("samples", "authorities", "lastmod", "lastmod_precision", "skipped"),
+}
+_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+# What the line of a removed URL says of it.
+REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
+
+# What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
+On = Literal["any", "lastmod"]
+ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
+NESTED = ("images", "videos", "news", "alternates", "mobile", "extras")
+STATED = (*ALWAYS, *NESTED)
+COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
+
+
+# What the line of a new URL begins with, before what any line of that URL has.
+NEW = '"type":"change","change":"new",'
+
+
+def stamp(moment: datetime | None) -> str | None:
+    """`YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, trailing zeros trimmed; never a mixture of forms in one column.
+
+    >>> stamp(datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC))
+    '2024-01-31T08:30:00.25Z'
+    """
+    if moment is None:
+        return None
+    if moment.tzinfo is not UTC:
+        moment = _in_utc(moment)
+    text = moment.isoformat()[:-6]  # without +00:00
+    return (text.rstrip("0") if moment.microsecond else text) + "Z"
+
+
+def json_form(item: object, *, site: str | None = None) -> dict[str, Any]:
+    """The item's JSON line as a dict: keys in the documented order, URL records without "type".
+
+    UsageError where it is no record, or holds a date without a zone.
+    """
+    try:
+        write = _FORMS[type(item)]
+    except KeyError:
+        raise UsageError(f"a {type(item).__name__} has no JSON line; records, problems and outcomes have") from None
+    form = write(item)
+    if site is not None:
+        form["site"] = site
+    return form
+
+
+def json_line(item: object, *, site: str | None = None) -> bytes:
+    """One JSONL line, newline included."""
+    return orjson.dumps(json_form(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
+
+
+@attrs.define
+class Lines:
+    """URL records as JSON lines, one behind the other: `urls` of them, `undated` of which have no lastmod."""
+
+    data: bytes
+    urls: int
+    undated: int
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> Lines:
+        """Those whose form is wanted."""
+        lines = [(line, orjson.loads(line)) for line in self.data.splitlines(keepends=True)]
+        kept = [(line, form) for line, form in lines if wanted(form)]
+        undated = sum(form["lastmod"] is None for _, form in kept)
+        return Lines(b"".join([line for line, _ in kept]), len(kept), undated)
+
+
+def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Lines:
+    """The lines of many records, as json_line() gives them one by one, in a third of the time."""
+    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
+    for record in records:
+        form = _form(record, _writable(record.lastmod))
+        if site is not None:
+            form["site"] = site
+        data += encode(form, None, _LINE)
+        urls += 1
+        undated += record.lastmod is None
+    return Lines(bytes(data), urls, undated)
+
+
+def lines_of_columns(
+    locs: Sequence[str],
+    lastmods: Sequence[datetime | None],
+    precisions: Sequence[str | None],
+    changefreqs: Sequence[str | None],
+    priorities: Sequence[float | None],
+    lines: Sequence[int],
+    *,
+    sitemap: str | None,
+    site: str | None = None,
+    head: str = "",
+) -> Lines:
+    """The same for one or more entries of one document that have nothing but these fields, their dates in UTC.
+
+    `head` are keys that stand before theirs.
+    """
+    rows = zip(
+        _strings(locs), _dates(lastmods), *map(_column, (precisions, changefreqs, priorities, lines)), strict=True
+    )
+    place = orjson.dumps(sitemap).decode()
+    end = "}\n" if site is None else f',"site":{orjson.dumps(site).decode()}}}\n'
+    data = "".join(
+        [
+            f'{{{head}"loc":"{loc}","lastmod":{date},"lastmod_precision":{precision},"changefreq":{changefreq},'
+            f'"priority":{priority},"sitemap":{place},"line":{line}{end}'
+            for loc, date, precision, changefreq, priority, line in rows
+        ]
+    )
+    return Lines(data.encode(), len(lines), lastmods.count(None))
+
+
+def new_lines(lines: Lines, *, site: str | None = None) -> Lines:
+    """The lines of records as those of Changes: all of them are new."""
+    end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
+    # A line feed stands at the end of a line, and nowhere else.
+    data = (b"\n" + lines.data).replace(b"\n{", f"\n{{{NEW}".encode()).replace(b"}\n", end)
+    return Lines(data[1:], lines.urls, lines.undated)
+
+
+def _column(values: Sequence[object]) -> list[str]:
+    """Values as JSON, none of which holds a comma."""
+    return orjson.dumps(values)[1:-1].decode().split(",")
+
+
+def _dates(moments: Sequence[datetime | None]) -> list[str]:
+    """As stamp() writes them: orjson does not trim the zeros of a fraction."""
+    text = orjson.dumps(moments, None, orjson.OPT_UTC_Z)[1:-1].decode()
+    dates = text.split(",")
+    return [date[:-2].rstrip("0") + 'Z"' if "." in date else date for date in dates] if "." in text else dates
+
+
+def _strings(values: Sequence[str]) -> Sequence[str]:
+    """What stands between the quotes in their JSON: mostly they themselves."""
+    at_once = "".join(values)
+    if len(orjson.dumps(at_once)) == len(at_once) + len('""'):
+        return values
+    return [orjson.dumps(value)[1:-1].decode() for value in values]
+
+
+def _writable(moment: datetime | None) -> datetime | str | None:
+    """What orjson writes as stamp() does: that is what a whole second in UTC is by itself."""
+    is_plain = moment is None or (moment.tzinfo is UTC and not moment.microsecond)
+    return moment if is_plain else stamp(moment)
+
+
+def joined(lines: list[Lines]) -> Lines:
+    """All of them as one."""
+    data = b"".join([each.data for each in lines])
+    return Lines(data, sum(each.urls for each in lines), sum(each.undated for each in lines))
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.utcoffset() is None:
+        raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
+    return moment.astimezone(UTC)
+
+
+def _url_form(record: UrlRecord) -> dict[str, Any]:
+    return _form(record, stamp(record.lastmod))
+
+
+def _form(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "loc": record.loc,
+        "lastmod": lastmod,
+        "lastmod_precision": record.lastmod_precision,
+        "changefreq": record.changefreq,
+        "priority": record.priority,
+        "sitemap": record.sitemap,
+        "line": record.line,
+    }
+    if record.images:
+        form["images"] = _plain(record.images)
+    if record.videos:
+        form["videos"] = _plain(record.videos)
+    if record.news:
+        form["news"] = _plain(record.news)
+    if record.alternates:
+        form["alternates"] = _plain(record.alternates)
+    if record.mobile:
+        form["mobile"] = True
+    if record.extras:
+        form["extras"] = _plain(record.extras)
+    if record.problems:
+        form["problems"] = _short(record.problems)
+    return form
+
+
+def _ref_form(ref: SitemapRef) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "type": "sitemap",
+        "loc": ref.loc,
+        "lastmod": stamp(ref.lastmod),
+        "lastmod_precision": ref.lastmod_precision,
+        "sitemap": ref.sitemap,
+        "line": ref.line,
+    }
+    if ref.problems:
+        form["problems"] = _short(ref.problems)
+    return form
+
+
+def _change_form(change: Change) -> dict[str, Any]:
+    record = _url_form(change.record)
+    if change.change == "removed":
+        record = {name: record[name] for name in REMOVED}
+    form = {"type": "change", "change": change.change, **record}
+    if change.change == "updated":
+        form["changed"] = list(change.changed)
+        form["previous_lastmod"] = stamp(change.previous_lastmod)
+        form["previous_lastmod_precision"] = change.previous_lastmod_precision
+    return form
+
+
+def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
+    return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def _plain(value: Any) -> Any:
+    """Nested values: every key present, dates as stamps, tuples as lists."""
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, datetime):
+        return stamp(value)
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    record: Any = type(value)
+    return {name: _plain(getattr(value, name)) for name in _names(record)}
+
+
+@cache
+def _names(record: type) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(record))
+
+
+def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
+    def form(value: Any) -> dict[str, Any]:
+        fields = _plain(value)
+        for name in leave_out:
+            del fields[name]
+        return {"type": kind, **fields}
+
+    return form
+
+
+_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    UrlRecord: _url_form,
+    SitemapRef: _ref_form,
+    Problem: _typed("problem"),
+    Outcome: _typed("outcome", *UNWRITTEN[Outcome]),
+    Candidate: _typed("candidate"),
+    Change: _change_form,
+}
+
+
+@attrs.define
+class ShortProblem:
+    """A problem as the line of its record has it: the line knows the place, and CATALOGUE the rest."""
+
+    code: str
+    field: str | None = None
+    raw: str | None = None
+
+
+def line_hints(record: type) -> dict[str, Any]:
+    """The types of a record's fields, as its line has them."""
+    hints = get_type_hints(record)
+    if record in (UrlRecord, SitemapRef):
+        hints["problems"] = tuple[ShortProblem, ...]
+    return hints

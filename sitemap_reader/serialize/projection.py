@@ -1,0 +1,235 @@
+"""Which keys of a URL's line are asked for: `loc,lastmod,news.title,images.loc` in, flat forms out.
+
+A path is checked against the declared shape of the line before anything is read. Never opens a file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..model.errors import UsageError
+from ..model.records import UrlRecord
+from .schema import Many, Object, Shape, line_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Getter = Callable[[Any], Any]
+
+# What the line of a URL does not have unless it is asked for, or there is more than one site.
+EXTRAS, SITE = "extras", "site"
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+@attrs.frozen
+class Column:
+    """One value of a form: `name` is its path as typed, `shape` the type of what is there, if it is not null."""
+
+    name: str
+    shape: Shape
+    get: Getter = attrs.field(eq=False, repr=False)
+
+    @property
+    def root(self) -> str:
+        """The key of the line that it begins with."""
+        return self.name.partition(".")[0]
+
+
+@attrs.frozen
+class Fields:
+    """Columns in the order asked for."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The paths, as typed."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The keys of the line that are needed: with `extras` among them, extras have to be read."""
+        return frozenset(column.root for column in self.columns)
+
+    def values(self, form: dict[str, Any]) -> list[Any]:
+        """One value a column, None where the form has none; UsageError where it is not built as lines are."""
+        try:
+            return [column.get(form) for column in self.columns]
+        except (TypeError, AttributeError):
+            self._blame(form)
+            raise
+
+    def select(self, form: dict[str, Any]) -> dict[str, Any]:
+        """The flat form: every name with its value, null where there is none."""
+        return dict(zip(self.names, self.values(form), strict=True))
+
+    def _blame(self, form: dict[str, Any]) -> None:
+        for column in self.columns:
+            try:
+                column.get(form)
+            except (TypeError, AttributeError):
+                told = f"{column.name}: {column.root} is not built as in a URL's line; see `sitemap-reader schema json`"
+                raise UsageError(f"{form.get('loc')}, {told}") from None
+
+
+def parse_fields(text: str, *, option: str = "--fields") -> Fields:
+    """Paths with commas between -> Fields, for the lines of URLs; white space around a path does not count.
+
+    A name goes into an object; over a list it goes into each item, and gives a list. A number picks one item of a
+    list, from 0. UsageError, with the name of the `option`, for what is nowhere in a line, and for what stands twice.
+
+    >>> fields = parse_fields("loc,images.loc,images.0.loc,news.title")
+    >>> fields.select({"loc": "https://example.com/", "images": [{"loc": "https://example.com/1.jpg"}]})
+    {'loc': 'https://example.com/', 'images.loc': ['https://example.com/1.jpg'], \
+'images.0.loc': 'https://example.com/1.jpg', 'news.title': None}
+    >>> parse_fields("loc,news.titel")
+    Traceback (most recent call last):
+    sitemap_reader.model.errors.UsageError: --fields: there is no news.titel; do you mean news.title? news has name, \
+language, title, publication_date, publication_date_precision, keywords, genres, stock_tickers, access, \
+geo_targeting, amp
+    """
+    try:
+        return Fields(tuple(_column(path) for path in _paths(text)))
+    except _NoField as exc:
+        raise UsageError(f"{option}: {exc}") from None
+
+
+@cache
+def all_fields() -> Fields:
+    """Every key of a URL's line, in the documented order."""
+    return fields_of(UrlRecord)
+
+
+@cache
+def fields_of(record: type) -> Fields:
+    """Every key of the line of a record, but for its "type".
+
+    >>> from sitemap_reader import Problem
+    >>> fields_of(Problem).names
+    ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'site')
+    """
+    fields = [field for field in line_shape(record).fields if field.name != "type"]
+    return Fields(tuple(Column(field.name, field.shape, _getter([field.name])) for field in fields))
+
+
+class _NoField(Exception):
+    """Why a text names no field."""
+
+
+@cache
+def _line() -> Object:
+    return line_shape(UrlRecord)
+
+
+def _paths(text: str) -> list[str]:
+    paths = [path.strip() for path in text.split(",")]
+    if not any(paths):
+        raise _NoField(f"which ones? there are {_names(_line())}")
+    for path in paths:
+        if not path:
+            raise _NoField("a name is missing between two commas, or at an end")
+        if paths.count(path) > 1:
+            raise _NoField(f"{path} stands twice")
+    return paths
+
+
+def _column(path: str) -> Column:
+    steps = path.split(".")
+    get = _getter(steps)
+    return Column(path, _shape_at(steps), get if len(steps) == 1 else _flat_first(path, get))
+
+
+def _shape_at(steps: Sequence[str]) -> Shape:
+    """The shape of what is at a path: a list wherever it goes through one without picking an item."""
+
+    def follow(shape: Shape, done: int) -> Shape:
+        if done == len(steps):
+            return shape
+        step = steps[done]
+        if isinstance(shape, Many):
+            return follow(shape.of, done + 1) if _is_number(step) else Many(follow(shape.of, done))
+        inside = {field.name: field.shape for field in shape.fields} if isinstance(shape, Object) else {}
+        if step not in inside:
+            raise _NoField(_unknown(shape, steps, done))
+        return follow(inside[step], done + 1)
+
+    return follow(_line(), 0)
+
+
+def _unknown(shape: Shape, steps: Sequence[str], done: int) -> str:
+    """What is wrong with the step behind those that are done."""
+    told, place = f"there is no {'.'.join(steps)}", ".".join(steps[:done])
+    if not isinstance(shape, Object):
+        return f"{told}: {place} has no parts"
+    if _is_number(steps[done]):
+        return f"{told}: {place or 'a line'} is no list of which an item can be picked"
+    meant = _meant(shape, steps, done)
+    asked = f"; do you mean {' or '.join(meant)}?" if meant else ";"
+    return f"{told}{asked} {f'{place} has' if place else 'there are'} {_names(shape)}"
+
+
+def _meant(shape: Object, steps: Sequence[str], done: int) -> list[str]:
+    """Paths that lead somewhere: with the nearest name in place of the one that does not, or with one before it."""
+    names = [field.name for field in shape.fields]
+    near = difflib.get_close_matches(steps[done].lower(), names, n=1, cutoff=0.7)
+    before, rest = steps[:done], steps[done + 1 :]
+    paths = [[*before, name, *rest] for name in near] + [[*before, name, *steps[done:]] for name in names]
+    return [".".join(path) for path in paths if _leads_somewhere(path)]
+
+
+def _leads_somewhere(path: Sequence[str]) -> bool:
+    try:
+        _shape_at(path)
+    except _NoField:
+        return False
+    return True
+
+
+def _names(shape: Object) -> str:
+    return ", ".join(field.name for field in shape.fields)
+
+
+def _is_number(step: str) -> bool:
+    return _NUMBER.fullmatch(step) is not None
+
+
+# --- values ---
+
+
+def _getter(steps: Sequence[str]) -> Getter:
+    """What takes the value at a path out of a form; TypeError or AttributeError where the form is not so built."""
+    step, *rest = steps
+    inner = _getter(rest) if rest else None
+    return _picker(int(step), inner) if _is_number(step) else _follower(step, inner)
+
+
+def _flat_first(path: str, get: Getter) -> Getter:
+    """A dump that was written with fields has the path itself for a key."""
+    return lambda form: form[path] if path in form else get(form)
+
+
+def _follower(name: str, inner: Getter | None) -> Getter:
+    def get(value: Any) -> Any:
+        if type(value) is list:
+            return [get(item) for item in value]
+        if value is None:
+            return None
+        found = value.get(name)
+        return found if inner is None or found is None else inner(found)
+
+    return get
+
+
+def _picker(number: int, inner: Getter | None) -> Getter:
+    def get(value: Any) -> Any:
+        if type(value) is not list:
+            raise TypeError
+        item = value[number] if number < len(value) else None
+        return item if inner is None or item is None else inner(item)
+
+    return get

@@ -1,0 +1,299 @@
+"""The declared shapes of the JSON lines: the types of the records -> text for whoever reads the lines.
+
+In: the types of records.py, in the order in which jsonl.py writes them. Out: JSON Schema, columns for DuckDB, dtypes
+for polars, a schema for Arrow. Readers that guess types from the first lines lose what only later lines have.
+Imports none of these libraries, and reads no line.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+import attrs
+import orjson
+
+from ..model.errors import UsageError
+from ..model.records import Change, UrlRecord
+from .jsonl import REMOVED, TYPES, UNWRITTEN, json_form, line_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Language = Literal["json", "duckdb", "polars", "arrow"]
+Kind = Literal["text", "integer", "number", "boolean", "moment", "counts"]
+
+
+def schema(language: Language) -> str:
+    """The types of the JSON lines, as text in a language that reads them.
+
+    `"json"`: a JSON Schema (2020-12) of every record's line. The others are of the lines without "type", URL records:
+    `"duckdb"`: what `read_json(columns=...)` takes, as SQL. `"polars"`: a Python expression of `pl`, a dict for
+    `pl.read_ndjson(schema=...)`. `"arrow"`: a Python expression of `pa`, a schema for `pyarrow.json.read_json()`.
+    UsageError for another language.
+
+    >>> print(*schema("duckdb").splitlines()[:3], sep="\\n")
+    {
+        'loc': 'VARCHAR',
+        'lastmod': 'TIMESTAMP',
+    """
+    try:
+        render = _RENDERERS[language]
+    except KeyError:
+        raise UsageError(f"there is no schema for {language!r}; there is one for {', '.join(_RENDERERS)}") from None
+    return render()
+
+
+# --- shapes, in no language ---
+
+
+@attrs.frozen
+class Scalar:
+    """A value without parts, or counts by name; `choices` are the only texts that it may be, if there are any."""
+
+    kind: Kind
+    choices: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Many:
+    """A list."""
+
+    of: Shape
+
+
+@attrs.frozen
+class Field:
+    """A key of an object. What may be absent is never null, but on the line of a Change."""
+
+    name: str
+    shape: Shape
+    may_be_null: bool = False
+    may_be_absent: bool = False
+
+
+@attrs.frozen
+class Object:
+    """An object, by the name of its type."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+
+Shape = Scalar | Many | Object
+
+
+def line_shape(record: type) -> Object:
+    """The line of a record: the keys that are always there, then those that only some lines have, `site` last.
+
+    >>> [field.name for field in line_shape(UrlRecord).fields if field.may_be_absent]
+    ['images', 'videos', 'news', 'alternates', 'mobile', 'extras', 'problems', 'site']
+    """
+    if record is Change:
+        return _change_shape()
+    hints = line_hints(record)
+    blank: Any = {field.name: "" for field in attrs.fields(record) if field.default is attrs.NOTHING}
+    always = json_form(record(**blank))
+    fields = [_type_field(always[name]) if name == "type" else _field(name, hints[name]) for name in always]
+    for name in hints:
+        if name not in always and name not in UNWRITTEN.get(record, ()):
+            fields.append(Field(name, _field(name, hints[name]).shape, may_be_absent=True))
+    return Object(record.__name__, (*fields, Field("site", Scalar("text"), may_be_absent=True)))
+
+
+def _change_shape() -> Object:
+    """A URL record between what says that it changed, and how: a new one has nothing before, a removed one few keys."""
+    hints = line_hints(Change)
+    *of_record, site = line_shape(UrlRecord).fields
+    fields = [_type_field("change"), _field("change", hints["change"])]
+    fields += [field if field.name in REMOVED else attrs.evolve(field, may_be_absent=True) for field in of_record]
+    for name in ("changed", "previous_lastmod", "previous_lastmod_precision"):
+        fields.append(attrs.evolve(_field(name, hints[name]), may_be_absent=True))
+    return Object("Change", (*fields, site))
+
+
+def _type_field(kind: str) -> Field:
+    return Field("type", Scalar("text", (kind,)))
+
+
+def _field(name: str, hint: Any) -> Field:
+    """`hint` may be `X | None`."""
+    parts = get_args(hint)
+    if type(None) not in parts:
+        return Field(name, _shape(hint))
+    (stated,) = (part for part in parts if part is not type(None))
+    return Field(name, _shape(stated), may_be_null=True)
+
+
+_SCALARS: dict[Any, Scalar] = {
+    str: Scalar("text"),
+    int: Scalar("integer"),
+    float: Scalar("number"),
+    bool: Scalar("boolean"),
+    datetime: Scalar("moment"),
+    dict[str, int]: Scalar("counts"),
+}
+_CONTAINERS: dict[Any, Callable[..., Shape]] = {
+    Literal: lambda *choices: Scalar("text", choices),
+    list: lambda each: Many(_shape(each)),
+    tuple: lambda each, _: Many(_shape(each)),
+}
+
+
+def _shape(hint: Any) -> Shape:
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    if get_origin(hint) in _CONTAINERS:
+        return _CONTAINERS[get_origin(hint)](*get_args(hint))
+    return Object(hint.__name__, tuple(_field(name, each) for name, each in get_type_hints(hint).items()))
+
+
+# --- columns: DuckDB, polars, Arrow ---
+
+
+@attrs.frozen
+class _Dialect:
+    """How a language writes types. In each template %s stands for the name or what is inside."""
+
+    scalars: Mapping[Kind, str]
+    many: str
+    object: str
+    member: str
+    column: str
+    whole: str
+
+
+_DUCKDB = _Dialect(
+    # TIMESTAMP, in UTC: a TIMESTAMPTZ is shown in the reader's own zone, where a date alone becomes another day.
+    scalars={
+        "text": "VARCHAR",
+        "integer": "BIGINT",
+        "number": "DOUBLE",
+        "boolean": "BOOLEAN",
+        "moment": "TIMESTAMP",
+    },
+    many="%s[]",
+    object="STRUCT(%s)",
+    member='"%s" %s',  # quoted: `value` and `type` are words of SQL
+    column="'%s': '%s'",
+    whole="{\n%s\n}",
+)
+_POLARS = _Dialect(
+    scalars={
+        "text": "pl.String",
+        "integer": "pl.Int64",
+        "number": "pl.Float64",
+        "boolean": "pl.Boolean",
+        "moment": 'pl.Datetime("us", "UTC")',
+    },
+    many="pl.List(%s)",
+    object="pl.Struct({%s})",
+    member='"%s": %s',
+    column='"%s": %s',
+    whole="{\n%s\n}",
+)
+_ARROW = _Dialect(
+    scalars={
+        "text": "pa.string()",
+        "integer": "pa.int64()",
+        "number": "pa.float64()",
+        "boolean": "pa.bool_()",
+        "moment": 'pa.timestamp("us", "UTC")',
+    },
+    many="pa.list_(%s)",
+    object="pa.struct([%s])",
+    member='("%s", %s)',
+    column='("%s", %s)',
+    whole="pa.schema([\n%s\n])",
+)
+
+
+def _columns(dialect: _Dialect) -> str:
+    fields = line_shape(UrlRecord).fields
+    columns = ("    " + dialect.column % (field.name, _type(field.shape, dialect)) for field in fields)
+    return dialect.whole % ",\n".join(columns)
+
+
+def _type(shape: Shape, dialect: _Dialect) -> str:
+    if isinstance(shape, Scalar):
+        return dialect.scalars[shape.kind]
+    if isinstance(shape, Many):
+        return dialect.many % _type(shape.of, dialect)
+    members = (dialect.member % (field.name, _type(field.shape, dialect)) for field in shape.fields)
+    return dialect.object % ", ".join(members)
+
+
+# --- JSON Schema ---
+
+_JSON: dict[Kind, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "integer": {"type": "integer"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "moment": {
+        "type": "string",
+        "format": "date-time",
+        "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{0,5}[1-9])?Z$",
+    },
+    "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+}
+
+
+def _json_schema() -> str:
+    definitions: dict[str, Any] = {}
+    lines = [_json_type(line_shape(record), definitions) for record in (UrlRecord, *TYPES.values())]
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of sitemap-reader's JSONL",
+        "oneOf": lines,
+        "$defs": definitions,
+    }
+    return orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode()
+
+
+def _json_type(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a value; objects are put into `definitions` by name, and referred to."""
+    if isinstance(shape, Scalar):
+        return {**_JSON[shape.kind], **_json_choices(shape.choices)}
+    if isinstance(shape, Many):
+        return {"type": "array", "items": _json_type(shape.of, definitions)}
+    if shape.name not in definitions:
+        definitions[shape.name] = {}  # its place is before those of its parts
+        definitions[shape.name] = _json_object(shape.fields, definitions)
+    return {"$ref": f"#/$defs/{shape.name}"}
+
+
+def _json_choices(choices: tuple[str, ...]) -> dict[str, Any]:
+    if len(choices) == 1:
+        return {"const": choices[0]}
+    return {"enum": list(choices)} if choices else {}
+
+
+def _json_object(fields: Iterable[Field], definitions: dict[str, Any]) -> dict[str, Any]:
+    properties = {}
+    for field in fields:
+        value = _json_type(field.shape, definitions)
+        properties[field.name] = _or_null(value) if field.may_be_null else value
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [field.name for field in fields if not field.may_be_absent],
+        "additionalProperties": False,
+    }
+
+
+def _or_null(value: dict[str, Any]) -> dict[str, Any]:
+    if "type" not in value:
+        return {"anyOf": [value, {"type": "null"}]}
+    widened = {**value, "type": [value["type"], "null"]}
+    if "enum" in value:
+        widened["enum"] = [*value["enum"], None]
+    return widened
+
+
+_RENDERERS: dict[str, Callable[[], str]] = {
+    "json": _json_schema,
+    "duckdb": lambda: _columns(_DUCKDB),
+    "polars": lambda: _columns(_POLARS),
+    "arrow": lambda: _columns(_ARROW),
+}

@@ -1,0 +1,199 @@
+"""How URLs are written: the forms of their lines in, bytes of a format out.
+
+Every sink writes each form that it is given as that of a URL; lines with "type" fit only where all lines do, in
+JSONL without fields, and whoever writes to another sink keeps them back. Never opens a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+
+from ..model.errors import UsageError
+from .projection import Fields, all_fields
+
+if TYPE_CHECKING:
+    from .byte_streams import Blocks
+
+FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
+_LINE_END = re.compile(r"[\r\n]")
+
+
+Row = Callable[[list[str]], bytes]
+
+
+class Sink(Protocol):
+    """What takes forms."""
+
+    def write(self, form: dict[str, Any], /) -> None:
+        """Takes one form, as json_form() gives it; UsageError where the format cannot hold what is in it."""
+
+    def write_lines(self, lines: bytes, /) -> bool:
+        """Takes those of whole JSON lines, as json_line() writes them, at once; False where it took none of them."""
+
+    def flush(self) -> None:
+        """Passes on what is ready."""
+
+    def close(self) -> None:
+        """Writes what has to stand at the end, or in a file without a form; once, and nothing comes behind it."""
+
+
+def check_format(format: str, fields: Fields | None = None) -> None:
+    """UsageError where make_sink() would raise one: so it can be told before any file is opened."""
+    if format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
+    if format == "txt" and fields is not None:
+        raise UsageError("txt is the locs alone, without fields; --format tsv has fields, one URL a line")
+    if format == "parquet":
+        from .arrow import require_pyarrow
+
+        require_pyarrow()
+
+
+def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: bool = True) -> Sink:
+    """The sink for one of FORMATS.
+
+    Without `fields` there are all keys: in JSONL those that a form has, in the others a column for each in the
+    documented order, so that all files of one kind have the same. In tables text is guarded() unless `guard` is False:
+    then it is written as it is, and a spreadsheet may run it. UsageError for another format, for txt with fields,
+    and for parquet without pyarrow.
+    """
+    check_format(format, fields)
+    if format == "jsonl":
+        return _Jsonl(out, fields)
+    if format == "txt":
+        return _Text(out)
+    if format == "parquet":
+        from .parquet import ParquetSink
+
+        return ParquetSink(out, fields or all_fields())
+    return _Table(out, fields or all_fields(), _ROWS[format], guarded if guard else str)
+
+
+class _Jsonl:
+    """One JSON object a line; with fields a flat one, every name present."""
+
+    def __init__(self, out: Blocks, fields: Fields | None) -> None:
+        self._out = out
+        self._select = fields and fields.select
+        self.flush = out.flush
+
+    def write(self, form: dict[str, Any]) -> None:
+        line = self._select(form) if self._select else form
+        self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+
+    def write_lines(self, lines: bytes) -> bool:
+        if self._select is None:
+            self._out.write_lines(lines)
+        return self._select is None
+
+    def close(self) -> None:
+        self.flush()
+
+
+class _Text:
+    """The locs, one a line."""
+
+    def __init__(self, out: Blocks) -> None:
+        self._write = out.write
+        self.flush = out.flush
+
+    def write(self, form: dict[str, Any]) -> None:
+        loc = form.get("loc")
+        if type(loc) is not str or _LINE_END.search(loc):
+            raise UsageError(f"the loc {orjson.dumps(loc).decode()} is no line of text; --format jsonl takes any")
+        self._write(f"{loc}\n".encode())
+
+    def write_lines(self, lines: bytes) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.flush()
+
+
+class _Table:
+    """A line of names, then a line for each form."""
+
+    def __init__(self, out: Blocks, fields: Fields, row: Row, text: Callable[[str], str]) -> None:
+        self._write = out.write
+        self._text = text
+        self._fields = fields
+        self._row = row
+        self._has_header = False
+        self.flush = out.flush
+
+    def write(self, form: dict[str, Any]) -> None:
+        text = self._text
+        cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(form)]
+        if not self._has_header:
+            self._head()
+        self._write(self._row(cells))
+
+    def write_lines(self, lines: bytes) -> bool:
+        return False
+
+    def close(self) -> None:
+        if not self._has_header:
+            self._head()
+        self.flush()
+
+    def _head(self) -> None:
+        self._has_header = True
+        self._write(self._row(list(self._fields.names)))
+
+
+# OWASP, "CSV Injection": a spreadsheet takes a cell that begins so for a formula, and runs it.
+_FORMULA = tuple("=+-@\t\r\n")
+
+
+def guarded(text: str) -> str:
+    """The text of a cell, with an apostrophe before what a spreadsheet would take for a formula.
+
+    >>> guarded("=1+1"), guarded("Shoes")
+    ("'=1+1", 'Shoes')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _cell(value: Any) -> str:
+    """What is no text: nothing for null, else compact JSON, so numbers and booleans as in the JSONL."""
+    return "" if value is None else orjson.dumps(value).decode()
+
+
+# RFC 4180 2.6 and 2.7: what holds one of these stands in quotes, and quotes inside are doubled. Lines end with \n all
+# the same: pandas, DuckDB, polars and Excel read both, and cut or awk would find a \r in the last column. (Python's
+# csv.writer takes twice as long, and leaves a lone \r bare if lines end with \n.)
+_QUOTED = re.compile(r'[",\r\n]')
+# Linear TSV: whatever is in a cell, a record is a line.
+_ESCAPED = re.compile(r"[\t\n\r\\]")
+_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
+
+
+def csv_row(cells: list[str]) -> bytes:
+    """A line of CSV."""
+    line = ",".join(cells)
+    if '"' in line or "\n" in line or "\r" in line or line.count(",") >= len(cells):
+        line = ",".join(map(_quoted, cells))
+    # One empty cell would be a blank line, which readers pass over.
+    return f"{line}\n".encode() if line else b'""\n'
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
+
+
+def _tsv_row(cells: list[str]) -> bytes:
+    line = "\t".join(cells)
+    if "\\" in line or "\n" in line or "\r" in line or line.count("\t") >= len(cells):
+        line = "\t".join(map(_escaped, cells))
+    return f"{line}\n".encode()
+
+
+def _escaped(cell: str) -> str:
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], cell)
+
+
+_ROWS: dict[str, Row] = {"csv": csv_row, "tsv": _tsv_row}

@@ -1,0 +1,124 @@
+"""What one document lists now, while it is read: what of it is not as it was stored, and what its dates look like.
+
+In: what it states, some URLs at a time, and how that differs from what is stored. Out: the same at the end of the
+document. A URL takes some 120 bytes as long as that lasts, one that is as it was eight, and some 70 more at the end.
+"""
+
+from __future__ import annotations
+
+import marshal
+from array import array
+from collections import Counter
+from itertools import compress
+from operator import not_
+from typing import TYPE_CHECKING
+
+import attrs
+
+from .rows import SUBSECOND, Stated, is_exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..frontier.lastmod_trust import History
+    from .shelf import Put, Shelf
+
+# A clock may be wrong by as much, and an answer be so late.
+_MARGIN_SECONDS = 60
+# Distinct dates that are counted: one that stands in most entries comes up early.
+_MOST_DATES = 10_000
+
+
+@attrs.define
+class Dates:
+    """What the lastmods look like, seen from a request that `began` when it did, in seconds since 1970."""
+
+    began: int
+    entries: int = 0
+    dated: int = 0
+    future: int = 0
+    at_fetch: int = 0
+    _counts: Counter[int] = attrs.field(factory=Counter)
+
+    def add(self, stated: Stated, now: int) -> None:
+        """Some entries that were read just `now`."""
+        self.entries += len(stated.keys)
+        dates = zip(stated.lastmods, stated.precisions, strict=True)
+        seconds = [
+            lastmod // 1_000_000 if precision == SUBSECOND else lastmod
+            for lastmod, precision in dates
+            if lastmod is not None
+        ]
+        self.dated += len(seconds)
+        if len(self._counts) < _MOST_DATES:
+            self._counts.update(seconds)
+        if seconds and max(seconds) >= self.began - _MARGIN_SECONDS:
+            self._look(stated, now)
+
+    def _look(self, stated: Stated, now: int) -> None:
+        for lastmod, precision in zip(stated.lastmods, stated.precisions, strict=True):
+            if lastmod is not None:
+                second = lastmod // 1_000_000 if precision == SUBSECOND else lastmod
+                self.future += second > now + _MARGIN_SECONDS
+                self.at_fetch += is_exact(precision) and -_MARGIN_SECONDS <= second - self.began <= (
+                    now - self.began + _MARGIN_SECONDS
+                )
+
+    def history(self, before: History) -> History:
+        """These in place of those of the reading before; what was seen to change stands."""
+        identical = max(self._counts.values(), default=0)
+        return attrs.evolve(
+            before,
+            entries=self.entries,
+            dated=self.dated,
+            identical=identical,
+            future=self.future,
+            at_fetch=self.at_fetch,
+        )
+
+
+class Said:
+    """add() what the document lists; then `same`, the keys of what is as it was, and changed(), which is the rest."""
+
+    def __init__(self, began: int, shelf: Shelf) -> None:
+        self.dates = Dates(began)
+        self._shelf = shelf
+        self.same = array("q")
+        self._otherwise: set[int] = set()  # of the changed ones those that were stored
+        self.changed_urls = 0
+        self._changed: list[Put] = []
+
+    def add(self, stated: Stated, unlike: Mapping[int, bool] | None, now: int) -> None:
+        """Some entries. `unlike` are the places of those that are not stored as they are, and whether they are stored.
+
+        With None nothing at all is stored.
+        """
+        self.dates.add(stated, now)
+        if unlike is None:
+            self._keep(stated)
+            return
+        self._otherwise.update(stated.keys[place] for place, is_stored in unlike.items() if is_stored)
+        # What is listed as it was behind a listing that says otherwise has to be weighed against that.
+        differs = [place in unlike or key in self._otherwise for place, key in enumerate(stated.keys)]
+        self.same.extend(compress(stated.keys, map(not_, differs)))
+        if any(differs):
+            self._keep(stated.only(differs))
+
+    @property
+    def stored_urls(self) -> int:
+        """How many that were stored are listed again."""
+        return len(self._otherwise.union(self.same))
+
+    def _keep(self, stated: Stated) -> None:
+        self.changed_urls += len(stated.keys)
+        self._changed.append(self._shelf.put(marshal.dumps([*stated])))
+
+    def changed(self) -> Iterator[Stated]:
+        """What was not stored, or otherwise, in the order of the document."""
+        return (Stated(*marshal.loads(self._shelf.get(each))) for each in self._changed)  # noqa: S302 - our own
+
+    def let_go(self) -> None:
+        """Nobody wants more of it."""
+        for each in self._changed:
+            self._shelf.drop(each)
+        self._changed = []
