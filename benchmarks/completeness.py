@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from sitemap_reader.parser.dialects import values
+from sitemap_reader.parser.dialects import extensions as values
 from sitemap_reader.parser.dialects.extensions import TABLE
 from sitemap_reader.parser.normalise.dates import parse_date
 

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from .checks.rule_docs import Explanation, explain
     from .client.dedupe import Seen
     from .client.reader import SitemapReader
-    from .client.streams import AsyncUrlStream, UrlStream
+    from .client.streams import AsyncChangeStream, AsyncUrlStream, ChangeStream, UrlStream
     from .client.summary import Problems, Progress, Summary
     from .client.sync_api import changes, discover, urls
-    from .client.syncing import AsyncChangeStream, ChangeStream
-    from .compare.compare import Changes, Counts, diff
+    from .compare.diff import Changes, Counts, diff
     from .fetch.client import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .fetch.replay import ReplayFetcher
     from .fetch.warc.fetcher import WarcFetcher
@@ -55,12 +54,10 @@ if TYPE_CHECKING:
         UrlRecord,
         Video,
     )
-    from .parser.bodies import Document, iter_parse, parse
     from .parser.dialects.feed_fallback import FeedFallback
-    from .parser.parser import SitemapParser
+    from .parser.parser import Document, SitemapParser, iter_parse, parse
     from .pipeline.feedparser_process import FallbackResult, feedparser_fallback
-    from .serialize.jsonl import json_form, json_line
-    from .serialize.restore import from_json
+    from .serialize.jsonl import from_json, json_form, json_line
     from .serialize.schema import schema
     from .state.documents import StoredDocument
     from .state.state import State, StoredRun, StoredSite
@@ -75,7 +72,7 @@ _HOMES = {
     "checks.rule_docs": ("Explanation", "explain"),
     "checks.findings": ("Finding",),
     "checks.report": ("Report",),
-    "compare.compare": ("Changes", "Counts", "diff"),
+    "compare.diff": ("Changes", "Counts", "diff"),
     "state.sync": ("Counted",),
     "state.documents": ("StoredDocument",),
     "pipeline.feedparser_process": ("FallbackResult", "feedparser_fallback"),
@@ -94,12 +91,11 @@ _HOMES = {
         "StateError",
         "UsageError",
     ),
-    "serialize.jsonl": ("json_form", "json_line"),
+    "serialize.jsonl": ("from_json", "json_form", "json_line"),
     "client.summary": ("Problems", "Progress", "Summary"),
     "model.limits": ("Limits",),
     "model.problems": ("CATALOGUE", "Problem"),
-    "parser.bodies": ("Document", "iter_parse", "parse"),
-    "parser.parser": ("SitemapParser",),
+    "parser.parser": ("Document", "SitemapParser", "iter_parse", "parse"),
     "parser.dialects.feed_fallback": ("FeedFallback",),
     "client.reader": ("SitemapReader",),
     "model.records": (
@@ -115,11 +111,9 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
-    "serialize.restore": ("from_json",),
     "client.dedupe": ("Seen",),
     "serialize.schema": ("schema",),
-    "client.streams": ("AsyncUrlStream", "UrlStream"),
-    "client.syncing": ("AsyncChangeStream", "ChangeStream"),
+    "client.streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
     "frontier.lastmod_trust": ("History", "Honesty", "honesty"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -23,13 +23,11 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Attribute, Change
-from sitemap_reader.serialize import batches as room
-from sitemap_reader.serialize.arrow import Rows, arrow_schema
-from sitemap_reader.serialize.batches import Batches, lines_table
+from sitemap_reader.serialize import arrow as room
+from sitemap_reader.serialize.arrow import Batches, ParquetSink, Rows, arrow_schema, lines_table
 from sitemap_reader.serialize.byte_streams import Blocks
 from sitemap_reader.serialize.dumps import numbered_forms
 from sitemap_reader.serialize.jsonl import json_lines, new_lines
-from sitemap_reader.serialize.parquet import ParquetSink
 from sitemap_reader.serialize.projection import all_fields, fields_of, parse_fields
 
 if TYPE_CHECKING:

@@ -22,14 +22,14 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.analysis.loading import load
 from sitemap_reader.compare import diff as comparison
-from sitemap_reader.compare.compare import COMPARED, STATED, Counts, diff
+from sitemap_reader.compare.diff import COMPARED, STATED, Counts, diff
 from sitemap_reader.model.records import Change
 from sitemap_reader.serialize.schema import line_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sitemap_reader.compare.compare import On
+    from sitemap_reader.compare.diff import On
 
 SHOP = CORPUS / "sites" / "shop.jsonl"
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
@@ -484,7 +484,7 @@ def test_another_thread_may_read_them() -> None:
 
 LEFT = """
 import sys, warnings
-from sitemap_reader.compare.compare import diff
+from sitemap_reader.compare.diff import diff
 from sitemap_reader.model.records import UrlRecord
 def many():
     for number in range(15_000):
@@ -538,7 +538,7 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_temporary_file_that_cannot_grow_is_told() -> None:
     program = """
 import resource, sys
-from sitemap_reader.compare.compare import diff
+from sitemap_reader.compare.diff import diff
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 try:
     diff([], ({"loc": f"{number}" + "x" * 1000} for number in range(50_000)))
@@ -566,7 +566,7 @@ def test_an_exception_of_what_is_compared_comes_out_as_it_is() -> None:
 def peak_kilobytes(count: int) -> int:
     program = f"""
 import resource
-from sitemap_reader.compare.compare import diff
+from sitemap_reader.compare.diff import diff
 def forms(skip):
     for number in range({count}):
         if number % 50 != skip:

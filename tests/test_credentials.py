@@ -16,7 +16,7 @@ from certificates import OF_ANOTHER_HOST, tls_contexts
 from servers import SiteServer
 
 import sitemap_reader as sr
-from sitemap_reader.frontier.credentials import basic
+from sitemap_reader.frontier.seeds import basic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

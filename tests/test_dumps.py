@@ -22,9 +22,8 @@ import sitemap_reader as sr
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Attribute, Change, Price
 from sitemap_reader.serialize import dumps as dump_lines
-from sitemap_reader.serialize.compression import zstd_module
-from sitemap_reader.serialize.dumps import numbered_forms
-from sitemap_reader.serialize.dumps_part import DumpFile, is_dump_name, open_file
+from sitemap_reader.serialize.byte_streams import zstd_module
+from sitemap_reader.serialize.dumps import DumpFile, is_dump_name, numbered_forms, open_file
 from sitemap_reader.serialize.schema import schema
 
 if TYPE_CHECKING:

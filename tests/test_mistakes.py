@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.client.keywords import FOREIGN
+from sitemap_reader.client.query import FOREIGN
 from sitemap_reader.model.errors import UnknownKeyword
 
 if TYPE_CHECKING:

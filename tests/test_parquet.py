@@ -16,12 +16,11 @@ from corpus_cases import CORPUS
 from tiers import needs
 
 from sitemap_reader.model.errors import UsageError
-from sitemap_reader.serialize import batches
-from sitemap_reader.serialize import parquet as room
-from sitemap_reader.serialize.arrow import arrow_schema
+from sitemap_reader.serialize import arrow as batches
+from sitemap_reader.serialize import arrow as room
+from sitemap_reader.serialize.arrow import ParquetSink, arrow_schema
 from sitemap_reader.serialize.byte_streams import Blocks
 from sitemap_reader.serialize.dumps import numbered_forms
-from sitemap_reader.serialize.parquet import ParquetSink
 from sitemap_reader.serialize.projection import Fields, all_fields, parse_fields
 from sitemap_reader.serialize.schema import schema
 
@@ -189,7 +188,7 @@ def test_memory_does_not_grow_with_the_rows() -> None:
         "import resource\n"
         "from sitemap_reader.serialize.byte_streams import Blocks\n"
         "from sitemap_reader.serialize.projection import all_fields\n"
-        "from sitemap_reader.serialize.parquet import ParquetSink\n"
+        "from sitemap_reader.serialize.arrow import ParquetSink\n"
         "class Nowhere:\n"
         "    def write(self, data): return len(data)\n"
         "    def flush(self): pass\n"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.frontier.window import make_window
+from sitemap_reader.frontier.filters import make_window
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Outcome, UrlRecord

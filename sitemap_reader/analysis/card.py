@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..client.summary import count_of
-from .findings import BETWEEN_SITES, percent
+from .measure import BETWEEN_SITES, percent
 from .tables import has_any
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ def _facts(snapshot: Snapshot, site: str) -> Iterator[tuple[str, str]]:
     media = (_share(_having(pages, name), count) for name in ("images", "videos", "news"))
     yield "images, videos, news", ", ".join(media)
     yield "hreflang", _share(_having(pages, "alternates"), count)
-    yield "changefreq, priority", ", ".join(
-        _share(count - pages[name].null_count, count) for name in ("changefreq", "priority")
+    yield (
+        "changefreq, priority",
+        ", ".join(_share(count - pages[name].null_count, count) for name in ("changefreq", "priority")),
     )
     yield "problems", _most(problems["code"]) if problems.num_rows else "none told"
 

@@ -7,21 +7,20 @@ own. Drawn on this machine, without a browser or a network.
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import pandas as pd
 
-from ..model.errors import UsageError, install_hint
-from ..model.escapes import printable
-from .findings import BETWEEN_SITES
+from ..model.errors import UsageError, install_hint, printable
+from .measure import BETWEEN_SITES
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from .drawings import Drawing
     from .measure import Measure
+
 
 _BAR, _INK, _QUIET, _GRID = "#3d6b99", "#222222", "#5b6470", "#dfe3e8"
 _WIDTH, _HEIGHT, _ROW_HEIGHT, _SQUARE = 640, 240, 22, 26
@@ -181,9 +180,11 @@ def _arranged(panels: list[Any], *, is_wide: bool) -> Any:
 def _nothing() -> Any:
     import altair as alt
 
-    return alt.Chart(alt.Data(values=[{"text": "nothing to draw"}]), width=_WIDTH, height=40).mark_text(
-        color=_QUIET, align="left"
-    ).encode(text="text:N", x=alt.value(0))
+    return (
+        alt.Chart(alt.Data(values=[{"text": "nothing to draw"}]), width=_WIDTH, height=40)
+        .mark_text(color=_QUIET, align="left")
+        .encode(text="text:N", x=alt.value(0))
+    )
 
 
 def _data(frame: pd.DataFrame) -> Any:
@@ -343,3 +344,47 @@ _KINDS: dict[str, Callable[[pd.DataFrame, Drawing, str | None], Any]] = {
     "lines": _lines,
     "heat": _heat,
 }
+
+
+# ----------------------------------------------------------------------------------------------------
+# How a measure is drawn, as data: which column is where, and what the axes are called. charts.py draws it.
+
+
+Kind = Literal["columns", "rows", "lines", "heat"]
+
+
+@attrs.frozen
+class Drawing:
+    """`columns`: bars over time. `rows`: bars below each other. `lines`: over time. `heat`: a number in each square.
+
+    `x` and `y` are the columns of the frame, `x_title` and `y_title` what they mean, with the unit. `text` is the
+    column whose values stand at the marks, without it their numbers; `value` that of the numbers of a heat map.
+    `split` has a picture of its own for each of its values, beside those of each site. `x_order` and `y_order` are
+    all the values of a heat map's axes, where these are not those of the rows. `missing` is
+    what null is called. `ends` are those of the axis. `melt`: columns that are rows of the
+    picture, under these names: `x` of a heat map, else `split`. No more than `most` values of `y` are drawn.
+    """
+
+    kind: Kind
+    x: str
+    y: str
+    x_title: str | None = None
+    y_title: str | None = None
+    value: str | None = None
+    text: str | None = None
+    format: str = ","
+    split: str | None = None
+    x_order: tuple[str, ...] | None = None
+    y_order: tuple[str, ...] | None = None
+    missing: str | None = None
+    ends: tuple[Any, Any] | None = None
+    melt: dict[str, str] | None = None
+    most: int | None = None
+    is_by_site: bool = True
+    most_chars: int = 0  # of the numbers
+
+    def numbers(self, frame: pd.DataFrame) -> pd.Series[str]:
+        """What stands at the marks."""
+        column = {"heat": self.value, "rows": self.x}.get(self.kind) or self.y
+        shown = frame[column].map(lambda number: format(number, self.format), na_action="ignore").fillna("")
+        return shown if self.text is None else shown.str.cat(frame[self.text], sep="  ").str.rstrip()

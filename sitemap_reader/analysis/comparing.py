@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..client.summary import count_of
-from ..compare.compare import diff
+from ..compare.diff import diff
 from ..model.errors import UsageError
-from .drawings import Drawing
-from .findings import finding_of, percent
-from .gathering import Gathered, forms_of
-from .measure import measure
+from .charts import Drawing
+from .measure import finding_of, measure, percent
 from .pages import NEWEST_RULE, PAGE, newest_of, ordered, pages_of
 from .sections import section_of
+from .tables import Gathered, forms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,28 +11,70 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import checked_keywords
+from ..client.query import checked_keywords
 from ..client.reader import ReaderOptions
+from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
 from ..client.targets import find_target, refuse_document
-from ..frontier.window import make_moment
+from ..frontier.filters import UNWANTED, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
+from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
-from ..serialize.dumps_part import DumpFile, is_dump_name, open_file
-from .choosing import choice_of, repeatable
-from .gathering import Gathering
-from .omissions import omissions
+from ..serialize.dumps import DumpFile, is_dump_name, open_file
 from .parquet_io import Circumstances, circumstances_of, read
 from .snapshot import Snapshot, same
+from .tables import Gathering, choice_of, repeatable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from ..client.summary import Progress
+    from ..client.summary import Problems, Progress, Summary
     from ..client.targets import Target
-    from ..frontier.filters import Pattern
-    from ..frontier.window import Moment, Undated
+    from ..frontier.filters import Moment, Pattern, Undated
     from ..model.errors import ReadError
-    from ..model.records import SitemapRef
+    from ..model.records import Outcome, SitemapRef
+
+
+# ----------------------------------------------------------------------------------------------------
+# What a reading left out, or could not read: a run's Summary, outcomes and problems in, sentences out.
+#
+# Its numbers are those of the Summary.
+
+
+# How many documents, and codes of problems, are named.
+_NAMED = 3
+# What leaves URLs out, beside the reasons of UNWANTED.
+_KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
+
+
+def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems) -> Iterator[str]:
+    """A sentence for each reason why something that the site lists may not be there."""
+    outcomes = [*outcomes]
+    if summary.sitemaps and not summary.urls:
+        most = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(_NAMED))
+        yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {most}" if most else "")
+    if summary.dropped:
+        yield f"out of scope: {dropped_text(summary.dropped)}"
+    for reason, words in UNWANTED.items():
+        if reason in summary.unwanted:
+            yield f"{count_of(summary.unwanted[reason], 'URL')} {words} ({_KEYWORDS[reason]})"
+    for reason, count in sorted(summary.pruned.items()):
+        yield f"{count_of(count, 'sitemap')} left out ({reason.replace('-', '_')})"
+    broken = [outcome for outcome in sitemaps_of(outcomes) if not outcome.complete]
+    failed = [outcome for outcome in broken if not outcome.entries]
+    partial = [outcome for outcome in broken if outcome.entries]
+    robots = [outcome for outcome in outcomes if outcome.format == Format.ROBOTS and not outcome.complete]
+    yield from _named(failed, "sitemap", "could not be read")
+    yield from _named(partial, "sitemap", "could be read in part only")
+    yield from _named(robots, "robots.txt file", "could not be read")
+
+
+def _named(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
+    """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`."""
+    if broken:
+        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:_NAMED]]
+        more = [f"and {len(broken) - _NAMED:,} more"] if len(broken) > _NAMED else []
+        yield f"{count_of(len(broken), noun)} {what}: {'; '.join([*reasons, *more])}"
+
 
 # Keywords that leave URLs out.
 _CHOOSING = ("since", "until", "include", "exclude", "follow", "no_follow")

@@ -13,9 +13,9 @@ from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome, UrlRecord
 from ..serialize.arrow import arrow_schema, require_pyarrow
-from ..serialize.dumps_part import open_file
+from ..serialize.dumps import open_file
 from ..serialize.projection import fields_of
-from .gathering import Gathered, Gathering
+from .tables import Gathered, Gathering
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,8 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .drawings import Drawing
-from .findings import finding_of, percent
-from .measure import measure
+from .charts import Drawing
+from .measure import finding_of, measure, percent
 from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of, share_of_site
 from .tables import has_any
 from .url_parts import MAX_DIRS

@@ -14,10 +14,9 @@ import attrs
 
 from ..model.errors import UsageError, install_hint
 from ..serialize.arrow import require_pyarrow
-from ..serialize.dumps_part import Dump, DumpFile
-from .gathering import Gathered, forms_of
+from ..serialize.dumps import Dump, DumpFile
 from .parquet_io import Circumstances, write
-from .tables import Table
+from .tables import Gathered, Table, forms_of
 from .url_parts import place_columns
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ class Snapshot(Dump):
 
         The sitemaps and problems of a site stay, whatever of its URLs does.
         """
-        from .choosing import choice_of, chosen, repeatable
+        from .tables import choice_of, chosen, repeatable
 
         include, exclude = repeatable(include), repeatable(exclude)
         sites = None if site is None else [site] if isinstance(site, str) else [*site]
@@ -233,7 +232,7 @@ class Snapshot(Dump):
     def verdict(self) -> str:
         """What the lastmods of each site are worth: `lastmods are doubtful (0.60): 40% have the same lastmod; …`."""
         require_pandas()
-        from .trust import verdict
+        from .dates import verdict
 
         return verdict(self)
 
@@ -262,7 +261,7 @@ class Snapshot(Dump):
 
     def lastmod_trust(self) -> Measure:
         """What a sitemap's lastmods are worth: `site sitemap urls dated identical future at_fetch score reasons`."""
-        return self._measure("trust", "lastmod_trust")
+        return self._measure("dates", "lastmod_trust")
 
     def sections(self, depth: int = 1) -> Measure:
         """Pages by their first folders, `depth` of them: `site section pages share dated newest`."""
@@ -278,7 +277,7 @@ class Snapshot(Dump):
 
     def slug_ngrams(self, n: int = 1, *, top: int = 20, skip: Iterable[str] = ()) -> Measure:
         """Words of slugs, `n` in a row: `site words pages share`, the `top` of each site without those to `skip`."""
-        return self._measure("words", "slug_ngrams", n, top=top, skip=skip)
+        return self._measure("languages", "slug_ngrams", n, top=top, skip=skip)
 
     def hreflang_matrix(self) -> Measure:
         """Which languages name which: `site language alternate links returned`."""

@@ -8,31 +8,193 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from ..client.keywords import checked_keywords
+import attrs
+
+from ..client.query import checked_keywords
+from ..client.summary import count_of
 from ..client.targets import find_target, refuse_document
-from ..frontier.window import make_moment
+from ..frontier.filters import make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
-from ..model.problems import CATALOGUE
-from ..parser.normalise.urls import host
-from ..serialize.dumps_part import Dump, DumpFile, is_dump_name
+from ..model.problems import CATALOGUE, Problem, report
+from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..parser.normalise.urls import clean_url, host, is_clean
+from ..serialize.dumps import Dump, DumpFile, is_dump_name
+from ..serialize.jsonl import from_json
 from ..state.state import site_name
-from .dumped import Dumped
+from .baseline import Earlier, open_baseline
+from .crawled import Crawl, Unchanged
 from .findings import SAMPLES, Findings
-from .robots import Forbidden
 from .runner import Auditing
-from .sources import Against
+from .urls import Forbidden
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Iterator
+
+    from ..serialize.dumps import Form
+    from ..state.state import State
+    from .baseline import Source
+    from .findings import Check
+
+    Taken = UrlRecord | SitemapRef | Problem | Outcome
+    from collections.abc import Callable
 
     from ..client.reader import ReaderOptions
     from ..client.summary import Progress
     from ..client.targets import Target
-    from ..frontier.window import Moment
-    from ..model.records import Outcome
-    from ..serialize.dumps import Form
-    from ..state.state import State
+    from ..frontier.filters import Moment
     from .report import Report
+
+
+# ----------------------------------------------------------------------------------------------------
+# What a site is held against besides its own rules: files, a Snapshot or a State in, the checks that do so out.
+
+
+@attrs.frozen
+class Against:
+    """The export of a crawler; an earlier dump or a state, and the export of that time."""
+
+    crawl: str | os.PathLike[str] | None = None
+    baseline: Source | None = None
+    state: str | os.PathLike[str] | State | None = None
+    baseline_crawl: str | os.PathLike[str] | None = None
+
+    def refuse(self, selected: Iterable[str] = ()) -> None:
+        """UsageError for what does not go together, and for selected codes that need what is not given."""
+        if self.baseline is not None and self.state is not None:
+            raise UsageError("a baseline and a state both say what was there before: give one of them")
+        if self.baseline_crawl is not None and (self._earlier is None or self.crawl is None):
+            raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
+        needs = {code: what for codes, what in self._missing() for code in codes}
+        for beginning in selected:
+            meant = [code for code in CATALOGUE if code.startswith(beginning)]
+            if needs.keys() >= {*meant}:
+                raise UsageError(f"{beginning} needs {', and '.join(sorted({needs[code] for code in meant}))}")
+
+    def _missing(self) -> list[tuple[tuple[str, ...], str]]:
+        """Codes that cannot be found, and what they need."""
+        given = (self.crawl, self._earlier, self.baseline_crawl)
+        return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
+
+    def checks(self, found: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
+        """Those that are asked for, their files read. A dump of several sites has `site`; a state calls it `seeds`."""
+        if self.crawl is not None and found.wants(Crawl.codes):
+            yield Crawl.read(self.crawl)
+        if self._earlier is None:
+            return
+        baseline = open_baseline(self._earlier, site, seeds=seeds, is_kept=self.state is not None)
+        if found.wants(Earlier.codes):
+            yield Earlier.read(baseline)
+        if self.baseline_crawl is not None and self.crawl is not None and found.wants(Unchanged.codes):
+            yield Unchanged.read(baseline, self.baseline_crawl, self.crawl)
+
+    @property
+    def _earlier(self) -> Source | None:
+        return self.baseline if self.baseline is not None else self.state
+
+
+# In the order of _missing().
+_NEEDS = (
+    (Crawl.codes, "what a crawler found (crawl=FILE)"),
+    (Earlier.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
+    (Unchanged.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
+)
+
+
+# ----------------------------------------------------------------------------------------------------
+# What the lines of a dump tell an audit: forms in, what a run would have given out; and what a dump cannot tell.
+
+
+# Codes that a dump cannot show -> what they need.
+_NEED = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
+# Of URLs that name no sitemap.
+_BY_SITEMAP = ("U06", "U07", "D03", "D07", "H03", "N01")
+
+
+@attrs.define
+class Dumped:
+    """items() of the lines, then end(), which enters the problems of URLs where no line told of them.
+
+    With a report among its lines each problem has one of its own; without, there are those of the URLs, and nobody
+    knows what became of the sitemaps.
+    """
+
+    name: str
+    _found: Findings
+    _complete: bool = True
+    _has_run: bool = False
+    _has_refs: bool = False
+    _of_urls: Findings = attrs.field(init=False)
+    _unnamed: int = 0
+
+    @_of_urls.default
+    def _nothing_yet(self) -> Findings:
+        return self._found.like()
+
+    def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[Taken]:
+        """What an audit takes; UsageError for a line that is none, and for a list of changes."""
+        for number, form in forms:
+            try:
+                item = from_json(form)
+            except UsageError as exc:
+                raise UsageError(f"{self.name}:{number}: {exc}") from None
+            if isinstance(item, Change | Candidate):
+                what = "list of changes" if isinstance(item, Change) else "list of sitemaps"
+                hint = "`sitemap-reader dump` makes one"
+                raise UsageError(f"{self.name}:{number}: that is a {what}, and no dump: {hint}")
+            if isinstance(item, UrlRecord):
+                yield from self._record(item, number)
+            else:
+                self._note(item)
+                yield item
+
+    def _note(self, item: SitemapRef | Problem | Outcome) -> None:
+        self._has_refs = self._has_refs or isinstance(item, SitemapRef)
+        self._has_run = self._has_run or not isinstance(item, SitemapRef)
+        self._complete = self._complete and not (isinstance(item, Outcome) and not item.complete)
+
+    def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
+        place: dict[str, Any] = {"sitemap": record.sitemap, "line": record.line}
+        if not record.sitemap:  # it was written with some fields only
+            self._unnamed += 1
+            record.line = number
+            place = {"sitemap": self.name, "line": number}
+        for problem in record.problems:
+            # What could not be mended is no URL: of XML that is not well-formed, the worse half is not here.
+            severity = "warning" if problem.code == "S01" else problem.severity
+            self._of_urls.add(attrs.evolve(problem, severity=severity, **place))
+        if not is_clean(record.loc):  # others than we wrote it
+            told = clean_url(record.loc)
+            if told.url is None:
+                self._found.add(report("U15", f"{record.loc} is no URL", field="loc", raw=record.loc, **place))
+                return
+            record.loc = told.url
+        yield record
+
+    def end(self) -> None:
+        """All lines have passed."""
+        if not self._has_run:
+            self._found.absorb(self._of_urls)
+
+    @property
+    def complete(self) -> bool | None:
+        """Whether all sitemaps were read whole, as far as that is known."""
+        return self._complete if self._has_run else None
+
+    def notes(self) -> Iterator[str]:
+        """What cannot be known."""
+        if not self._has_run:
+            yield (
+                f"{self.name} has no lines of sitemaps, which a dump with its report has: the sitemaps themselves were "
+                "not judged, and nobody knows whether any is missing"
+            )
+        judged = ", ".join(code for code in _BY_SITEMAP if self._found.wants([code]))
+        if self._unnamed and judged:
+            yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {judged} not judged there"
+        unknown = {code: needed for code, needed in _NEED.items() if code != "D05" or not self._has_refs}
+        needs = [f"{code} ({needed})" for code, needed in unknown.items() if self._found.wants([code])]
+        if needs:
+            yield f"{self.name} is a dump, which cannot tell of {', '.join(needs)}"
+
 
 _AT_ONCE = 2_000
 

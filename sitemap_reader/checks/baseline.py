@@ -19,15 +19,15 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..client.summary import count_of
-from ..compare.compare import is_state
+from ..compare.diff import is_state
 from ..frontier.blocked import hides_names
 from ..frontier.seeds import parse_target
 from ..model.errors import UsageError
 from ..model.records import Precision
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
 from ..parser.normalise.urls import clean_url, is_clean
-from ..serialize.dumps_part import Dump, DumpFile
-from .check import Check
+from ..serialize.dumps import Dump, DumpFile
+from .findings import Check
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef
     from ..serialize.dumps import Form
     from ..state.state import State
-    from .check import Listed
-    from .findings import Findings
+    from .findings import Findings, Listed
 
     Source = str | os.PathLike[str] | Dump | State
 

@@ -7,22 +7,224 @@ Keeps no row. What is no crawl file is a UsageError that names file and line, an
 from __future__ import annotations
 
 import csv
+import gzip
+import io
+import os
 import re
+import stat
+import zlib
 from contextlib import closing
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import attrs
 import orjson
 
 from ..model.errors import UsageError
 from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url
-from ..serialize.dumps import SHOWN_CHARS
-from .columns import Columns, columns_of
-from .lines import Lines, opened, shown
+from ..serialize.dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+# ----------------------------------------------------------------------------------------------------
+# What the columns of a crawl file are called: their names in, where in a row what stands out.
+#
+# Never opens a file. A name that is not in the table is passed over.
+
+
+# Field -> the names of its columns, the best one first, in small letters and without blanks, hyphens and underscores.
+# Screaming Frog's `Status` beside `Status Code` is a text such as OK; an own `status` is the number.
+NAMES: dict[str, tuple[str, ...]] = {
+    "url": ("url", "address", "fullurl", "pageurl", "uri", "pageaddress", "page"),
+    "status": (
+        "statuscode", "httpstatuscode", "httpstatus", "httpcode", "httpresponsecode", "responsecode",
+        "responsestatuscode", "status", "code",
+    ),
+    "canonical": (
+        "canonical", "canonicallinkelement1", "canonicallinkelement", "canonicalurl", "canonicallink", "canonicaltag",
+        "relcanonical", "canonicallinkelement2", "httpcanonical1", "httpcanonical", "canonicalheader",
+    ),
+    "noindex": ("noindex", "isnoindex", "hasnoindex", "metanoindex", "headernoindex"),
+    "robots": (
+        "metarobots1", "metarobots2", "metarobots", "metarobotstag", "robots", "robotsmeta", "robotsdirective",
+        "robotsdirectives", "directives", "xrobotstag1", "xrobotstag2", "xrobotstag", "xrobots", "robotsheader",
+        "respheadersxrobotstag",
+    ),
+    "indexable": ("indexability", "indexable", "isindexable", "isindexablepage", "indexablestatus"),
+    "reason": ("indexabilitystatus", "nonindexablereason", "indexabilityreason"),
+    "content_type": ("contenttype", "mimetype", "content"),
+    "hash": ("hash", "contenthash", "bodyhash", "pagehash", "htmlhash", "md5", "md5hash", "sha1", "sha256", "checksum"),
+}  # fmt: skip
+
+# What of these a row says is said by many.
+STATED = ("status", "noindex", "robots", "reason", "content_type", "indexable")
+
+
+@attrs.frozen
+class Columns:
+    """Where in a row each field stands: in several places, the best one first. `told` are the fields that are there.
+
+    `stating` gives all that STATED stands on, as it is; `known` is room for what came of it.
+    """
+
+    names: tuple[str, ...]
+    places: dict[str, tuple[int, ...]]
+    told: frozenset[str]
+    stating: Callable[[Sequence[Any]], Any]
+    known: dict[Any, Any] = attrs.field(factory=dict)
+
+    def text(self, field: str, values: Sequence[Any]) -> str:
+        """What the first column says that says something; nothing where none does."""
+        for place in self.places[field]:
+            if place < len(values):
+                value = values[place]
+                if text := value if type(value) is str else _text(value):
+                    return text
+        return ""
+
+    def texts(self, field: str, values: Sequence[Any]) -> list[tuple[str, str]]:
+        """All that is said, each with the name of its column; lists with commas between."""
+        return [
+            (self.names[place], text)
+            for place in self.places[field]
+            if place < len(values) and (text := _text(values[place], every=True))
+        ]
+
+
+def columns_of(names: Iterable[str]) -> Columns:
+    """The columns of a header, or of an object's keys."""
+    names = tuple(names)
+    found: dict[str, int] = {}
+    for place, name in enumerate(names):
+        found.setdefault(re.sub(r"[\W_]+", "", name).casefold(), place)
+    places = {field: tuple(found[each] for each in known if each in found) for field, known in NAMES.items()}
+    places["status"] = places["status"][:1]  # where it is empty, the others are texts, or say nothing
+    told = frozenset(field for field in places if places[field])
+    stated = [place for field in STATED for place in places[field]]
+    return Columns(names, places, told, itemgetter(*stated) if stated else _nothing)
+
+
+def _nothing(values: Sequence[Any]) -> None:
+    """What stands in no column."""
+
+
+def _text(value: Any, *, every: bool = False) -> str:
+    """A value of JSON as a table has it; of a list the first, unless every one is wanted."""
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    if type(value) is list:
+        return ",".join(map(_text, value if every else value[:1]))
+    return orjson.dumps(value).decode()
+
+
+# ----------------------------------------------------------------------------------------------------
+# The lines of a crawl file, whatever it is packed in and however it is written: a path in, text out.
+#
+# Reads as it is asked to. What is no text is a UsageError that names the file, and from what it holds says what to do.
+
+
+_GZIP, _BOMS_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
+_HEAD_BYTES = 4096
+
+
+class Lines:
+    """The lines of a file as text, with their ends; each is a UsageError where it cannot be read."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._name = name
+        self._number = 0
+        self._text = self._begin(stream)
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            line = self._text.readline(MAX_LINE_BYTES)
+        except (UnicodeDecodeError, EOFError, zlib.error, OSError) as exc:
+            raise self._unreadable(exc) from exc
+        if not line:
+            raise StopIteration
+        self._number += 1
+        if len(line) == MAX_LINE_BYTES:
+            told = f"more than {MAX_LINE_BYTES:,} characters without a line end"
+            raise UsageError(f"{self._name}:{self._number}: {told}; export the crawl once more")
+        return line
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._text.close()
+
+    def _begin(self, stream: BinaryIO) -> io.TextIOWrapper:
+        source = cast("io.BufferedReader", stream)
+        try:
+            if source.peek(len(_GZIP)).startswith(_GZIP):
+                source = cast("io.BufferedReader", gzip.GzipFile(fileobj=stream))
+            return io.TextIOWrapper(source, _encoding(source.peek(_HEAD_BYTES), self._name), newline="")
+        except (EOFError, zlib.error, OSError) as exc:
+            raise self._unreadable(exc) from exc
+
+    def _unreadable(self, exc: Exception) -> UsageError:
+        place = f"{self._name}:{self._number + 1}"
+        if isinstance(exc, UnicodeDecodeError):
+            # What was decoded before was given, line by line.
+            number = self._number + 1 + exc.object.count(b"\n", 0, exc.start)
+            told = "not UTF-8" if exc.encoding == "utf-8" else "damaged UTF-16"
+            return UsageError(f'{self._name}:{number}: {told}: save it as UTF-8 (in Excel, "CSV UTF-8")')
+        if isinstance(exc, EOFError):
+            return UsageError(f"{place}: here the gzip file is cut; pack it once more")
+        if isinstance(exc, gzip.BadGzipFile | zlib.error):
+            return UsageError(f"{place}: the gzip file is damaged ({exc}); pack it once more")
+        reason = getattr(exc, "strerror", None) or exc
+        return UsageError(f"cannot read {self._name}: {reason}; give a file that you may read")
+
+
+# What files begin with that are neither text nor gzip, and what to do about them.
+_BINARIES = (
+    (b"PK\x03\x04", "that is an Excel workbook, or a ZIP file: save it as CSV, or unpack it"),
+    (b"\xd0\xcf\x11\xe0", "that is an Excel workbook: save it as CSV"),
+    (SQLITE, "that is an SQLite database: export the crawl as CSV, or as JSON lines"),
+    (b"PAR1", "that is Parquet: convert it to CSV, or to JSON lines"),
+    ((_GZIP, b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "it is packed: unpack it first"),
+)
+
+
+def _encoding(head: bytes, name: str) -> str:
+    if head.startswith(_BOMS_16):
+        return "utf-16"
+    for beginnings, told in _BINARIES:
+        if head.startswith(beginnings):
+            raise UsageError(f"{name}: {told}")
+    if b"\0" in head:
+        raise UsageError(f"{name}: that is no text: export the crawl as CSV, or as JSON lines, in UTF-8")
+    return "utf-8-sig"
+
+
+def opened(name: str) -> BinaryIO:
+    """The file, from its beginning; UsageError where there is none that can be read twice."""
+    try:
+        mode = os.stat(name).st_mode
+        if stat.S_ISREG(mode):
+            return open(name, "rb")
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {name}; export one from the crawler, as CSV or JSON lines") from None
+    except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
+        reason = getattr(exc, "strerror", None) or exc
+        raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
+    if stat.S_ISDIR(mode):
+        raise UsageError(f"{name} is a folder; give the file of the crawl")
+    raise UsageError(f"{name} is no file, and a crawl is read more than once: write it to a file, and give that")
+
+
+def shown(text: str) -> str:
+    """A text in a message, between quotes, and not all of a long one."""
+    return repr(text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…")
+
 
 Value = TypeVar("Value")
 _Stated = tuple[int | None, bool, bool]  # status, noindex, indexable
@@ -294,7 +496,7 @@ def _header(first: list[str], name: str) -> tuple[int, str, list[str]]:
     if is_web_url(names[0].strip()):
         raise UsageError(f"{place}: {shown(names[0].strip())} where names of columns should be: put them into line 1")
     told = f"{place}: no column of URLs; the columns are {_names(names)}"
-    raise UsageError(f'{told}: call one of them url, or Address as Screaming Frog does')
+    raise UsageError(f"{told}: call one of them url, or Address as Screaming Frog does")
 
 
 def _names(names: Iterable[str]) -> str:

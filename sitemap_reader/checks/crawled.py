@@ -13,20 +13,76 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import attrs
 
 from ..client.summary import count_of
+from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
-from .check import Check
+from ..state.rows import PRECISIONS, micros, moment
 from .crawl_file import CrawlFile
-from .lastmods import FormerLastmods
+from .findings import Check
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from datetime import datetime
 
-    from ..model.records import Outcome
+    from ..model.records import Outcome, Precision
     from .baseline import Baseline
-    from .check import Listed, Place
     from .crawl_file import Crawled
-    from .findings import Findings
+    from .findings import Findings, Listed, Place
+
+
+# ----------------------------------------------------------------------------------------------------
+# The lastmods that pages had: added by key, to tell later whether one differs. 64 bits or so for each.
+#
+# A lastmod is the period that it states: one that only states more of the same time does not differ.
+
+
+_BITS = 3  # for the place of a precision
+
+
+class FormerLastmods:
+    """Of a page that several sitemaps list, all that they state."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, int] = {}
+        self._more: dict[int, set[int]] = {}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._first
+
+    def add(self, key: int, lastmod: datetime, precision: Precision | None) -> None:
+        """One more."""
+        packed = _packed(lastmod, precision)
+        if self._first.setdefault(key, packed) != packed:
+            self._more.setdefault(key, set()).add(packed)
+
+    def other_than(self, key: int, lastmod: datetime, precision: Precision | None) -> str | None:
+        """What the page had, if that is another: the first that was added. None for the same, or where it had none."""
+        first = self._first.get(key)
+        if first is None or first == _packed(lastmod, precision):
+            return None
+        if any(_overlap(_unpacked(each), (lastmod, precision or "second")) for each in self._all(key, first)):
+            return None
+        had, stated = _unpacked(first)
+        return had.date().isoformat() if stated == "day" else stamp(had)
+
+    def _all(self, key: int, first: int) -> Iterator[int]:
+        yield first
+        yield from self._more.get(key, ())
+
+
+def _packed(lastmod: datetime, precision: Precision | None) -> int:
+    return (micros(lastmod) << _BITS) + PRECISIONS.index(precision or "second")
+
+
+def _unpacked(packed: int) -> tuple[datetime, Precision]:
+    number, place = divmod(packed, 1 << _BITS)
+    return moment(number), PRECISIONS[place]
+
+
+def _overlap(one: tuple[datetime, Precision], other: tuple[datetime, Precision]) -> bool:
+    """Whether two periods have an instant in common."""
+    return one[0] < period_end(*other) and other[0] < period_end(*one)
+
 
 # Without the columns of a field these cannot be found.
 _NEEDED: dict[str, tuple[str, ...]] = {"status": ("C01", "C02", "C06"), "canonical": ("C04",)}
@@ -204,9 +260,7 @@ class Unchanged(Check):
         self._crawls = crawls
 
     @classmethod
-    def read(
-        cls, baseline: Baseline, baseline_crawl: str | os.PathLike[str], crawl: str | os.PathLike[str]
-    ) -> Self:
+    def read(cls, baseline: Baseline, baseline_crawl: str | os.PathLike[str], crawl: str | os.PathLike[str]) -> Self:
         """Against an earlier state, and the crawl of its time; UsageError where a file is none."""
         before, now = CrawlFile(os.fspath(baseline_crawl)), CrawlFile(os.fspath(crawl))
         same = _same_content(before, now)
@@ -236,11 +290,7 @@ class Unchanged(Check):
 def _same_content(before: CrawlFile, now: CrawlFile) -> set[int]:
     """The keys of the pages with the same hash in both. Redirects and errors have content too, but not of the page."""
     hashes = {hash(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
-    return {
-        key
-        for row in now
-        if row.hash and _is_page(row) and hashes.get(key := hash(row.url)) == hash(row.hash)
-    }
+    return {key for row in now if row.hash and _is_page(row) and hashes.get(key := hash(row.url)) == hash(row.hash)}
 
 
 def _is_answer(status: int | None) -> bool:

@@ -11,15 +11,14 @@ import attrs
 from ..parser.content.sniff import Format
 from ..parser.normalise.dates import EXACT, TOLERANCE, period_end, stated, tolerance
 from ..serialize.jsonl import stamp
-from .check import Check
-from .documents_part import ByDocument
+from .documents import ByDocument
+from .findings import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model.records import Outcome, SitemapRef, UrlRecord
-    from .check import Listed
-    from .findings import Findings
+    from .findings import Findings, Listed
 
 _AT_ONCE = timedelta(minutes=1)
 _YEAR = timedelta(days=365)

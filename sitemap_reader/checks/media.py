@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ..parser.normalise.dates import period_end, stated
-from .check import Check
-from .codes import LANGUAGES
-from .documents_part import ByDocument
+from .documents import ByDocument
+from .findings import Check
+from .languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from ..client.summary import count_of
-from ..model.escapes import printable
+from ..model.errors import printable
 from .findings import SEVERITIES
 from .rule_docs import explain
 

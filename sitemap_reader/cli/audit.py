@@ -9,24 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import audit, audit_lines, make_findings, parse_codes
+from ..checks.audit import Against, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
-from ..checks.sources import Against
 from ..checks.text import headline, text_of
-from ..frontier.window import make_moment
+from ..frontier.filters import make_moment
 from ..model.errors import UsageError
-from ..serialize.dumps import STDIN, numbered_forms
-from ..serialize.dumps_part import is_dump_name
-from .columns import encoding_of
-from .exits import Exit
-from .formats import format_for
-from .inputs import called, opened
-from .interrupts import Interrupts
-from .messages import Console
+from ..serialize.dumps import STDIN, is_dump_name, numbered_forms
+from .exits import Exit, Interrupts
+from .messages import Console, each_target
 from .options import REPORT_FORMATS
-from .output import is_terminal, open_outputs
-from .sites import each_target
+from .output import called, format_for, is_terminal, open_outputs, opened
+from .tables import encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

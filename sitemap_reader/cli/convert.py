@@ -10,16 +10,13 @@ import attrs
 from ..client.dedupe import Seen
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..serialize.arrow import ParquetSink
 from ..serialize.dumps import numbered_blocks, numbered_forms
-from ..serialize.parquet import ParquetSink
 from ..serialize.projection import all_fields, parse_fields
 from ..serialize.writers import FORMATS
-from .exits import Exit
-from .formats import format_for
-from .inputs import called, opened
-from .interrupts import Interrupts
+from .exits import Exit, Interrupts
 from .messages import Console
-from .output import STDOUT, Outputs, open_outputs
+from .output import STDOUT, Outputs, called, format_for, open_outputs, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,9 +42,7 @@ def run(
     with (
         opened(file) as dump,
         Interrupts() as interrupts,
-        open_outputs(
-            output, None, interrupts, format=target, fields=wanted, guard=not no_formula_guard
-        ) as outputs,
+        open_outputs(output, None, interrupts, format=target, fields=wanted, guard=not no_formula_guard) as outputs,
     ):
         outputs.spare(dump, name)
         conversion = _Conversion(

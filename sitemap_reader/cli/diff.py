@@ -6,19 +6,16 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..compare.compare import compare, is_state, open_side, stream_side
+from ..compare.diff import compare, is_state, open_side, stream_side
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, STDIN_NAME
-from .change_rows import change_header, change_lines
-from .columns import encoding_of
-from .exits import Exit
-from .inputs import called, opened
-from .interrupts import Interrupts
+from .exits import Exit, Interrupts
 from .messages import Console
-from .output import open_outputs, rows_format_for
+from .output import called, open_outputs, opened, rows_format_for
+from .tables import change_header, change_lines, encoding_of
 
 if TYPE_CHECKING:
-    from ..compare.sides import Side
+    from ..compare.diff import Side
     from ..serialize.jsonl import On
 
 

@@ -13,11 +13,9 @@ from ..model.errors import NothingFound
 from ..model.records import UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line
-from .exits import Exit
-from .interrupts import Interrupts
-from .messages import Console
+from .exits import Exit, Interrupts
+from .messages import Console, each_target, read_targets
 from .output import open_outputs, rows_format_for
-from .sites import each_target, read_targets
 from .tables import rows_as
 
 if TYPE_CHECKING:

@@ -12,13 +12,10 @@ from ..client.summary import count_of
 from ..client.sync_api import lines
 from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
-from .exits import Exit
-from .formats import format_for
-from .interrupts import Interrupts
-from .messages import Console, summary_line
+from .exits import Exit, Interrupts
+from .messages import Console, each_target, judge, read_targets, summary_line, utf8
 from .options import FORMATS
-from .output import Outputs, is_terminal, open_outputs
-from .sites import each_target, judge, read_targets, utf8
+from .output import Outputs, format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,10 +17,8 @@ from ..scale.hosts import read_hosts
 from ..scale.progress import shown
 from ..scale.report import account
 from ..serialize.dumps import STDIN
-from .exits import Exit
-from .interrupts import Interrupts
-from .messages import Console
-from .sites import bytes_on_stdin
+from .exits import Exit, Interrupts
+from .messages import Console, bytes_on_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,6 +15,7 @@ from . import options
 from .command import Command, CommandGroup
 
 if TYPE_CHECKING:
+    from ..serialize.schema import Language
     from .exits import Exit
 
 _EXIT_CODES = """Exit codes: 0 complete; 1 audit or diff --exit-code found something; 2 usage; 3 partial; 4 no URL; \
@@ -76,9 +77,7 @@ def dump(**arguments: Any) -> Exit:
     "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
 )
 @click.argument("file", metavar="FILE|-", type=options.FILE)
-@options.option(
-    "Document", "--url", metavar="URL", default_is="none", help="Base URL of the document."
-)
+@options.option("Document", "--url", metavar="URL", default_is="none", help="Base URL of the document.")
 @options.option(
     "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
 )
@@ -303,7 +302,7 @@ def convert(**arguments: Any) -> Exit:
 )
 @click.argument("language", metavar="LANGUAGE", type=click.Choice(["json", "duckdb", "polars", "arrow"]))
 @options.output_file
-def schema(**arguments: Any) -> Exit:
+def schema(language: Language, output: str | None) -> Exit:
     """Print the types of the JSONL, for DuckDB and others.
 
     Explicit types keep columns that first appear late in the file.
@@ -312,6 +311,10 @@ def schema(**arguments: Any) -> Exit:
     duckdb: what read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow:
     one of pa, for pyarrow.json.
     """
-    from .schema import run
+    from ..serialize import schema as declared
+    from .exits import Exit, Interrupts
+    from .output import open_outputs
 
-    return run(**arguments)
+    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+        outputs.records.write(f"{declared.schema(language)}\n".encode())
+    return Exit.COMPLETE

@@ -14,12 +14,13 @@ import attrs
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
+from ..client.targets import listed
 from ..frontier.blocked import OWN_REMEDY
 from ..frontier.filters import UNWANTED
-from ..model.errors import UsageError
-from ..model.escapes import masked, printable
+from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
+from ..serialize.dumps import STDIN
 from .exits import Exit, worst
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..frontier.robots_policy import Delay
     from ..model.errors import ReadError
     from ..model.records import Item
+
 
 # Keywords as the library's messages have them: `full=True`, `scope="any"`, `state=FILE`, `record=`.
 _KEYWORD = re.compile(
@@ -255,3 +257,63 @@ def summary_line(summary: Summary, limit: int | None) -> str:
     if summary.problems:
         told.append(count_of(summary.problems, "problem"))
     return "; ".join([*told, f"{summary.seconds:.1f} s"])
+
+
+# ----------------------------------------------------------------------------------------------------
+# The TARGET arguments: which there are, and one after the other to their ends.
+#
+# In: what was typed, `-` for a list on stdin. Out: targets; the Exit of each.
+
+
+def read_targets(typed: Sequence[str]) -> list[str]:
+    """The targets; the lines of stdin in place of `-`, without blank ones and # comments."""
+    targets: list[str] = []
+    for target in typed:
+        targets += [each for _, each in listed(bytes_on_stdin())] if target == STDIN else [target]
+    if not targets:
+        raise UsageError("there is no target on stdin; give one a line, such as example.com")
+    return targets
+
+
+def bytes_on_stdin() -> bytes:
+    """All of it."""
+    if sys.stdin is None:
+        raise UsageError("stdin is closed: no targets can be read from it")
+    return sys.stdin.buffer.read()
+
+
+def utf8(target: str) -> str:
+    """As typed, but for bytes that are no UTF-8, which JSON cannot hold."""
+    return target.encode("utf-8", "replace").decode()
+
+
+def each_target(targets: Sequence[str], console: Console, read: Callable[[str], Exit]) -> list[Exit]:
+    """What became of each; what stops one does not stop the next. An interrupt ends the list."""
+    codes: list[Exit] = []
+    for target in targets:
+        try:
+            codes.append(read(target))
+        except UsageError as exc:
+            console.error(str(exc))
+            codes.append(Exit.USAGE)
+        except NothingFound as exc:
+            console.nothing_read(exc)
+            codes.append(Exit.NOTHING)
+        except NothingReadable as exc:
+            console.nothing_read(exc)
+            codes.append(Exit.UNREADABLE)
+        except KeyboardInterrupt:
+            return [*codes, Exit.INTERRUPTED]
+        finally:
+            console.rest()
+    return codes
+
+
+def judge(target: str, summary: Summary, console: Console) -> Exit:
+    """What a target that was read without an exception comes to."""
+    if not summary.complete:
+        return Exit.PARTIAL
+    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.repeated:
+        return Exit.COMPLETE
+    console.error(f"{target} lists no URL: its sitemaps are empty; -v shows each of them")
+    return Exit.NOTHING

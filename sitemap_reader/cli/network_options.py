@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..model.limits import MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
-from . import typed
+from . import options as typed
 from .options import FILE, flag, number, option, stacked
 
 if TYPE_CHECKING:

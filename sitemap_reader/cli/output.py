@@ -7,9 +7,14 @@ flushed when the block ends, however it ends. What was written takes the place o
 from __future__ import annotations
 
 import os
+import secrets
+import select
+import shutil
 import stat
 import sys
+import time
 from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -19,22 +24,262 @@ import orjson
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome
-from ..serialize.byte_streams import Blocks
-from ..serialize.compression import Compressed, check_compression, split_compression
+from ..serialize.byte_streams import Blocks, Compressed, check_compression, split_compression
+from ..serialize.dumps import STDIN, STDIN_NAME, open_file
 from ..serialize.jsonl import json_line
 from ..serialize.writers import Sink, check_format, make_sink
 from .exits import Exit, has_read
-from .formats import format_for, suffix_formats
 from .options import ROWS_FORMATS
-from .output_files import OutputStream, open_output_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from typing_extensions import Buffer
 
     from ..model.records import Item
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
-    from .interrupts import Interrupts
+    from .exits import Interrupts
+
+
+# ----------------------------------------------------------------------------------------------------
+# Which format a command writes: the one that --format names, else the one that the suffix of -o stands for.
+#
+# In: both, as typed, and the formats that the command has. Out: one of these. One table of suffixes for all commands.
+
+
+# Suffix, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
+SUFFIXES = {
+    ".jsonl": ("jsonl",),
+    ".ndjson": ("jsonl",),
+    ".csv": ("csv",),
+    ".tsv": ("tsv",),
+    ".txt": ("txt", "table", "text"),
+    ".parquet": ("parquet",),
+    ".json": ("json",),
+    ".html": ("html",),
+    ".htm": ("html",),
+}
+# Suffix that a command does not write -> what to do instead.
+_OTHERS = {
+    ".json": "the suffix of JSON lines is .jsonl; give --format jsonl to write them to {0}",
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "{1} is not written; spreadsheets read .csv"),
+    **dict.fromkeys((".bz2", ".xz", ".zip", ".7z"), "files are compressed as .gz or .zst, not as {1}"),
+    **dict.fromkeys((".xml", ".pdf", ".md"), "no command writes {1}"),
+}
+
+
+def suffix_formats(output: str | None) -> tuple[str, ...]:
+    """The formats that the suffix of a name may stand for.
+
+    >>> suffix_formats("urls.ndjson"), suffix_formats("URLS.CSV.gz"), suffix_formats("report.htm"), suffix_formats("-")
+    (('jsonl',), ('csv',), ('html',), ())
+    """
+    return SUFFIXES.get(_suffix(output), ())
+
+
+def format_for(output: str | None, format: str | None, formats: Sequence[str]) -> str | None:
+    """`format`, else which of `formats` the suffix stands for, else None; UsageError for a suffix of another one."""
+    if format is not None:
+        return format
+    meant = [each for each in suffix_formats(output) if each in formats]
+    if meant:
+        return meant[0]
+    suffix = _suffix(output)
+    if suffix in _OTHERS:
+        raise UsageError(f"-o {output}: {_OTHERS[suffix].format(output, suffix)}")
+    if suffix in SUFFIXES:
+        raise UsageError(f"-o {output}: {suffix} is not a format of this command; give --format {'|'.join(formats)}")
+    return None
+
+
+def _suffix(output: str | None) -> str:
+    return os.path.splitext(split_compression(output or "")[0])[1].lower()
+
+
+# ----------------------------------------------------------------------------------------------------
+# Opens what a command reads: a file, or stdin for `-`.
+#
+# In: what was typed. Out: a binary stream, and what messages call it.
+
+
+def called(name: str) -> str:
+    """The name that messages give it."""
+    return STDIN_NAME if name == STDIN else name
+
+
+@contextmanager
+def opened(name: str, open_name: Callable[[str], BinaryIO] = open_file) -> Iterator[BinaryIO]:
+    """The stream; a file is closed when the block ends. UsageError where it cannot be read."""
+    if name == STDIN:
+        yield _stdin()
+        return
+    with open_name(name) as body:
+        yield body
+
+
+def _stdin() -> BinaryIO:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed; give a file")
+    return sys.stdin.buffer
+
+
+# ----------------------------------------------------------------------------------------------------
+# What a command writes to, as streams that take bytes: a file beside the one that is meant, that file itself, a pipe.
+#
+# In: a name, or the number of an open file. Out: a stream; settle() says at its end whether what was written takes the
+# place of what the file held. Nothing is held back here, or written at exit.
+
+
+# What the name of a file ends in that is not complete: of urls.jsonl it is urls.jsonl.<six digits>.unfinished.
+UNFINISHED = ".unfinished"
+_WAIT_SECONDS = 0.1
+_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
+# Names of files that are open already: no other file can take their place.
+_OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
+
+
+def open_output_file(name: str, interrupts: Interrupts, *, in_place: bool = False) -> OutputStream:
+    """The stream for a file name; OSError, with the name, where it cannot be written.
+
+    Written beside the file that is meant, where its folder takes a new file; else, or `in_place`, into it.
+    """
+    place = None if in_place else _replaceable(name)
+    if place is not None:
+        with suppress(OSError):  # the folder is not writable: what it holds may be
+            return _Beside(name, place, interrupts)
+    return _InPlace(name, interrupts)
+
+
+def _replaceable(name: str) -> str | None:
+    """Where the file is, links followed, if another one can take its place, or there is none as yet."""
+    if name.endswith(os.sep) or os.path.abspath(name).startswith(_OPEN_FILES):
+        return None
+    try:
+        is_file = stat.S_ISREG(os.stat(name).st_mode)
+    except OSError as exc:
+        return os.path.realpath(name) if isinstance(exc, FileNotFoundError) else None
+    return os.path.realpath(name) if is_file and os.access(name, os.W_OK) else None
+
+
+class OutputStream(FileIO):
+    """An open file or pipe; a write may take a part of what it is given.
+
+    KeyboardInterrupt where a pipe is full, and its reader takes nothing more after a signal.
+    """
+
+    def __init__(self, number: int, interrupts: Interrupts, *, closefd: bool = True) -> None:
+        super().__init__(number, "w", closefd=closefd)
+        self._interrupts = interrupts
+        interrupts.writes_to(number)
+
+    def write(self, data: Buffer, /) -> int:
+        written = super().write(data)
+        while written is None:  # a pipe that does not block, and is full
+            self._wait()
+            written = super().write(data)
+        return written
+
+    def _wait(self) -> None:
+        since = time.monotonic()
+        while not select.select([], [self], [], _WAIT_SECONDS)[1]:
+            if self._interrupts.is_stalled(since):
+                self._interrupts.abort_write()
+
+    def is_same(self, file: os.stat_result) -> bool:
+        """Whether it is this file, or is to take its place."""
+        return os.path.samestat(os.fstat(self.fileno()), file)
+
+    def take_back(self, size: int) -> None:
+        """Cuts off its last bytes, if this is a file, and no other program has written behind them."""
+        with suppress(OSError):  # the failure itself is reported
+            end = os.fstat(self.fileno())
+            if size and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
+                os.ftruncate(self.fileno(), end.st_size - size)
+
+    def settle(self, keep: bool) -> None:
+        """Ends it: what was written counts, or is gone as far as it can be. May be called twice: the first counts."""
+        self.close()
+
+
+class _InPlace(OutputStream):
+    """A file that keeps what it held until something is written to it; a pipe or a device holds nothing."""
+
+    def __init__(self, name: str, interrupts: Interrupts) -> None:
+        self._made = None if os.path.lexists(name) else name
+        super().__init__(os.open(name, _FLAGS, 0o666), interrupts)
+        self._is_emptied = False
+
+    def write(self, data: Buffer, /) -> int:
+        self._empty()
+        return super().write(data)
+
+    def settle(self, keep: bool) -> None:
+        if self.closed:
+            return
+        if keep:
+            self._empty()
+        elif self._made and not self._is_emptied:
+            os.unlink(self._made)
+        self.close()
+
+    def _empty(self) -> None:
+        if not self._is_emptied and stat.S_ISREG(os.fstat(self.fileno()).st_mode):
+            self.truncate(0)
+        self._is_emptied = True
+
+
+class _Beside(OutputStream):
+    """A new file in the folder of the one that is meant, whose place and mode it takes at the end."""
+
+    def __init__(self, name: str, place: str, interrupts: Interrupts) -> None:
+        self._name = name
+        self._place = place
+        self._file = f"{place}.{secrets.token_hex(3)}{UNFINISHED}"
+        self._old: os.stat_result | None = None
+        with suppress(FileNotFoundError):
+            self._old = os.stat(place)
+        super().__init__(os.open(self._file, _FLAGS | os.O_EXCL, 0o666), interrupts)
+        if self._old is not None:
+            try:
+                _make_alike(self.fileno(), self._old)
+            except OSError:  # another user's file: it stays that user's, and is written to as it is
+                self.settle(keep=False)
+                raise
+
+    def is_same(self, file: os.stat_result) -> bool:
+        return self._old is not None and os.path.samestat(self._old, file)
+
+    def settle(self, keep: bool) -> None:
+        if self.closed:
+            return
+        self.close()
+        if not keep:
+            with suppress(FileNotFoundError):
+                os.unlink(self._file)
+            return
+        try:
+            os.replace(self._file, self._place)
+        except OSError:  # a folder like /tmp, where it belongs to another user; a file that is mounted by itself
+            self._copy()
+
+    def _copy(self) -> None:
+        try:
+            shutil.copyfile(self._file, self._place)
+        except OSError as exc:
+            reason = f"{exc.strerror or exc}; what was written is in {self._file}"
+            raise OSError(exc.errno, reason, self._name) from exc
+        os.unlink(self._file)
+
+
+def _make_alike(number: int, old: os.stat_result) -> None:
+    """Owner and mode of the file before; OSError where that is not permitted."""
+    made = os.fstat(number)
+    if hasattr(os, "fchown") and (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
+        os.fchown(number, old.st_uid, old.st_gid)
+    if hasattr(os, "fchmod"):
+        os.fchmod(number, stat.S_IMODE(old.st_mode))
+
 
 STDOUT = "-"
 # What the suffix of a report may stand for: it is lines of JSON, which are text.

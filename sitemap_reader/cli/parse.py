@@ -11,18 +11,15 @@ from ..client.summary import Ledger, count_of, dropped_text
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..parser.bodies import iter_parse
+from ..parser.parser import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
-from ..serialize.dumps_part import is_warc_name
+from ..serialize.dumps import is_warc_name
 from ..serialize.jsonl import json_form, json_line
 from ..serialize.projection import EXTRAS, parse_fields
-from .exits import Exit
-from .formats import format_for
-from .inputs import called, opened
-from .interrupts import Interrupts
+from .exits import Exit, Interrupts
 from .messages import Console
 from .options import FORMATS
-from .output import Outputs, open_outputs
+from .output import Outputs, called, format_for, open_outputs, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,9 +57,7 @@ def run(
     with (
         opened(file, _open_document) as body,
         Interrupts() as interrupts,
-        open_outputs(
-            output, report, interrupts, format=format, fields=chosen, guard=not no_formula_guard
-        ) as outputs,
+        open_outputs(output, report, interrupts, format=format, fields=chosen, guard=not no_formula_guard) as outputs,
     ):
         outputs.spare(body, name)
         items = iter_parse(

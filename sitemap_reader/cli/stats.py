@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import time
 from datetime import UTC, datetime
+from itertools import groupby
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -13,29 +15,80 @@ import orjson
 from ..client.summary import count_of
 from ..client.targets import Target, find_target
 from ..frontier.filters import Selection, make_selection
-from ..model.errors import UsageError
+from ..model.errors import UsageError, printable
+from ..model.problems import CATALOGUE
 from ..model.records import SitemapRef, UrlRecord
-from ..serialize.dumps import numbered_forms
-from ..serialize.dumps_part import is_dump_name
-from ..serialize.jsonl import json_form
-from ..serialize.restore import from_json
+from ..serialize.dumps import is_dump_name, numbered_forms
+from ..serialize.jsonl import from_json, json_form
 from ..statistics.collector import Statistics
-from .columns import encoding_of
-from .exits import Exit
-from .inputs import called, opened
-from .interrupts import Interrupts
-from .messages import Console
-from .output import open_outputs, rows_format_for
-from .panels import panels
-from .sites import each_target, judge
-from .tables import SEPARATED, separated
+from .exits import Exit, Interrupts
+from .messages import Console, each_target, judge
+from .output import called, open_outputs, opened, rows_format_for
+from .tables import SEPARATED, encoding_of, padded, separated, width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..model.records import Item
     from ..statistics.collector import Fact
     from .output import Outputs
+
+
+# ----------------------------------------------------------------------------------------------------
+# Facts for people: blocks under headings, side by side where the screen is wide enough. Facts in, lines out.
+
+
+_GAP = "    "
+_MAX_TITLE_CHARS = 32
+
+
+def panels(facts: Sequence[Fact], columns: int) -> Iterator[str]:
+    """Lines without their ends; in two columns if both fit into so many, else in one, however wide."""
+    if not facts:
+        return
+    blocks = [list(block) for _, block in groupby(facts, key=lambda fact: fact.group.partition(" ")[0])]
+    layouts: list[tuple[list[str], list[str]]] = [(_column(blocks), [])]
+    layouts += [(_column(blocks[:cut]), _column(blocks[cut:])) for cut in range(1, len(blocks))]
+    fitting = [layout for layout in layouts if _breadth(*layout) <= columns] or layouts[:1]
+    left, right = min(fitting, key=lambda layout: max(map(len, layout)))
+    edge = max(map(width, left))
+    for number in range(max(len(left), len(right))):
+        one, other = (lines[number] if number < len(lines) else "" for lines in (left, right))
+        yield (padded(one, edge) + _GAP + other).rstrip()
+
+
+def _breadth(left: list[str], right: list[str]) -> int:
+    return sum(max(map(width, lines)) for lines in (left, right) if lines) + (len(_GAP) if right else 0)
+
+
+def _column(blocks: Sequence[Sequence[Fact]]) -> list[str]:
+    """The blocks, one below the other, their numbers in line."""
+    cells = [[(_label(fact), f"{fact.count:,}", percent(fact)) for fact in block] for block in blocks]
+    label, count, share = (max(width(row[part]) for block in cells for row in block) for part in range(3))
+    lines = []
+    for block, rows in zip(blocks, cells, strict=True):
+        lines += ["", block[0].group.partition(" ")[0]]
+        lines += [f"  {padded(row[0], label)}  {row[1].rjust(count)}  {row[2].rjust(share)}".rstrip() for row in rows]
+    return lines[1:]
+
+
+def _label(fact: Fact) -> str:
+    """What is told under the heading, which is the first word of the group; of a problem also its title."""
+    if fact.group == "problems" and fact.name in CATALOGUE:
+        return f"{fact.name} {shorten(CATALOGUE[fact.name].title, _MAX_TITLE_CHARS, placeholder='…')}"
+    return printable(f"{fact.group.partition(' ')[2]} {fact.name}".strip())
+
+
+def percent(fact: Fact) -> str:
+    """`12.5%`; nothing and all are told from what is merely close to them."""
+    if fact.share is None:
+        return ""
+    if fact.count and fact.share < 0.001:
+        return "<0.1%"
+    if 0.999 < fact.share < 1:
+        return ">99.9%"
+    return f"{fact.share:.0%}" if fact.share in (0, 1) else f"{fact.share:.1%}"
+
 
 HEADER = ("group", "name", "count", "share")
 

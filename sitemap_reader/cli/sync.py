@@ -17,14 +17,10 @@ from ..serialize.dumps import STDIN
 from ..serialize.jsonl import stamp
 from ..state.state import State, site_name
 from ..state.sync import Counted
-from .change_rows import change_header, change_lines
-from .columns import encoding_of
-from .exits import Exit, has_read
-from .interrupts import Interrupts
-from .messages import Console
+from .exits import Exit, Interrupts, has_read
+from .messages import Console, each_target, read_targets, utf8
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
-from .sites import each_target, read_targets, utf8
-from .tables import rows_as
+from .tables import change_header, change_lines, encoding_of, rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

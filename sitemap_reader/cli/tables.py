@@ -6,14 +6,59 @@ the terminal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any, get_args
+from unicodedata import category, east_asian_width
 
-from ..model.escapes import printable
+import orjson
+
+from ..model.errors import printable
+from ..model.records import Precision
 from ..serialize.writers import csv_row, guarded
-from .columns import encoding_of, padded, shown, width
+from ..statistics.collector import as_stated
+from .output import is_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ..serialize.dumps import Form
+
+
+# ----------------------------------------------------------------------------------------------------
+# Columns of a terminal: how many of them a text takes, and what the terminal can show of it.
+#
+# In: text. Out: numbers, text. East Asian characters take two columns. Never cuts.
+
+
+_MARKS = frozenset({"Mn", "Me"})  # they stand over the character before
+
+
+def width(text: str) -> int:
+    """The columns of a text without control characters.
+
+    >>> width("shop"), width("商店")
+    (4, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if category(char) in _MARKS else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def padded(text: str, columns: int, *, right: bool = False) -> str:
+    """The text with blanks behind it, or before it where it goes to the right."""
+    blanks = " " * (columns - width(text))
+    return blanks + text if right else text + blanks
+
+
+def shown(text: str, encoding: str = "utf-8") -> str:
+    """The text on one line, with `?` for what the encoding has no character for."""
+    return printable(text).encode(encoding, "replace").decode(encoding)
+
+
+def encoding_of(output: str | None) -> str:
+    """How text is written there: as the terminal wants it, elsewhere in UTF-8."""
+    return sys.stdout.encoding if is_terminal(output) else "utf-8"
+
 
 Cell = str | None
 
@@ -48,8 +93,7 @@ def aligned(
     widths = [max(_width_to_align(cell) for cell in column) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [
-            padded(cell, columns, right=name in right)
-            for name, cell, columns in zip(header, line, widths, strict=True)
+            padded(cell, columns, right=name in right) for name, cell, columns in zip(header, line, widths, strict=True)
         ]
         yield ("  ".join(cells).rstrip() + "\n").encode(encoding)
 
@@ -74,3 +118,70 @@ def rows_as(
     if format in SEPARATED:
         return separated(format, header, rows, guard)
     return aligned(header, rows, right=right, encoding=encoding_of(output))
+
+
+# ----------------------------------------------------------------------------------------------------
+# Changes as lines of output: JSON lines, TSV, CSV, or a line for people.
+#
+# In: the forms of changes, one by one. Out: encoded lines, as they come: nothing is held back to be aligned.
+
+
+HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
+_SIGNS = {"new": "+", "updated": "~", "removed": "-"}
+_DATE = ("lastmod", "lastmod_precision")
+_PRECISIONS = get_args(Precision)
+
+
+def change_lines(
+    format: str, forms: Iterable[Form], *, encoding: str, names_sites: bool, guard: bool
+) -> Iterator[bytes]:
+    """The lines in a format of ROWS_FORMATS, behind its header; `guard` is that of separated_line()."""
+    if format in SEPARATED:
+        return _separated(format, forms, names_sites, guard)
+    return _jsonl(forms) if format == "jsonl" else _table(forms, encoding)
+
+
+def change_header(format: str, *, names_sites: bool) -> bytes:
+    """What stands in front of them: nothing but of TSV and CSV."""
+    return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
+
+
+def _jsonl(forms: Iterable[Form]) -> Iterator[bytes]:
+    return (orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) for form in forms)
+
+
+def _separated(format: str, forms: Iterable[Form], names_sites: bool, guard: bool) -> Iterator[bytes]:
+    front = _front(names_sites)
+    for form in forms:
+        cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
+        row = [*map(form.get, front), *map(_text, cells), ",".join(_changed(form))]
+        yield separated_line(format, row, guard)
+
+
+def _front(names_sites: bool) -> tuple[str, ...]:
+    return ("site",) if names_sites else ()
+
+
+def _table(forms: Iterable[Form], encoding: str) -> Iterator[bytes]:
+    """A line for each, not aligned: that would take all of them at once."""
+    for form in forms:
+        told = [f"lastmod {_date(form, 'previous_')} -> {_date(form)}"] if set(_DATE) & set(_changed(form)) else []
+        told += [name for name in _changed(form) if name not in _DATE]
+        line = f"{_SIGNS[form['change']]} {form['loc']}" + (f"  {', '.join(told)}" if told else "")
+        yield f"{shown(line, encoding)}\n".encode(encoding)
+
+
+def _changed(form: Form) -> list[str]:
+    return [] if form["change"] != "updated" else [*form["changed"]]
+
+
+def _date(form: Form, prefix: str = "") -> str:
+    """As precise as it is stated."""
+    moment, precision = (form.get(f"{prefix}{name}") for name in _DATE)
+    if not isinstance(moment, str):
+        return "none"
+    return as_stated(moment, str(precision)) if precision in _PRECISIONS else moment
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

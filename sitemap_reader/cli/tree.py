@@ -11,12 +11,10 @@ from ..client.sitemap_tree import Nesting, Row
 from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.collector import as_stated
-from .columns import encoding_of
-from .interrupts import Interrupts
-from .messages import Console
+from .exits import Interrupts
+from .messages import Console, each_target, judge, read_targets
 from .output import open_outputs, rows_format_for
-from .sites import each_target, judge, read_targets
-from .tables import rows_as
+from .tables import encoding_of, rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

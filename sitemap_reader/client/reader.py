@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, get_args
 import attrs
 
 from ..fetch.client import AiohttpFetcher
-from ..frontier.credentials import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier, Plan
 from ..frontier.revalidation import Memory, Trust
+from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import Limits, checked_limits
 from ..parser.normalise.scope import MODES
@@ -25,12 +25,10 @@ from ..pipeline.document_parser import AsLines, Many
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
-from .keywords import Names, checked_keywords
-from .netrc_logins import read_netrc
 from .progressbar import ProgressBar
-from .query import Asked, one_of
+from .query import Asked, Names, checked_keywords, one_of
 from .streams import AsyncUrlStream, Walk, batches_of
-from .targets import Target, find_target, recorder
+from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,10 +37,8 @@ if TYPE_CHECKING:
     import aiohttp
 
     from ..fetch.client import Fetcher
-    from ..frontier.credentials import Logins
-    from ..frontier.filters import Pattern
-    from ..frontier.seeds import Probe, Seed
-    from ..frontier.window import Moment, Undated
+    from ..frontier.filters import Moment, Pattern, Undated
+    from ..frontier.seeds import Logins, Probe, Seed
     from ..model.records import Candidate, Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import Mode
@@ -52,8 +48,8 @@ if TYPE_CHECKING:
     from ..state.state import State
     from ..state.sync import SyncPlan
     from .dedupe import Seen
+    from .streams import AsyncChangeStream, ChangeWalk
     from .summary import Progress
-    from .syncing import AsyncChangeStream, ChangeWalk
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 PROBES = ("auto", "always", "never")
@@ -268,7 +264,7 @@ class SitemapReader:
         once, for a file that cannot be used.
         """
         from ..state.sync import SyncPlan  # here: reading alone needs no database
-        from .syncing import AsyncChangeStream
+        from .streams import AsyncChangeStream
 
         asked = Asked(
             include=include,
@@ -340,7 +336,7 @@ class SitemapReader:
         """What a stream of changes is made of; the state is open from here on."""
         from ..state.state import site_name
         from ..state.sync import Following
-        from .syncing import ChangeWalk
+        from .streams import ChangeWalk
 
         check_plan(plan)
         found = find_target(target)

@@ -12,8 +12,7 @@ import attrs
 from ..model.errors import UsageError
 from ..pipeline.document_parser import AsLines
 from ..pipeline.worker_pool import workers_for
-from .keywords import checked_keywords
-from .query import Asked
+from .query import Asked, checked_keywords
 from .reader import ReaderOptions, SitemapReader, at_least_one
 from .streams import BatchStream, LineStream, UrlStream
 from .thread_bridge import call
@@ -23,16 +22,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from ..frontier.filters import Pattern
+    from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
-    from ..frontier.window import Moment, Undated
     from ..model.records import Candidate, Item, Outcome, SitemapRef
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
     from ..state.state import State
     from .dedupe import Seen
+    from .streams import ChangeLineStream, ChangeStream, ChangeWalk
     from .summary import Progress
-    from .syncing import ChangeLineStream, ChangeStream, ChangeWalk
     from .targets import Target
 
 
@@ -155,7 +153,7 @@ def changes(
     Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread, and
     closes a state that was named by its file. `on_wait` is as in urls().
     """
-    from .syncing import ChangeStream  # here: who only reads needs no database
+    from .streams import ChangeStream  # here: who only reads needs no database
 
     walk, reader = _change_walk(target, state, options)
     return ChangeStream(walk, reader.close, on_wait)
@@ -171,7 +169,7 @@ def change_lines(
     **options: Unpack[ChangesOptions],
 ) -> ChangeLineStream:
     """changes() as JSON lines, many at a time; `site` and `jobs` are as in lines()."""
-    from .syncing import ChangeLineStream
+    from .streams import ChangeLineStream
 
     at_least_one(jobs=jobs)
     walk, reader = _change_walk(target, state, options, site=site, workers=workers_for(jobs))

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from ..frontier.credentials import check_header
+from ..frontier.seeds import check_header
 from ..model.errors import FetchError, UsageError
 from ..model.limits import Limits, checked_limits
 from .errors import REFUSED_ERRNO, Asked, cut, describe, refused, translated
-from .names import Names
-from .ssrf_guard import literal_address, refusal
+from .ssrf_guard import Names, literal_address, refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -280,9 +279,7 @@ class _Chunks:
         return chunk
 
 
-async def _once(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
     """A middleware that keeps aiohttp from asking again when the server hangs up: tries are counted elsewhere."""
     import aiohttp
 

@@ -90,9 +90,7 @@ _CERTIFICATE_FAULTS = {
 }
 
 
-def _certificate(
-    exc: aiohttp.ClientConnectorCertificateError, asked: Asked, received: int | None
-) -> FetchError:
+def _certificate(exc: aiohttp.ClientConnectorCertificateError, asked: Asked, received: int | None) -> FetchError:
     error = exc.certificate_error
     reason = getattr(error, "verify_message", None) or str(error)
     fault = _CERTIFICATE_FAULTS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")

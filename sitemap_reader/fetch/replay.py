@@ -7,9 +7,11 @@ Never reads or writes outside the folder, whatever the URL says.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import secrets
+from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,16 +20,226 @@ from typing import TYPE_CHECKING, BinaryIO
 import attrs
 
 from ..model.errors import FetchError, UsageError
+from ..model.problems import CATALOGUE
 from ..serialize.jsonl import stamp
 from .client import CHUNK_BYTES, Response, usable_url
-from .places import detour, headers_path
-from .places import replay_path as replay_path
-from .taping import ERROR_FIELD, Taping, Tee, error_of, error_text, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from .client import Fetcher
+
+
+# ----------------------------------------------------------------------------------------------------
+# A Fetcher that passes on what another one fetches, and keeps a copy: what folders and WARCs have in common.
+#
+# A Response goes by, its body to a temporary file on the way; answer() or failure() is told at the end, and says where
+# it goes. Never changes what it passes on.
+
+
+ERROR_FIELD = "replay-error"
+
+
+def error_text(error: FetchError) -> str:
+    """`[code] message`, in one line."""
+    text = str(error)
+    is_plain = error.code == "F04" and text.partition(" ")[0] not in CATALOGUE
+    return one_line(text if is_plain else f"{error.code} {text}")
+
+
+def error_of(text: str) -> FetchError:
+    """The same back; another try would only read the same file, so it is never transient."""
+    code, _, rest = text.partition(" ")
+    if code in CATALOGUE:
+        return FetchError(rest, code=code, transient=False)
+    return FetchError(text, transient=False)
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"[\r\n]+", " ", text)
+
+
+class Tee:
+    """A body on its way to the reader, copied to a file of ours, which is opened with the first byte."""
+
+    def __init__(self, response: Response, opened: Callable[[], BinaryIO]) -> None:
+        self.response = response
+        self.file: BinaryIO | None = None
+        self._opened = opened
+        self._bytes = 0
+        self._ended = False
+        self._error: FetchError | None = None
+
+    def __aiter__(self) -> Tee:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            chunk = await anext(self.response.chunks)
+        except StopAsyncIteration:
+            self._ended = True
+            raise
+        except FetchError as error:
+            self._error = error
+            raise
+        if self.file is None:
+            self.file = self._opened()
+        self.file.write(chunk)
+        self._bytes += len(chunk)
+        return chunk
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the body was read to its end."""
+        return self._ended
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it broke off by itself."""
+        return self._error is not None
+
+    @property
+    def error(self) -> FetchError | None:
+        """What a replay is to say behind the last byte."""
+        if self._error is None and not self._ended and 200 <= self.response.status < 300:
+            # The bodies of other answers are rarely read; of these, what follows is unknown.
+            return FetchError(f"the recording ends here: no more was read after {self._bytes:,} bytes")
+        return self._error
+
+
+class Taping(ABC):
+    """The Fetcher. Raises OSError where the copy cannot be written."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """The other fetcher's answer; its body is written as it is read, and takes its place at the end."""
+        self.begin(url)
+        tee: Tee | None = None
+        try:
+            async with self._fetcher.fetch(url, headers) as response:
+                tee = Tee(response, self.opened)
+                try:
+                    yield attrs.evolve(response, chunks=tee)
+                finally:
+                    self.answer(url, tee)
+        except FetchError as error:
+            if tee is None:
+                self.failure(url, error)
+            raise
+
+    @abstractmethod
+    def begin(self, url: str) -> None:
+        """Before a URL is asked for."""
+
+    @abstractmethod
+    def opened(self) -> BinaryIO:
+        """A temporary file for a body."""
+
+    @abstractmethod
+    def answer(self, url: str, tee: Tee) -> None:
+        """What came; its body is in `tee.file`, which is open, unless there was no byte."""
+
+    @abstractmethod
+    def failure(self, url: str, error: FetchError) -> None:
+        """No answer at all."""
+
+
+# ----------------------------------------------------------------------------------------------------
+# Where a URL's answer stands in a replay folder.
+#
+# A folder and a URL go in, a path comes out. Different URLs have different paths, and none leads out of the folder.
+# Never touches the disk.
+
+
+HEADERS_SUFFIX = ".headers"
+_MAX_NAME_CHARACTERS = 200  # file systems take 255 bytes; the suffixes need some
+_MAX_PATH_CHARACTERS = 1_000
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
+
+
+def replay_path(folder: Path, url: str) -> Path:
+    """Where the body of `url` stands; different URLs have different places. FetchError U02 if it is not HTTP.
+
+    >>> from pathlib import Path
+    >>> replay_path(Path("site"), "https://shop.example/de/sitemap.php?page=2").as_posix()
+    'site/https/shop.example/de/sitemap.php%3Fpage=2'
+    >>> replay_path(Path("site"), "http://shop.example:8080/").as_posix()
+    'site/http/shop.example:8080/%2F'
+    """
+    origin, names = _names(folder, url)
+    if sum(map(len, names)) + len(names) > _MAX_PATH_CHARACTERS:
+        return detour(folder, url)
+    return origin.joinpath(*names)
+
+
+def detour(folder: Path, url: str) -> Path:
+    """The place for a URL whose own path is too long, or runs through a file.
+
+    A site may have both `/sitemap` and `/sitemap/1.xml`, and a file can't be a folder too.
+    """
+    origin, names = _names(folder, url)
+    return origin / f"%-{_digest('/'.join(names))}%-{names[-1][:80]}"
+
+
+def _names(folder: Path, url: str) -> tuple[Path, list[str]]:
+    parts = usable_url(url)
+    scheme = parts["scheme"].lower()
+    host = parts["host"].lower().removesuffix(_DEFAULT_PORT[scheme])
+    path, mark, query = parts["rest"].partition("?")
+    *folders, last = path.removeprefix("/").split("/")
+    names = [_name(each) for each in folders]
+    names.append(_name(last, mark + query))
+    return folder / scheme / _masked(_quoted(host, _HOST_SAFE)), names
+
+
+# A name is unambiguous because each of the four forms starts differently: characters that a URL may hold but a
+# file name should not are %XX; an escape that would read like one of those, and a bare %, have their % as %25;
+# characters that no URL may hold are %%XX. All other escapes stay as they are: /a%20b is a%20b.
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,;=@[]")
+_HOST_SAFE = _SAFE | frozenset(":")
+_QUOTED = frozenset("/?:*")
+_TOKEN = re.compile(r"%[0-9A-Fa-f]{2}|.", re.DOTALL)
+_ESCAPES_TO_MASK = _QUOTED | frozenset("%.")
+_DOTS = re.compile(r"\.(?=headers$)|^\.+$")
+
+
+def _name(segment: str, query: str = "") -> str:
+    # An empty segment has no name of its own: it is the slash behind it.
+    return _masked((_quoted(segment, _SAFE) or "%2F") + _quoted(query, _SAFE))
+
+
+def _masked(name: str) -> str:
+    """A name that is no folder of its own ("..", "."), no `.headers` of another file, and not too long."""
+    name = _DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
+    if len(name) <= _MAX_NAME_CHARACTERS:
+        return name
+    return f"{name[: _MAX_NAME_CHARACTERS - 40]}%-{_digest(name)}"
+
+
+def _quoted(text: str, safe: frozenset[str]) -> str:
+    return "".join(token if token in safe else _quoted_token(token) for token in _TOKEN.findall(text))
+
+
+def _quoted_token(token: str) -> str:
+    if len(token) == 3:
+        masked = chr(int(token[1:], 16)) in _ESCAPES_TO_MASK
+        return f"%25{token[1:]}" if masked else token
+    if token == "%":  # noqa: S105  no password
+        return "%25"
+    lead = "%" if token in _QUOTED else "%%"
+    return "".join(f"{lead}{byte:02X}" for byte in token.encode("utf-8", "surrogatepass"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def headers_path(body: Path) -> Path:
+    return body.with_name(body.name + HEADERS_SUFFIX)
+
 
 SEEDS_FILE = "site.toml"
 # The time of a recording is that of its last answer, as far as this.

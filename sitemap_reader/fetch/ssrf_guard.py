@@ -6,13 +6,18 @@ Never resolves a name, never opens a socket: the connector asks here at every co
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
+import threading
+from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 # IANA special-purpose registries, spelled out: what `ipaddress` calls global changed between Python versions.
 _REFUSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
@@ -151,3 +156,49 @@ _WRAPPERS: tuple[tuple[IPv6Network, Callable[[int], list[IPv4Address]]], ...] = 
     (IPv6Network("2002::/16"), _six_to_four),  # RFC 3056
     (IPv6Network("2001::/32"), _teredo),
 )
+
+
+# ----------------------------------------------------------------------------------------------------
+# Names to addresses: what the operating system's resolver is asked, each question in a thread of its own.
+#
+# The threads of the event loop are few, and a lookup cannot be called off: name servers that keep silent about one
+# host would hold up the lookups of all others, and whoever wants to leave.
+
+
+class Names:
+    """The two methods of an event loop that aiohttp's ThreadedResolver calls."""
+
+    async def getaddrinfo(
+        self, host: str, port: int, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
+    ) -> Any:
+        """As socket.getaddrinfo()."""
+        return await _answer(partial(socket.getaddrinfo, host, port, family, type, proto, flags))
+
+    async def getnameinfo(self, address: tuple[Any, ...], flags: int = 0) -> Any:
+        """As socket.getnameinfo()."""
+        return await _answer(partial(socket.getnameinfo, address, flags))
+
+
+async def _answer(question: Callable[[], Any]) -> Any:
+    """What the question comes to; its thread is left alone where nobody waits for it any more."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+
+    def ask() -> None:
+        try:
+            result, failure = question(), None
+        except Exception as exc:  # it is raised over there
+            result, failure = None, exc
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(tell, result, failure)
+
+    def tell(result: Any, failure: Exception | None) -> None:
+        if answer.done():
+            return
+        if failure is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(failure)
+
+    threading.Thread(target=ask, name="sitemap-reader-name", daemon=True).start()
+    return await answer

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import Mode, Reason
-    from .document_request import Visit
-    from .register import Register
+    from .document_request import Register, Visit
 
 # How often a document may gain authorities by being listed once more. Each time may concern all below it, so indexes
 # that list each other from ever higher directories would keep a walk busy. Sites need one or two.

@@ -16,10 +16,9 @@ from ..parser.content.sniff import Format
 if TYPE_CHECKING:
     from ..model.records import Outcome
     from .deferred import Held
-    from .document_request import Visit
+    from .document_request import Site, Visit
     from .events import Telling
     from .host_queue import Host
-    from .sites import Site
 
 ABSENT = frozenset({404, 410})
 REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this client, or not now

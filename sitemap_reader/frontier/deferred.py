@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..parser.normalise.scope import Scope
 from ..parser.normalise.urls import directory
-from .again import has_drops, second_reading
+from .document_request import has_drops, second_reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable

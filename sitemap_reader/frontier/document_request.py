@@ -5,25 +5,163 @@ Out of the frontier: Visits, each one request to make now. Into it: what came of
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections import Counter, deque
+from itertools import islice
+from typing import TYPE_CHECKING, get_args
 
 import attrs
 
 from ..model.problems import Problem, Tally
-from ..model.records import Outcome, SitemapRef, Why
+from ..model.records import Candidate, Outcome, SitemapRef, Why
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
+from ..parser.normalise.scope import Reason
+from ..parser.normalise.urls import without_userinfo
+from .seeds import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from ..parser.content.decoder import Prefix
-    from .again import Again
+    from ..parser.normalise.scope import Scope
+    from .filters import Dates
     from .index_dates import IndexCheck
     from .revalidation import Stated
     from .robots_rules import Rules
-    from .sites import Site
-    from .window import Dates
+
+
+# ----------------------------------------------------------------------------------------------------
+# A document that dropped what it may speak for after all: it is read once more, for that alone.
+#
+# In: the outcome of its first reading, and what is known when nothing more can be learned. Out: whether to read it
+# again, and what the two readings come to. A second reading gives no child and repeats no record.
+
+
+_REASONS = frozenset(get_args(Reason))
+
+
+@attrs.define
+class Again:
+    """A second reading: `former` covers what the first one gave, `first` is what became of that.
+
+    `regained` counts what is given now, by the reason for which it was dropped then.
+    """
+
+    former: Scope
+    first: Outcome
+    regained: Counter[str] = attrs.field(factory=Counter)
+
+
+def has_drops(outcome: Outcome) -> bool:
+    """Whether something was out of scope, and not only out of the dates that were asked for."""
+    return not _REASONS.isdisjoint(outcome.dropped)
+
+
+def second_reading(first: Outcome | None, former: Scope, authorities: tuple[str, ...]) -> Again | None:
+    """Another reading, if one of the authorities may cover some of what `former` dropped.
+
+    What an authority covers differs from the former ones in the same way as the authority does: so one on another
+    host brings nothing back where only paths were at fault.
+    """
+    if first is None or not any(former.reason(authority) in first.dropped for authority in authorities):
+        return None
+    return Again(former, first)
+
+
+def outcome_of_both(again: Again, second: Outcome) -> Outcome:
+    """What became of a document that was read twice.
+
+    The same bytes, so the second outcome is the truth; else the first one, and what was given beyond it.
+    """
+    first = again.first
+    if second.sha256 == first.sha256:
+        return second
+    first.kept += again.regained.total()
+    first.dropped = dict(Counter(first.dropped) - again.regained)
+    first.complete = first.complete and second.complete
+    return first
+
+
+# ----------------------------------------------------------------------------------------------------
+# Discovery of one site as a small state machine: robots.txt, then what it names, then well-known paths.
+#
+# In: what became of each candidate. Out: the next URL to guess, if it is time to guess.
+
+
+@attrs.define(eq=False)
+class Site:
+    """`pending` counts the candidates that are still on their way; `candidates` is what discovery reports."""
+
+    seed: Seed
+    probe: Probe
+    origin: str
+    other_origins: list[str]
+    awaits_robots: bool = False
+    pending: int = 0
+    found: bool = False  # a named candidate holds a sitemap
+    candidates: list[Candidate] = attrs.field(factory=list)
+    first_failure: Visit | None = None  # robots.txt at the first of several origins
+    is_over: bool = False  # nothing more will be asked for on its account
+    pages: list[Visit] = attrs.field(factory=list)  # well-known paths with an HTML page
+    _is_absent: bool = False  # a well-known path has neither a sitemap nor a page
+    _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
+    _guess_found: bool = False
+
+    @classmethod
+    def of(cls, seed: Seed, probe: Probe) -> Site:
+        first, *others = seed.origins
+        return cls(seed, probe, first, others)
+
+    def expect(self, visit: Visit) -> None:
+        """A candidate, which may be that of another site already, and may have come to its end."""
+        if self in visit.sites:
+            return
+        self.pending += 1
+        if visit.outcome:
+            self.settled(visit.outcome)
+        else:
+            visit.sites.append(self)
+
+    def settled(self, outcome: Outcome) -> None:
+        """A candidate has come to its end."""
+        self.pending -= 1
+        holds = outcome.format in SITEMAP_FORMATS
+        guess = outcome.why == "well-known"
+        if guess:
+            self._guess_found = self._guess_found or holds
+            is_absent = not (holds or outcome.format == Format.HTML or "F02" in outcome.problems)
+            self._is_absent = self._is_absent or is_absent
+        else:
+            self.found = self.found or holds
+        if holds or not guess:
+            self.list_candidate(outcome)
+
+    def list_candidate(self, outcome: Outcome) -> None:
+        """Discovery reports it."""
+        errors = (p for p in outcome.samples if p.severity == "error" or p.code == "F15")
+        error = next((f"{p.code} {p.message}" for p in errors), None)
+        self.candidates.append(Candidate(outcome.url or "", outcome.why, outcome.status, outcome.format, error))
+
+    @property
+    def has_sitemap(self) -> bool:
+        """One was found, at whatever place."""
+        return self.found or self._guess_found
+
+    @property
+    def has_only_pages(self) -> bool:
+        """All well-known paths that were asked for have an HTML page, and nothing is known of any other place."""
+        return bool(self.pages) and not (self._is_absent or self.candidates)
+
+    def next_guess(self) -> str | None:
+        """The next well-known URL, once all named candidates are through and unless it is not called for."""
+        if self.pending or self._guess_found or self.seed.document or self.seed.robots_only:
+            return None
+        if self.probe == "never" or (self.probe == "auto" and self.found):
+            return None
+        path = next(self._paths, None)
+        if path is None:
+            return None
+        return self.origin + path
 
 
 @attrs.frozen
@@ -163,3 +301,67 @@ class Finished:
 
 
 Answer = Head | SitemapRef | Arrived | Failed | Finished
+
+
+# ----------------------------------------------------------------------------------------------------
+# The documents of a walk: each known once, by every URL that it goes by, with all that list it.
+#
+# In: visits. Out: which are known, and who stands above whom. Parents may form cycles.
+
+
+# Parents that are looked at for a cycle. Sites have a handful.
+_NEAREST = 64
+
+
+class Register:
+    """Visits by URL: the one that was asked for, and where redirects led.
+
+    Userinfo is never sent, so URLs that differ only in that are one document.
+    """
+
+    def __init__(self) -> None:
+        self._visits: dict[str, Visit] = {}
+        self.documents = 0
+
+    def __contains__(self, url: str) -> bool:
+        return self.get(url) is not None
+
+    def get(self, url: str) -> Visit | None:
+        """The document that is known by this URL."""
+        return self._visits.get(without_userinfo(url))
+
+    def add(self, visit: Visit) -> None:
+        """A new document, by the URL under which it is asked for."""
+        self.documents += 1
+        self.add_name(visit.asked, visit)
+
+    def add_name(self, url: str, visit: Visit) -> None:
+        """From now on the document is known by this URL too."""
+        self._visits[without_userinfo(url)] = visit
+
+    def is_above(self, known: Visit, visit: Visit) -> bool:
+        """Is `known`, a document or a robots.txt, the visit itself, or among those that list it, at any distance?
+
+        In a thicket of indexes that all list each other only the nearest parents are looked at: nothing hangs on
+        the answer but a word to the user, since a document that is known is never asked for again.
+        """
+        above = islice(self._above(visit), _NEAREST)
+        return known is visit or any(url == known.asked or self.get(url) is known for url in above)
+
+    def _above(self, visit: Visit) -> Iterator[str]:
+        """What lists it, then what lists that, each once."""
+        seen: set[str] = set()
+        nearest = deque([visit])
+        while nearest:
+            for url in nearest.popleft().parents:
+                if url not in seen:
+                    seen.add(url)
+                    yield url
+                    parent = self.get(url)
+                    if parent is not None:  # it is no robots.txt
+                        nearest.append(parent)
+
+    def is_in_index(self, visit: Visit) -> bool:
+        """Is it listed by an index other than itself?"""
+        parents = (self.get(url) for url in visit.parents if url != visit.asked)
+        return any(parent is not None and parent.is_index for parent in parents)

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 from ..model.problems import SAMPLES_PER_CODE, Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import origin
-from .again import outcome_of_both
+from .document_request import outcome_of_both
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..model.problems import Severity
     from ..model.records import Outcome, SitemapRef
-    from .again import Again
-    from .document_request import Visit
+    from .document_request import Again, Visit
 
 
 class Telling:

@@ -17,18 +17,15 @@ from ..parser.normalise.urls import origin
 from .authority import Proofs
 from .blocked import ABSENT, REFUSED, Walls, hides_names, is_refusal, take_page, with_remedy
 from .deferred import Held
-from .document_request import Answer, Arrived, Failed, Finished, Head, Visit
+from .document_request import Answer, Arrived, Failed, Finished, Head, Register, Site, Visit
 from .events import Telling
-from .host_queue import Hosts
+from .host_queue import Hosts, backoff
 from .links import Listings
-from .pacing import backoff
 from .plan import Plan
-from .recall import Recall
-from .register import Register
 from .responses import Follow, Read, Refuse, Settle, Unchanged, judge
+from .revalidation import Recall
 from .robots_policy import Permission
 from .robots_rules import ALLOW_ALL, disallow_all
-from .sites import Site
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -201,11 +198,7 @@ class Frontier:
             return started  # a document that does not hold yet what it may would be read twice
         effort = 0
         startable = self._hosts.startable(now, robots_only=self._gathers_proofs)
-        while (
-            self.in_flight < self.plan.concurrency
-            and effort < _EFFORT_A_TURN
-            and (found := next(startable, None))
-        ):
+        while self.in_flight < self.plan.concurrency and effort < _EFFORT_A_TURN and (found := next(startable, None)):
             host, visit = found
             effort += _EFFORT_OF_A_VISIT + (host.rules.effort(visit.url) if host.rules else 0)
             if self._permitted(host, visit):

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ..model.records import Outcome
     from .document_request import Visit
     from .events import Telling
+    from .filters import Dates
     from .plan import Plan
     from .revalidation import Stated
-    from .window import Dates
 
 # How many of the children that would be skipped are read before an index is believed; and how many are tried for that.
 _CHECKED = 3

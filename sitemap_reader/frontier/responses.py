@@ -13,7 +13,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.normalise.urls import clean_url
 from .blocked import ABSENT
-from .pacing import retry_after, slow_down
+from .host_queue import retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:

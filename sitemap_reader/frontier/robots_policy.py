@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..model.problems import Severity
-    from .document_request import Failed
+    from .document_request import Failed, Site
     from .events import Telling
     from .host_queue import Host, Hosts
     from .plan import Plan
     from .responses import Settle
-    from .sites import Site
 
 
 @attrs.frozen

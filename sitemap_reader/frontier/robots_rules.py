@@ -25,9 +25,7 @@ _AGENT = re.compile(r"\s*([^\s/;,#]+)")
 _PATTERN_LINE = re.compile(r"^(?!User-agent:)[^\n#]*[*$]", re.MULTILINE)
 # A rule, however "disallow" is misspelled; of one that forbids, what stands literally at the beginning of its path:
 # nothing of what begins otherwise than with one slash.
-_RULE = re.compile(
-    r"\s*(?:allow|(d[a-z]*l[a-z]*w))\b\s*:?\s*(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE
-)
+_RULE = re.compile(r"\s*(?:allow|(d[a-z]*l[a-z]*w))\b\s*:?\s*(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE)
 _COMPATIBLE = re.compile(r"\bcompatible;\s*([^\s/;()+]+)")
 _PRODUCT = re.compile(r"[^\s/;()]+")
 # Not a token (RFC 9309 2.2.1 has letters, "_" and "-"), so it is the beginning of no agent's name.

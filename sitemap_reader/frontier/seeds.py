@@ -6,13 +6,190 @@ In: what the user typed. Out: a Seed, and for sites without a named sitemap the 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
 
 import attrs
 
 from ..model.errors import UsageError
-from ..parser.normalise.urls import clean_url, origin, without_login, without_userinfo
-from .credentials import login_of
+from ..parser.normalise.urls import clean_url, host, origin, owned_domain, without_login, without_userinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+# ----------------------------------------------------------------------------------------------------
+# Which headers of the caller's go with a request: those given for the site that it belongs to, and no others.
+#
+# In: what the caller gave, the seeds of a walk, the URL of a request. Out: its headers. A header goes to the
+# registrable
+# domain of the target that it was given for, a login to its host, neither from https to http. No value stands in a repr
+# or in an error.
+
+
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110 5.6.2
+_UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udc7f\udd00-\udfff]")  # or what has no bytes
+_AUTHORIZATION = "Authorization"
+
+
+@attrs.frozen
+class Logins:
+    """Of a netrc file: host -> the value of its Authorization header."""
+
+    by_host: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+
+
+@attrs.frozen
+class CallerHeaders:
+    """What the caller gives with all targets of a reader: make_headers() checks it."""
+
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    user_agent: str | None = attrs.field(default=None, repr=False)
+    logins: Logins = attrs.field(factory=Logins)
+
+
+def make_headers(
+    headers: Mapping[str, str] | Iterable[tuple[str, str]],
+    auth: str | tuple[str, str] | None,
+    logins: Logins = Logins(),
+) -> CallerHeaders:
+    """What is to be sent. UsageError for what cannot be, and for two values of Authorization."""
+    sent: dict[str, str] = {}
+    names: dict[str, str] = {}  # in lower case -> as it was first written
+    for name, value in _pairs(headers):
+        check_header(name, value)
+        name = names.setdefault(name.lower(), name)
+        # RFC 9110 5.3: lines of one name are one list; RFC 6265 5.4: but for cookies.
+        comma = "; " if name.lower() == "cookie" else ", "
+        sent[name] = f"{sent[name]}{comma}{value}" if name in sent else value
+    if auth is not None:
+        if _AUTHORIZATION.lower() in names:
+            raise UsageError("--auth (auth=) and an Authorization header exclude each other; give one of them")
+        sent[_AUTHORIZATION] = basic(*_user_and_password(auth))
+    user_agent = sent.pop(names.get("user-agent", ""), None)
+    return CallerHeaders(sent, user_agent, logins)
+
+
+def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Names and values. UsageError, which repeats no value, as one may be a secret, for what is none."""
+    if isinstance(headers, str):
+        name, colon, _ = headers.partition(":")
+        name = name.strip() if colon else "NAME"  # else it may be a token
+        raise UsageError(f'headers is a dict, not text: give headers={{"{name:.80}": "…"}}')
+    wrong = UsageError('headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts')
+    try:
+        pairs = tuple((name, value) for name, value in (headers.items() if isinstance(headers, Mapping) else headers))
+    except (TypeError, ValueError):  # not to be iterated over, or not in pairs
+        raise wrong from None
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise wrong
+    return pairs
+
+
+def check_header(name: str, value: str) -> None:
+    """UsageError for what cannot be sent, which is not shown: it may be a secret."""
+    if not HEADER_NAME.fullmatch(name):
+        raise UsageError("headers: a name cannot be sent; it is empty, or holds a blank, a colon or the like")
+    if _UNSENDABLE_VALUE.search(value):
+        raise UsageError(f"header {name!r}: its value cannot be sent; it holds a control character")
+
+
+def _user_and_password(auth: object) -> tuple[str, str]:
+    parts = auth.partition(":")[::2] if isinstance(auth, str) and ":" in auth else auth
+    if isinstance(parts, tuple | list) and len(parts) == 2 and all(isinstance(each, str) for each in parts):
+        user, password = parts
+        if ":" not in user and not _CONTROL.search(user + password):  # RFC 7617 2
+            return user, password
+    raise UsageError("auth: write it as USER:PASSWORD, without control characters")
+
+
+def basic(user: str, password: str) -> str:
+    """The value of an Authorization header (RFC 7617).
+
+    >>> basic("Aladdin", "open sesame")
+    'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='
+    """
+    return f"Basic {b64encode(f'{user}:{password}'.encode('utf-8', 'surrogateescape')).decode()}"
+
+
+def login_of(url: str) -> str | None:
+    """The same of the userinfo in a clean URL, if it has one."""
+    userinfo = url[: url.index("/", 8)].partition("//")[2].rpartition("@")[0]
+    user, _, password = userinfo.partition(":")
+    return basic(unquote(user), unquote(password)) if userinfo else None
+
+
+class RequestHeaders:
+    """headers_for() each request of a walk from `seeds`.
+
+    A seed is https if that is what is tried first. Of a host without a registrable domain, such as an IP address or
+    localhost, the domain is the very host and port.
+    """
+
+    def __init__(self, caller: CallerHeaders, seeds: Sequence[Seed]) -> None:
+        self._caller = caller
+        self._reaches = {False: _Reach.of(seeds), True: _Reach.of([each for each in seeds if _is_plain(_start(each))])}
+
+    def headers_for(self, url: str, own: Mapping[str, str]) -> dict[str, str]:
+        """The caller's headers that may go with a request for `url`, and over them `own`, those of the request."""
+        sent = self._sent(url, is_plain=_is_plain(url))
+        if self._caller.user_agent is not None:
+            sent["User-Agent"] = self._caller.user_agent
+        replaced = {name.lower() for name in own}
+        return {**{name: value for name, value in sent.items() if name.lower() not in replaced}, **own}
+
+    def withholds(self, url: str) -> bool:
+        """Whether something is not sent for no other reason than that the URL is http."""
+        return _is_plain(url) and self._sent(url, is_plain=False) != self._sent(url, is_plain=True)
+
+    def _sent(self, url: str, *, is_plain: bool) -> dict[str, str]:
+        reach, place = self._reaches[is_plain], _place(url)
+        is_ours = _domain(url) in reach.domains
+        sent = dict(self._caller.headers) if is_ours else {}
+        given = next((name for name in sent if name.lower() == _AUTHORIZATION.lower()), None)
+        login = reach.logins.get(place)
+        if login is None and given is None and is_ours and (place in reach.places or not is_plain):
+            by_host = self._caller.logins.by_host
+            login = by_host.get(place) or by_host.get(host(url).strip("[]"))
+        if login is not None:
+            sent[given or _AUTHORIZATION] = login
+        return sent
+
+
+@attrs.frozen
+class _Reach:
+    """Where headers may go by the seeds."""
+
+    domains: frozenset[str]
+    places: frozenset[str]
+    logins: Mapping[str, str] = attrs.field(repr=False)
+
+    @classmethod
+    def of(cls, seeds: Sequence[Seed]) -> _Reach:
+        starts = [_start(seed) for seed in seeds]
+        logins = {_place(_start(seed)): seed.login for seed in seeds if seed.login}
+        return cls(frozenset(map(_domain, starts)), frozenset(map(_place, starts)), logins)
+
+
+def _start(seed: Seed) -> str:
+    return f"{seed.origins[0]}/"
+
+
+def _is_plain(url: str) -> bool:
+    return url.startswith("http://")
+
+
+def _place(url: str) -> str:
+    """Host, and port unless it is the scheme's own."""
+    return origin(url).partition("//")[2]
+
+
+def _domain(url: str) -> str:
+    return owned_domain(host(url)) or _place(url)
+
 
 Probe = Literal["auto", "always", "never"]
 

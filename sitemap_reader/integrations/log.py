@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..client.summary import Problems
-from ..model.escapes import printable
+from ..model.errors import printable
 from ..model.problems import CATALOGUE, Problem
 
 if TYPE_CHECKING:

@@ -15,16 +15,14 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 from ..model.limits import PROTOCOL_MAX_LOC_CHARACTERS as _MOST_CHARACTERS
 from ..model.records import Alternate, Image, News, Video
-from .dialects.extensions import FIELDS, MANY, PUBLICATION, TABLE, alternate, put, settled
-from .dialects.values import Reading, date, text, url
+from .dialects.extensions import FIELDS, MANY, PUBLICATION, TABLE, Reading, alternate, date, put, settled, text, url
 from .normalise.dates import STAMP, read_stamp
 from .normalise.urls import CANONICAL_IN_XML
 from .xml.elements import is_core
 
 if TYPE_CHECKING:
     from ..model.limits import Limits
-    from .dialects.extensions import Tag
-    from .dialects.values import Kind
+    from .dialects.extensions import Kind, Tag
     from .xml.elements import Vocabulary
 
 # The images, videos, news and alternates of a UrlRecord, and whether it is for mobiles; or the elements that are to be

@@ -6,8 +6,9 @@ Outcome. What comes out does not depend on how the bytes are cut. Never opens or
 
 from __future__ import annotations
 
+import codecs
 import re
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
@@ -15,27 +16,26 @@ import attrs
 from ..model.errors import UsageError
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits
 from ..model.problems import Problem, Tally, counted, over_limit, placed, report
-from ..model.records import Outcome
+from ..model.records import Outcome, SitemapRef, UrlRecord
 from .content.decoder import Decoder, Prefix
 from .content.sniff import CONTENT_TYPES, Format, Verdict, sniff
 from .dialects.feed_fallback import FallbackFeed
 from .dialects.robots import RobotsReader
 from .dialects.text import Listing, TextList, listed_entry
-from .fast_scanner import Block
+from .fast_scanner import Block, PlainCleaner, records_of
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import MODES, Mode, Scope, clean_authority, host_authorities
-from .normalise.urls import clean_url, directory
-from .plain_records import PlainCleaner, records_of
-from .xml.budget import ENTRY, PROBLEM, Budget
-from .xml.errors import html_page
+from .normalise.urls import clean_url, directory, without_login
+from .xml.errors import ENTRY, PROBLEM, Budget, html_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..model.records import Item
     from .dialects.feed_fallback import FeedFallback
-    from .plain_records import Make
+    from .fast_scanner import Make
     from .xml.reader import MarkupReader, Reader
+
 
 # What the first bytes rule out -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
@@ -400,3 +400,115 @@ def _clean_base(url: str | None) -> str | None:
     if loc.url is None:
         raise UsageError(f"url {url!r} is no absolute http or https URL: {loc.notes[-1][1]}")
     return loc.url
+
+
+# ----------------------------------------------------------------------------------------------------
+# A body, in pieces or whole -> its items as a stream, or a Document: iter_parse() and parse().
+#
+# In: bytes, text or a binary file, never a path. All else is SitemapParser's, whose options these have.
+
+
+# Text that cannot be a sitemap of one line, but the name of a file.
+_NAME = re.compile(r"(?!\w+://)[^\n\r<>]{1,1000}\.(?:xml|gz|txt|rss|atom)", re.IGNORECASE)
+_FILE_BYTES = 64 * 1024  # what is read of a file at once
+
+
+def iter_parse(
+    chunks: Iterable[bytes],
+    *,
+    url: str | None = None,
+    content_type: str | None = None,
+    scope: Mode = "any",
+    authorities: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    extras: bool = False,
+    feed_fallback: FeedFallback | None = None,
+) -> Iterator[Item]:
+    """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
+
+    Memory stays flat whatever the document's size. `chunks` are pieces of the body, cut anyhow; the options are
+    those of SitemapParser; a login in `url` is left out.
+    """
+    if isinstance(chunks, bytes | bytearray | memoryview | str):
+        raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
+    parser = SitemapParser(
+        url=without_login(url) if isinstance(url, str) else url,
+        content_type=content_type,
+        scope=scope,
+        authorities=authorities,
+        limits=limits,
+        extras=extras,
+        feed_fallback=feed_fallback,
+    )
+    for chunk in chunks:
+        for piece in parser.pieces(chunk):
+            yield from piece
+        if parser.stopped:
+            break
+    yield from parser.close()
+    yield parser.outcome
+
+
+@attrs.frozen
+class Document:
+    """A document read whole: `urls` and `children` in document order, every problem, and the outcome."""
+
+    format: str | None
+    urls: list[UrlRecord]
+    children: list[SitemapRef]
+    problems: list[Problem]
+    outcome: Outcome
+
+
+def parse(
+    body: bytes | str | IO[bytes],
+    *,
+    url: str | None = None,
+    content_type: str | None = None,
+    scope: Mode = "any",
+    authorities: Sequence[str] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    extras: bool = False,
+    feed_fallback: FeedFallback | None = None,
+) -> Document:
+    """Reads one document into lists. `body` is bytes, text or a binary file, never a path.
+
+    Bad data never raises: see `problems`, and `outcome.complete`. The options are those of SitemapParser.
+
+    >>> doc = parse("<urlset><url><loc>https://example.com/?a=1&amp;region=us</loc></url></urlset>")
+    >>> doc.urls[0].loc, doc.format, [problem.code for problem in doc.problems]
+    ('https://example.com/?a=1&region=us', 'urlset', ['S02'])
+    """
+    found: dict[type, list[Item]] = {UrlRecord: [], SitemapRef: [], Problem: [], Outcome: []}
+    for item in iter_parse(
+        _chunks(body),
+        url=url,
+        content_type=content_type,
+        scope=scope,
+        authorities=authorities,
+        limits=limits,
+        extras=extras,
+        feed_fallback=feed_fallback,
+    ):
+        found[type(item)].append(item)
+    outcome: Outcome = found[Outcome][0]  # type: ignore[assignment]
+    return Document(outcome.format, found[UrlRecord], found[SitemapRef], found[Problem], outcome)  # type: ignore[arg-type]
+
+
+def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
+    name = body if isinstance(body, str) and _NAME.fullmatch(body) else None
+    if name is not None or hasattr(body, "__fspath__"):
+        what = "parse() takes the document, not its name"
+        raise UsageError(f'{what}: give open({str(body)!r}, "rb"); a URL is for sr.urls()')
+    if isinstance(body, str):
+        # The BOM outranks whatever encoding the text's own declaration names.
+        body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")
+    if isinstance(body, bytes | bytearray | memoryview):
+        yield bytes(body)
+        return
+    if not hasattr(body, "read"):
+        raise UsageError(f"body is the document, as bytes, str or a binary file, not {type(body).__name__}")
+    while chunk := body.read(_FILE_BYTES):
+        if not isinstance(chunk, bytes):
+            raise UsageError("the file must be opened in binary mode")
+        yield chunk

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 
-from ..frontier.window import Dates
+from ..frontier.filters import Dates
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
+from ..parser.fast_scanner import Entries, records_of
 from ..parser.parser import SitemapParser
-from ..parser.plain_records import Entries, records_of
 from ..serialize.jsonl import Lines, joined, json_lines, lines_of_columns
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..model.records import Item
     from ..parser.content.decoder import Prefix
     from ..parser.dialects.feed_fallback import FallbackLinks
+    from ..parser.fast_scanner import Columns
     from ..parser.normalise.scope import Mode, Scope
-    from ..parser.plain_records import Columns
 
 # What is handed over at once, about: it is held in memory, and to hand it to somebody else costs some 100 us.
 _ENOUGH_BYTES = 256 * 1024

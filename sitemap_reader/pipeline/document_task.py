@@ -15,7 +15,7 @@ from ..model.errors import DocumentChanged, SitemapReaderError
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from .aside import Aside
+from .executor import Aside
 from .feedparser_process import Children
 
 if TYPE_CHECKING:

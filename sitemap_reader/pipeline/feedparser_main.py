@@ -20,7 +20,7 @@ import attrs
 
 from ..model.limits import MIB
 from ..parser.normalise.urls import clean_url, is_web_url
-from ..parser.xml.namespaces import ALTERNATE
+from ..parser.xml.elements import ALTERNATE
 from .feedparser_process import FallbackResult
 
 if TYPE_CHECKING:

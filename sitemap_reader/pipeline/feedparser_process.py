@@ -8,19 +8,42 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
 from ..model.errors import FallbackFailed
 from ..model.limits import MIB, Limits
-from .programs import command_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+# ----------------------------------------------------------------------------------------------------
+# Programs of our own, each in a Python process of its own: the name of a room in, a command to start it out.
+
+
+# -I keeps PYTHON* variables and the current folder out; what the parent can import, the child can. An interrupt of a
+# terminal goes to parent and child: what becomes of it is the parent's to say.
+_PROGRAM = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "sys.path[:] = {paths!r}; from {package}.{room} import main; sys.exit(main())"
+)
+
+
+def command_of(room: str) -> list[str]:
+    """What runs main() of a room of crawl/; OSError where nobody knows which Python this is."""
+    if not sys.executable:  # Python within another program
+        raise OSError("sys.executable does not say where Python is")
+    package, _, _ = __name__.rpartition(".")
+    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
+    return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package, room=room)]
+
 
 FeedLink = tuple[str, str | None]  # link, date text as written
 Result = TypeVar("Result")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import FetchError, UsageError
 from .executor import HandLost
-from .programs import command_of
+from .feedparser_process import command_of
 from .worker_main import HEADER, Message, Reply, packed, unpacked
 
 if TYPE_CHECKING:

@@ -18,19 +18,79 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from io import FileIO
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import orjson
 
 from ..model.errors import SitemapReaderError, UsageError
-from .tables import SUMS, TABLES
+from ..model.problems import Problem
+from ..model.records import Change, Outcome
+from ..serialize.arrow import ParquetSink
+from ..serialize.byte_streams import Blocks
+from ..serialize.jsonl import json_form
+from ..serialize.projection import Column, Fields, all_fields, fields_of
+from ..serialize.schema import Scalar
+from ..state.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from ..model.records import Item
+    from ..serialize.schema import Kind
+
+
+# ----------------------------------------------------------------------------------------------------
+# The tables of a harvest: the columns of each, as they are in every part of it.
+
+
+# What became of a host. `nothing`: it has no sitemap, or these list nothing; `blocked`: it refused robots.txt or the
+# well-known paths, or could not be connected to; `unreadable`: other errors are why there is no URL; `given_up`: its
+# time or its URLs were up; `failed`: we failed.
+Verdict = Literal["complete", "partial", "nothing", "blocked", "unreadable", "given_up", "failed"]
+# Of these something may be missing.
+NOT_WHOLE: tuple[Verdict, ...] = ("partial", "blocked", "unreadable", "given_up", "failed")
+# These are named one by one.
+NAMED: tuple[Verdict, ...] = ("given_up", "failed")
+
+# The tables, each a folder of the harvest; and what of each host is summed up by shard.
+TABLES = ("urls", "sitemaps", "problems", "hosts")
+SUMS = ("urls", "sitemaps", "problems", "bytes_wire")
+
+
+@attrs.define
+class HostRow:
+    """What became of a host: a row of the table of hosts. `seconds` is its time from beginning to end."""
+
+    site: str
+    domain: str
+    verdict: Verdict
+    why: str | None
+    urls: int
+    sitemaps: int
+    problems: int
+    bytes_wire: int
+    seconds: float
+
+
+_KINDS: dict[str, Kind] = {"str": "text", "Verdict": "text", "str | None": "text", "int": "integer", "float": "number"}
+_HOSTS = Fields(
+    tuple(
+        Column(field.name, Scalar(_KINDS[str(field.type)]), itemgetter(field.name)) for field in attrs.fields(HostRow)
+    )
+)
+
+
+def tables(*, of_changes: bool) -> dict[str, Fields]:
+    """Table -> its columns, in order; the URLs are changes where there is a state."""
+    urls = fields_of(Change) if of_changes else all_fields()
+    return dict(zip(TABLES, (urls, fields_of(Outcome), fields_of(Problem), _HOSTS), strict=True))
+
 
 # What a new harvest with a state puts aside; the state stays where it is.
 _PUT_ASIDE = (*TABLES, "manifests", "plan")
@@ -259,3 +319,110 @@ def _plan(form: dict[str, Any]) -> Plan:
     if "state" not in plan.settings or len(form) != len(fields):
         raise ValueError("a setting is missing")
     return plan
+
+
+# ----------------------------------------------------------------------------------------------------
+# The parts of one shard, while they are made: lines and items of its hosts in, Parquet files and a state out.
+#
+# Row groups are written as they fill. Nothing is to be seen of it before publish(); what is not published is gone.
+
+
+class Parts:
+    """Those of one try at a shard, up to close(); `state` is a copy of the shard's, shared by so many hosts.
+
+    OSError, or StateError, where the disk takes no more: then the try is over.
+    """
+
+    def __init__(self, folder: Folder, shard: int, *, state_shared_by: int | None) -> None:
+        self._folder = folder
+        self._shard = shard
+        self._place = folder.attempt(shard)
+        self._misses = 0
+        self._closing = ExitStack()
+        self._blocks: dict[str, Blocks] = {}
+        self.rows = dict.fromkeys(TABLES, 0)
+        self.state: State | None = None
+        try:
+            fields = tables(of_changes=state_shared_by is not None)
+            self._files = {name: self._open(f"{name}.parquet") for name in fields}
+            self._blocks = {name: Blocks(file, str(folder.table(name, shard))) for name, file in self._files.items()}
+            self._sinks = {name: ParquetSink(self._blocks[name], columns) for name, columns in fields.items()}
+            if state_shared_by is not None:
+                self.state = self._closing.enter_context(self._copied_state(state_shared_by))
+        except BaseException:
+            self.close()
+            raise
+
+    def urls(self, lines: bytes, count: int) -> None:
+        """So many JSON lines of URLs, or of changes."""
+        self._sinks["urls"].write_lines(lines)
+        self.rows["urls"] += count
+
+    def hear(self, item: Item, site: str) -> None:
+        """What is said of a host beside its URLs."""
+        table = _TABLES.get(type(item))
+        if table is not None:
+            self._write(table, json_form(item, site=site))
+
+    def host(self, row: HostRow) -> None:
+        """What became of a host."""
+        self._write("hosts", attrs.asdict(row))
+
+    @property
+    def are_gone(self) -> bool:
+        """Whether somebody took their folder away."""
+        return not self._place.exists()
+
+    def check(self) -> None:
+        """CalledOff where somebody else took the shard, or nobody wants it any more; seen twice, as disks may err."""
+        self._misses = self._misses + 1 if self.are_gone else 0
+        if self._misses > 1:
+            raise self._folder.called_off()
+
+    def publish(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Puts all files in their places, the manifest last; what it says, with what was `told`.
+
+        Before that all are written: where the disk is full, none is in its place.
+        """
+        for name, sink in self._sinks.items():
+            sink.close()
+            os.fsync(self._files[name].fileno())
+        if self.state is not None:
+            self.state.seal()
+        places = {f"{name}.parquet": self._folder.table(name, self._shard) for name in self._sinks}
+        if self.state is not None:
+            places["state.sqlite"] = self._folder.state(self._shard)
+        try:
+            sizes = {name.partition(".")[0]: self._place.joinpath(name).stat().st_size for name in places}
+            form = {"shard": self._shard, **told, "rows": self.rows, "bytes": sizes}
+            write_synced(self._place / "manifest.json", orjson.dumps(form, option=orjson.OPT_INDENT_2))
+            places["manifest.json"] = self._folder.manifest_path(self._shard)
+            for name, place in places.items():
+                self._place.joinpath(name).replace(place)
+        except FileNotFoundError:
+            raise self._folder.called_off() from None
+        return form
+
+    def _write(self, table: str, form: dict[str, Any]) -> None:
+        self._sinks[table].write(form)
+        self.rows[table] += 1
+
+    def _open(self, name: str) -> FileIO:
+        return self._closing.enter_context(FileIO(self._place / name, "wb"))
+
+    def _copied_state(self, shared_by: int) -> State:
+        path: Path = self._place / "state.sqlite"
+        before = self._folder.state_before(self._shard)
+        if before.exists():
+            shutil.copyfile(before, path)
+        return State(path, create=True, shared_by=shared_by)
+
+    def close(self) -> None:
+        """Throws away what was not published."""
+        for blocks in self._blocks.values():
+            blocks.has_failed = True  # a writer that is let go of writes its end
+        self._closing.close()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+
+_TABLES: dict[type, str] = {Outcome: "sitemaps", Problem: "problems"}

@@ -14,27 +14,25 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import checked_keywords
 from ..client.progressbar import ProgressBar
+from ..client.query import checked_keywords
 from ..client.reader import ReaderOptions, at_least_one
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.jsonl import stamp
 from ..state.sync import told_differences
-from .cluster import connected, require_dask, shards_at_once
+from .cluster import Tasks, connected, require_dask, shards_at_once
 from .folder import Folder, Plan
 from .hosts import HostList, read_hosts, sharded
 from .options import make_order
 from .progress import shown
 from .report import account
-from .tasks import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..frontier.filters import Pattern
+    from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
-    from ..frontier.window import Moment, Undated
     from .options import Order
     from .progress import HarvestProgress
     from .report import Harvest
@@ -124,9 +122,7 @@ def harvest(
                 tasks.carry_out()
             told = {"failed": tasks.failed, "again": tasks.counting.again}
     seconds = time.monotonic() - started
-    return attrs.evolve(
-        account(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **told
-    )
+    return attrs.evolve(account(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **told)
 
 
 def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int | None) -> Plan:
@@ -163,9 +159,7 @@ def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int |
     _check_settings(before, wanted, f"what {folder.path} remembers")
 
 
-def _begun(
-    folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int, now: datetime
-) -> Plan:
+def _begun(folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int, now: datetime) -> Plan:
     """The plan of a new harvest, laid out in the folder; one before it, whose state it takes over, is put aside."""
     if before is not None:
         folder.put_aside(before)

@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from ..client.netrc_logins import read_netrc
 from ..client.query import Asked
 from ..client.reader import ReaderOptions, SitemapReader, at_least_one
-from ..frontier.window import make_window
+from ..client.targets import read_netrc
+from ..frontier.filters import make_window
 from ..model.errors import UsageError
 from ..model.limits import Limits
 from ..serialize.jsonl import stamp

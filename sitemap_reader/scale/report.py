@@ -10,8 +10,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .folder import Folder
-from .tables import NOT_WHOLE, SUMS
+from .folder import NOT_WHOLE, SUMS, Folder
 
 if TYPE_CHECKING:
     import os

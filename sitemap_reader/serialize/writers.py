@@ -67,7 +67,7 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: 
     if format == "txt":
         return _Text(out)
     if format == "parquet":
-        from .parquet import ParquetSink
+        from .arrow import ParquetSink
 
         return ParquetSink(out, fields or all_fields())
     return _Table(out, fields or all_fields(), _ROWS[format], guarded if guard else str)

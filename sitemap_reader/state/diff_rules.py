@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 
-from ..parser.plain_records import Entries
+from ..parser.fast_scanner import Entries
 from ..serialize.jsonl import Lines
 from .rows import columns_of, newest
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..frontier.again import has_drops
+from ..frontier.document_request import has_drops
 from ..frontier.lastmod_trust import History, Honesty, honesty, is_proven
 from ..frontier.revalidation import Known, Memory, is_strong
 from ..model.records import Outcome, SitemapRef

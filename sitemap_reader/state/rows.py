@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 import orjson
 
 from ..model.records import ChangeFreq, Precision, UrlRecord
-from ..parser.plain_records import Columns
+from ..parser.fast_scanner import Columns
 from ..serialize.jsonl import json_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..parser.plain_records import Entries
+    from ..parser.fast_scanner import Entries
 
 Value = TypeVar("Value")
 
@@ -208,9 +208,7 @@ class Stated(NamedTuple):
     def values(self) -> Iterator[tuple[Any, ...]]:
         """Each key, and what is stated: lastmod, precision, changefreq, priority, nested."""
         nested = self.nested or repeat(None)
-        return zip(
-            self.keys, self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False
-        )
+        return zip(self.keys, self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False)
 
     def rows(self, behind: int, *, has_nested: bool) -> Iterator[tuple[Any, ...]]:
         """The same with each loc, without its first characters; `nested` only if it is wanted."""

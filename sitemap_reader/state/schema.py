@@ -6,6 +6,7 @@ written to. Knows the tables, and nothing of what is in them.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -13,10 +14,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model.errors import StateError
+from ..model.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 # Of the pages that are being worked on; those of the temporary tables come on top.
 CACHE_KIB = 16 * 1024
@@ -278,3 +280,37 @@ def _migrate(db: sqlite3.Connection, name: str) -> None:
         db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
+
+
+# ----------------------------------------------------------------------------------------------------
+# A temporary database: it is a file that has no name, so that it is gone with its connection, or with the process.
+
+
+_SCRATCH_SETTINGS = f"""
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+PRAGMA cache_size = -{CACHE_KIB};
+"""
+
+
+def temporary_database(schema: str) -> sqlite3.Connection:
+    """One with these tables, in a transaction. Its file comes to be once there is more than the cache holds."""
+    db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    mind_signals(db)
+    db.executescript(f"{_SETTINGS}{schema}BEGIN;")
+    return db
+
+
+@contextmanager
+def on_disk() -> Iterator[None]:
+    """What SQLite raises, as what it is: an interrupt, a misuse of ours, or no room."""
+    try:
+        yield
+    except sqlite3.ProgrammingError as exc:
+        raise UsageError(f"the temporary database cannot be read: {exc}") from exc
+    except sqlite3.Error as exc:
+        code = exc.sqlite_errorcode
+        if code == sqlite3.SQLITE_INTERRUPT:
+            raise KeyboardInterrupt from None
+        number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO
+        raise OSError(number, f"{exc}; TMPDIR can name another", "the temporary folder") from exc

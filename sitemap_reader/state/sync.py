@@ -19,15 +19,14 @@ from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
+from ..parser.fast_scanner import Entries, merged
 from ..parser.normalise.urls import is_web_url
-from ..parser.plain_records import Entries, merged
 from ..serialize.jsonl import Lines
 from .diff_rules import Changed
-from .document_buffer import Said
+from .document_buffer import SHELF_BYTES, Said, Shelf
 from .documents import Documents, expires
 from .rows import micros
 from .schema import telling
-from .shelf import SHELF_BYTES, Shelf
 from .state import State
 from .urls import Listed, Place
 

@@ -16,9 +16,8 @@ import attrs
 import orjson
 
 from ..model.records import Change
-from ..parser.plain_records import Entries
-from ..serialize.jsonl import COMPARED
-from ..serialize.restore import from_json
+from ..parser.fast_scanner import Entries
+from ..serialize.jsonl import COMPARED, from_json
 from .diff_rules import MOST_AT_ONCE, Before, at_once, mixed, without_repeated
 from .rows import (
     HAS_NEWS,
@@ -177,9 +176,7 @@ class Listed:
         for some in at_once(said.changed()):
             yield from self._changes(place, some, same, seen)
 
-    def _changes(
-        self, place: Place, some: list[Stated], same: frozenset[int], seen: Changed
-    ) -> Iterator[ChangePiece]:
+    def _changes(self, place: Place, some: list[Stated], same: frozenset[int], seen: Changed) -> Iterator[ChangePiece]:
         keys = [key for stated in some for key in stated.keys]
         told = {"document": place.document, "site": self._site, "keys": _json(sorted(keys))}
         before = self._before(told, has_own=bool(place.stored or seen.stored))
@@ -237,9 +234,7 @@ class Listed:
 
     def _is_new(self, key: int, before: Before) -> bool:
         """Whether a URL that is listed by now was not when the run began."""
-        return key in self._new or all(
-            document >= self._first_new_document for document in before.documents(key)
-        )
+        return key in self._new or all(document >= self._first_new_document for document in before.documents(key))
 
     def _differences(self, old: Listing, new: Listing) -> tuple[str, ...]:
         return tuple(name for name in old.differences(new) if name in self._compared)

@@ -6,19 +6,213 @@ Never judges, and asks no clock.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
+from ..client.dedupe import Seen
 from ..model.errors import UsageError
-from ..serialize.restore import from_json
-from .dates import Dates, as_stated
-from .facts import Fact
-from .hints import Hints
-from .places import Places
-from .runs import Runs
+from ..parser.content.sniff import Format
+from ..serialize.jsonl import from_json
+from .facts import Dates, Fact, Tops, as_stated, facts, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
+
+
+# ----------------------------------------------------------------------------------------------------
+# Where URLs are and what they have: forms in; hosts, sections, extensions and hreflang codes out.
+
+
+MAX_DEPTH = 5
+_EXTENSIONS = ("images", "videos", "news", "alternates", "mobile", "extras")
+_COUNTED = ("images", "videos", "alternates")
+# Host and path; credentials are no part of a host.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
+
+
+class Places:
+    """take() every form; then each group of facts, given how many forms there were."""
+
+    def __init__(self) -> None:
+        self._locs, self._sitemaps, self._names = Seen(), Seen(), Seen()
+        self._sitemap = self._host = ""  # the last ones: mostly the next URL has the same
+        self._hosts, self._sections, self._codes = Tops(), Tops(), Tops()
+        self._depths: Counter[int] = Counter()
+        self._having: Counter[str] = Counter()
+        self._items: Counter[str] = Counter()
+
+    def take(self, form: Mapping[str, Any]) -> None:
+        """Takes in a URL."""
+        self._locs.add(form["loc"])
+        sitemap = form.get("sitemap")
+        if sitemap is not None and sitemap != self._sitemap:
+            self._sitemap = sitemap
+            self._sitemaps.add(sitemap)
+        match = _URL.match(form["loc"])
+        if match is not None:
+            self._place(*match.groups())
+        for name in _EXTENSIONS:
+            if form.get(name):
+                self._extend(name, form[name])
+
+    def _place(self, host: str, path: str) -> None:
+        if host != self._host:
+            self._host = host
+            self._names.add(host)
+        self._hosts.add(host)
+        inside = path.strip("/")
+        end = inside.find("/")
+        self._sections.add(f"/{inside[:end]}/" if end > 0 else "/")
+        self._depths[min(inside.count("/") + 1, MAX_DEPTH) if inside else 0] += 1
+
+    def _extend(self, name: str, value: Any) -> None:
+        self._having[name] += 1
+        if name in _COUNTED:
+            self._items[name] += len(value)
+        if name == "alternates":
+            for code in {alternate["hreflang"] for alternate in value} - {None}:
+                self._codes.add(code)
+
+    def counts(self, urls: int) -> Iterator[Fact]:
+        """How many there are, and how many have what."""
+        repeated = urls - len(self._locs)
+        yield Fact("urls", "listed", urls)
+        yield Fact("urls", "repeated", repeated, share(repeated, urls))
+        yield Fact("urls", "in sitemaps", len(self._sitemaps))
+        yield Fact("urls", "on hosts", len(self._names))
+        yield from facts("urls with", _nonzero(self._having, _EXTENSIONS), urls)
+
+    def items(self, urls: int) -> Iterator[Fact]:
+        """What there may be several of."""
+        return facts("items", _nonzero(self._items, _COUNTED))
+
+    def hosts(self, urls: int) -> Iterator[Fact]:
+        """The largest hosts."""
+        return self._hosts.facts("hosts", 3, urls)
+
+    def sections(self, urls: int) -> Iterator[Fact]:
+        """First folders, and depths."""
+        yield from self._sections.facts("sections", 10, urls)
+        names = {MAX_DEPTH: f"{MAX_DEPTH} and more"}
+        depths = [(names.get(depth, str(depth)), count) for depth, count in sorted(self._depths.items())]
+        yield from facts("depth", depths, urls)
+
+    def codes(self, urls: int) -> Iterator[Fact]:
+        """hreflang; a URL has several of them, so that what is left is no number of URLs."""
+        return facts("hreflang", self._codes.top(10), urls)
+
+
+def _nonzero(counts: Counter[str], names: tuple[str, ...]) -> list[tuple[str, int]]:
+    return [(name, counts[name]) for name in names if counts[name]]
+
+
+# ----------------------------------------------------------------------------------------------------
+# What became of runs: outcomes and problems in; how sitemaps were read, their formats, problems by code out.
+
+
+_STATES = ("complete", "partial", "failed")
+
+
+@attrs.frozen
+class _Document:
+    format: str
+    state: str
+    bytes_decoded: int
+    dropped: Mapping[str, int]
+    is_alias: bool
+
+
+class Runs:
+    """Documents, by the URL that they were in the end: one that several URLs lead to is one. And problems."""
+
+    def __init__(self) -> None:
+        self._documents: dict[str, _Document] = {}
+        self._robots_failed = 0
+        self._has_run = False
+        self._reported, self._on_urls = Tops(), Tops()
+
+    def __bool__(self) -> bool:
+        return self._has_run
+
+    def take_outcome(self, form: Mapping[str, Any]) -> None:
+        """Takes in a document. There are no more of them than a run may have."""
+        self._has_run = True
+        if form["format"] == Format.ROBOTS:
+            self._robots_failed += not form["complete"]
+            return
+        url = form["url"]
+        place = form["final_url"] or url or f"{len(self._documents)}"
+        state = "complete" if form["complete"] else "partial" if form["entries"] else "failed"
+        known = self._documents.get(place)
+        if known is None or known.is_alias:
+            self._documents[place] = _Document(
+                form["format"] or "unknown", state, form["bytes_decoded"], form["dropped"], place != url
+            )
+
+    def take_problem(self, form: Mapping[str, Any]) -> None:
+        """Takes in a problem that has a line of its own."""
+        self._has_run = True
+        self._reported.add(form["code"])
+
+    def take_url(self, form: Mapping[str, Any]) -> None:
+        """Takes in the problems of a URL."""
+        for problem in form["problems"]:
+            self._on_urls.add(problem["code"])
+
+    def dropped(self, urls: int) -> Iterator[Fact]:
+        """URLs by the reason why they are not among those listed."""
+        dropped = Tops()
+        for document in self._documents.values():
+            for reason, count in document.dropped.items():
+                dropped.add(reason, count)
+        return dropped.facts("urls dropped", 5)
+
+    def documents(self, urls: int) -> Iterator[Fact]:
+        """Sitemaps: how they were read, of which formats they are, how large."""
+        states, formats, sizes = Tops(), Tops(), Tops()
+        for document in self._documents.values():
+            states.add(document.state)
+            formats.add(document.format)
+            if document.bytes_decoded:
+                sizes.add(document.format, document.bytes_decoded)
+        yield from states.facts("sitemaps", len(_STATES), states.total, order=lambda pair: _STATES.index(pair[0]))
+        if self._robots_failed:
+            yield Fact("sitemaps", "robots.txt failed", self._robots_failed)
+        yield from formats.facts("sitemaps format", 5, formats.total)
+        yield from sizes.facts("sitemaps bytes", 5, sizes.total)
+
+    def problems(self, urls: int) -> Iterator[Fact]:
+        """By code. A run reports those of its URLs too."""
+        return (self._reported if self else self._on_urls).facts("problems", 10)
+
+
+# ----------------------------------------------------------------------------------------------------
+# changefreq and priority: forms in, the distribution of each out.
+
+
+class Hints:
+    """take() every form, then facts()."""
+
+    def __init__(self) -> None:
+        self._changefreqs, self._priorities = Tops(), Tops()
+
+    def take(self, form: Mapping[str, Any]) -> None:
+        """Takes in a URL."""
+        changefreq, priority = form.get("changefreq"), form.get("priority")
+        if changefreq is not None:
+            self._changefreqs.add(changefreq)
+        if priority is not None:
+            self._priorities.add(format(priority, "g"))
+
+    def facts(self, urls: int) -> Iterator[Fact]:
+        """By count; priorities by value."""
+        yield from self._changefreqs.facts("changefreq", 7, urls, missing="none")
+        yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
+
 
 __all__ = ["Fact", "Statistics", "as_stated"]
 

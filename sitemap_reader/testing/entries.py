@@ -100,8 +100,7 @@ def write_urlset(
 def index_xml(children: Iterable[tuple[str, str | None]]) -> bytes:
     """A `<sitemapindex>` of (URL, lastmod as written or None)."""
     blocks = [
-        f"<sitemap>\n  <loc>{escape(loc)}</loc>\n{_tag('lastmod', lastmod)}</sitemap>\n"
-        for loc, lastmod in children
+        f"<sitemap>\n  <loc>{escape(loc)}</loc>\n{_tag('lastmod', lastmod)}</sitemap>\n" for loc, lastmod in children
     ]
     return f"{DECLARATION}<sitemapindex {CORE}>\n{''.join(blocks)}</sitemapindex>\n".encode()
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-
 Extension = Literal["image", "video", "news", "hreflang"]
 Dates = Literal["day", "second", "mixed", "none"]
 Layout = Literal["replay", "www"]

@@ -15,9 +15,9 @@ pytest.importorskip("pyarrow")
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.gathering import Gathering
 from sitemap_reader.analysis.parquet_io import Circumstances
 from sitemap_reader.analysis.snapshot import Snapshot, same
+from sitemap_reader.analysis.tables import Gathering
 from sitemap_reader.statistics.collector import Statistics
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.findings import each_site, percent
-from sitemap_reader.analysis.measure import Measure
+from sitemap_reader.analysis.measure import Measure, each_site, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,16 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks.check import listed
-from sitemap_reader.checks.codes import LANGUAGES, REGIONS, hreflang_fault
 from sitemap_reader.checks.dates import Age, Future, Priorities, SitemapDates
 from sitemap_reader.checks.documents import Answers, Emptiness, Listings, Spellings
-from sitemap_reader.checks.findings import Findings
-from sitemap_reader.checks.languages import Alternates, ReturnLinks
+from sitemap_reader.checks.findings import Findings, listed
+from sitemap_reader.checks.languages import LANGUAGES, REGIONS, Alternates, ReturnLinks, hreflang_fault
 from sitemap_reader.checks.media import Images, NewsItems, NewsNumber, Videos, is_publication_language
-from sitemap_reader.checks.robots import Forbidden
-from sitemap_reader.checks.survey import Survey
-from sitemap_reader.checks.urls import ASSETS, Assets, Hosts, Parameters
+from sitemap_reader.checks.runner import Survey
+from sitemap_reader.checks.urls import ASSETS, Assets, Forbidden, Hosts, Parameters
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.model.problems import CATALOGUE, report
 from sitemap_reader.model.records import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
@@ -30,8 +27,7 @@ from sitemap_reader.model.records import Alternate, Image, News, Outcome, Sitema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sitemap_reader.checks.check import Check
-    from sitemap_reader.checks.findings import Finding
+    from sitemap_reader.checks.findings import Check, Finding
     from sitemap_reader.model.problems import Problem
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -11,9 +11,8 @@ import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.checks.baseline import open_baseline
-from sitemap_reader.checks.check import Listed, listed
 from sitemap_reader.checks.crawled import Crawl, Unchanged
-from sitemap_reader.checks.findings import Findings
+from sitemap_reader.checks.findings import Findings, Listed, listed
 
 if TYPE_CHECKING:
     from pathlib import Path

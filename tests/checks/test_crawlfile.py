@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.checks import lines as crawllines
+from sitemap_reader.checks import crawl_file as crawllines
 from sitemap_reader.checks.crawl_file import Crawled, CrawlFile
 from sitemap_reader.parser.normalise.urls import clean_url
 

@@ -10,8 +10,7 @@ import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.checks.baseline import FEW_URLS, DumpBaseline, Earlier, Place, StateBaseline, open_baseline
-from sitemap_reader.checks.check import Listed, listed
-from sitemap_reader.checks.findings import Findings
+from sitemap_reader.checks.findings import Findings, Listed, listed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -19,15 +19,25 @@ from reports import AT, EMPTY, SHOP, finding, hostile, large, of_urls, row, smal
 from tiers import examples
 
 from sitemap_reader.checks.html.cards import sitemaps
-from sitemap_reader.checks.html.charts import INSTALL, LABEL_CHARS, draw, redrawn
+from sitemap_reader.checks.html.charts import (
+    GAP_BREADTH,
+    INSTALL,
+    LABEL_CHARS,
+    MAX_BREADTH,
+    MAX_NAMES,
+    MAX_SLOWEST,
+    draw,
+    figures,
+    redrawn,
+    slowest,
+)
 from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
-from sitemap_reader.checks.html.figures import GAP_BREADTH, MAX_BREADTH, MAX_NAMES, MAX_SLOWEST, figures, slowest
 from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS
 from sitemap_reader.checks.html.page import fragment as written_fragment
 from sitemap_reader.checks.html.page import page as written_page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
 from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.model.escapes import printable
+from sitemap_reader.model.errors import printable
 from sitemap_reader.model.problems import CATALOGUE, report
 from sitemap_reader.statistics.collector import Fact
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from sitemap_reader.cli.main import main
-from sitemap_reader.serialize.compression import zstd_module
+from sitemap_reader.serialize.byte_streams import zstd_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import PROGRAM, SITES, process, run
 
-from sitemap_reader.cli.exits import Exit
-from sitemap_reader.cli.interrupts import Interrupts
+from sitemap_reader.cli.exits import Exit, Interrupts
 from sitemap_reader.cli.output import open_outputs
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.serialize.projection import all_fields, parse_fields

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_runs import BROKEN, SHOP, SITES, process, run, urlset
 
-from sitemap_reader.cli.exits import PRECEDENCE, Exit, worst
-from sitemap_reader.cli.interrupts import Interrupts
+from sitemap_reader.cli.exits import PRECEDENCE, Exit, Interrupts, worst
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from sitemap_reader.cli.harvest import _Telling
 from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
-from sitemap_reader.scale.parts import Parts
+from sitemap_reader.scale.folder import Parts
 
 pytest.importorskip("pyarrow")
 

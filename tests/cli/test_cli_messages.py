@@ -9,8 +9,7 @@ from cli_runs import process, replay, run, urlset
 
 from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.cli.messages import HINTS, Console
-from sitemap_reader.model.errors import NothingReadable
-from sitemap_reader.model.escapes import printable
+from sitemap_reader.model.errors import NothingReadable, printable
 from sitemap_reader.model.problems import CATALOGUE, Problem
 from sitemap_reader.model.records import Outcome
 

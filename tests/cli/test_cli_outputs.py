@@ -31,12 +31,11 @@ from cli_runs import (
 )
 
 import sitemap_reader as sr
-from sitemap_reader.cli import output_files
-from sitemap_reader.cli.formats import SUFFIXES, suffix_formats
+from sitemap_reader.cli import output as output_files
 from sitemap_reader.cli.options import FORMATS, REPORT_FORMATS, ROWS_FORMATS
-from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.compression import SUFFIXES as COMPRESSIONS
-from sitemap_reader.serialize.compression import Compressed
+from sitemap_reader.cli.output import SUFFIXES, suffix_formats
+from sitemap_reader.serialize.byte_streams import SUFFIXES as COMPRESSIONS
+from sitemap_reader.serialize.byte_streams import Blocks, Compressed
 from sitemap_reader.serialize.dumps import numbered_forms
 
 if TYPE_CHECKING:

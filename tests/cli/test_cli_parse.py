@@ -9,7 +9,7 @@ import pytest
 from cli_runs import SITES, index, process, run, urlset
 from corpus_cases import CORPUS, Case, cases_by_group, fallback
 
-from sitemap_reader.parser.bodies import iter_parse
+from sitemap_reader.parser.parser import iter_parse
 from sitemap_reader.pipeline.feedparser_process import feedparser_fallback
 from sitemap_reader.serialize.jsonl import json_line
 

@@ -43,7 +43,7 @@ def test_an_unknown_language_is_a_usage_error_that_names_those_there_are(argumen
 
 def test_neither_a_network_library_nor_a_reader_is_imported() -> None:
     program = (
-        "import sys; from sitemap_reader.cli.schema import run; run(language='duckdb', output=None)\n"
+        "import sys; from sitemap_reader.cli.main import main; main(['schema', 'duckdb'], standalone_mode=False)\n"
         "print(*sorted({'aiohttp', 'asyncio', 'feedparser', 'duckdb'} & set(sys.modules)), file=sys.stderr)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
 
-from sitemap_reader.cli.panels import panels, percent
+from sitemap_reader.cli.stats import panels, percent
 from sitemap_reader.statistics.collector import Fact
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import pytest
 from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
 from golden_tables import GOLDEN, Case, cases
 
-from sitemap_reader.cli.columns import padded, width
-from sitemap_reader.cli.tables import MAX_ALIGNED, aligned, separated
+from sitemap_reader.cli.tables import MAX_ALIGNED, aligned, padded, separated, width
 from sitemap_reader.client.sitemap_tree import Nesting
 from sitemap_reader.model.records import Outcome, SitemapRef
 

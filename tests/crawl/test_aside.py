@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from sitemap_reader.pipeline.aside import Aside
+from sitemap_reader.pipeline.executor import Aside
 
 NAME = "aside-under-test"
 MOST_SECONDS = 10.0

@@ -20,7 +20,7 @@ from tiers import examples
 
 from sitemap_reader.model.errors import SitemapReaderError
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline import programs
+from sitemap_reader.pipeline import feedparser_process as programs
 from sitemap_reader.pipeline.feedparser_main import read_links
 from sitemap_reader.pipeline.feedparser_process import Children, FallbackFailed, FallbackResult, feedparser_fallback
 

@@ -15,8 +15,7 @@ from test_workers import task_of, worked
 from sitemap_reader.parser.content.decoder import Decoder
 from sitemap_reader.parser.content.gzip import Gunzip
 from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.pipeline.aside import Aside
-from sitemap_reader.pipeline.executor import OwnHand
+from sitemap_reader.pipeline.executor import Aside, OwnHand
 from sitemap_reader.pipeline.worker_main import Desk
 from sitemap_reader.pipeline.worker_pool import Workers
 

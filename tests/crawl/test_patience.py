@@ -12,7 +12,7 @@ import pytest
 from sitemap_reader.frontier.document_request import Visit
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline.patience import Patience
+from sitemap_reader.pipeline.crawl import Patience
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

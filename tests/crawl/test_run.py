@@ -37,8 +37,7 @@ from played import (
     urlset,
 )
 
-from sitemap_reader.frontier.filters import Selection
-from sitemap_reader.frontier.window import Window
+from sitemap_reader.frontier.filters import Selection, Window
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem

@@ -20,7 +20,7 @@ from fakenet import Answer, FakeFetcher, fetch
 from warcs import MAP, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.warc import tail
+from sitemap_reader.fetch.warc import writer as tail
 from sitemap_reader.fetch.warc.writer import WarcRecorder
 from sitemap_reader.model.errors import FetchError, UsageError
 

@@ -40,7 +40,7 @@ from sitemap_reader.model.errors import FetchError, UsageError
 from sitemap_reader.model.limits import MIB, Limits
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome
-from sitemap_reader.pipeline import programs
+from sitemap_reader.pipeline import feedparser_process as programs
 from sitemap_reader.pipeline import worker_pool as pool
 from sitemap_reader.pipeline.document_parser import AsLines, Task
 from sitemap_reader.pipeline.worker_main import Desk, Reply

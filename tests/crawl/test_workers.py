@@ -36,14 +36,12 @@ from played import (
 
 import sitemap_reader as sr
 from sitemap_reader.client.sync_api import lines
-from sitemap_reader.frontier.filters import Selection, make_patterns
-from sitemap_reader.frontier.window import Window
+from sitemap_reader.frontier.filters import Selection, Window, make_patterns
 from sitemap_reader.model.errors import DocumentChanged, FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome
-from sitemap_reader.pipeline.aside import Aside
 from sitemap_reader.pipeline.document_parser import AsLines, Task
-from sitemap_reader.pipeline.executor import OwnHand
+from sitemap_reader.pipeline.executor import Aside, OwnHand
 from sitemap_reader.pipeline.worker_pool import Workers
 from sitemap_reader.serialize.jsonl import Lines
 

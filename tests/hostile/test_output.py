@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sitemap_reader.cli.interrupts import Interrupts
-from sitemap_reader.cli.output_files import OutputStream
+from sitemap_reader.cli.exits import Interrupts
+from sitemap_reader.cli.output import OutputStream
 from sitemap_reader.serialize.byte_streams import Blocks
 
 if TYPE_CHECKING:

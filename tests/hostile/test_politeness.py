@@ -224,7 +224,7 @@ def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
 
 def test_tries_of_several_documents_do_not_come_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four fail together; each waits for another time, as chance has it."""
-    monkeypatch.setattr("sitemap_reader.frontier.pacing.BACKOFF_SECONDS", 1.0)
+    monkeypatch.setattr("sitemap_reader.frontier.host_queue.BACKOFF_SECONDS", 1.0)
     crowd = threading.Barrier(4)
 
     def fail(wire: Wire) -> object:

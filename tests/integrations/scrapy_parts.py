@@ -1,4 +1,4 @@
-"""The modules of the Scrapy adapter that need no Scrapy, also where it is not installed: `entries` and `whole`."""
+"""The modules of the Scrapy adapter that need no Scrapy, also where it is not installed: `items`."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ with pytest.MonkeyPatch.context() as patch:
         package = ModuleType(PACKAGE)
         package.__path__ = [str(Path(integrations.__path__[0]) / "scrapy")]
         patch.setitem(sys.modules, PACKAGE, package)
-    entries = import_module(f"{PACKAGE}.items")
-    whole = import_module(f"{PACKAGE}.whole")
+    items = import_module(f"{PACKAGE}.items")
+

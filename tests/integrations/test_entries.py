@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from scrapy_parts import entries
+from scrapy_parts import items
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import Alternate, SitemapRef, UrlRecord
@@ -22,12 +22,12 @@ def test_a_date_is_as_precise_as_it_was_stated(text: str) -> None:
     body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://e.com/</loc>\
 <lastmod>{text}</lastmod></url></urlset>'
     (record,) = sr.parse(body.encode()).urls
-    assert entries.entry_of(record)["lastmod"] == text
+    assert items.entry_of(record)["lastmod"] == text
 
 
 def test_what_is_not_stated_has_no_key() -> None:
     record = UrlRecord(loc="https://e.com/", sitemap="https://e.com/s.xml")
-    assert entries.entry_of(record) == {"loc": "https://e.com/", "sitemap_record": record}
+    assert items.entry_of(record) == {"loc": "https://e.com/", "sitemap_record": record}
 
 
 def test_all_that_is_stated_is_text() -> None:
@@ -36,7 +36,7 @@ def test_all_that_is_stated_is_text() -> None:
         loc="https://e.com/", sitemap=None, changefreq="daily", priority=0.8, alternates=alternates,
         lastmod=MOMENT, lastmod_precision="day",
     )  # fmt: skip
-    entry = entries.entry_of(record)
+    entry = items.entry_of(record)
     assert entry.pop("sitemap_record") is record
     assert entry == {
         "loc": "https://e.com/", "lastmod": "2024-01-01", "changefreq": "daily", "priority": "0.8",
@@ -46,4 +46,4 @@ def test_all_that_is_stated_is_text() -> None:
 
 def test_a_child_of_an_index_has_its_lastmod() -> None:
     ref = SitemapRef(loc="https://e.com/s.xml", lastmod=MOMENT, lastmod_precision="month", sitemap=None)
-    assert entries.entry_of(ref) == {"loc": "https://e.com/s.xml", "lastmod": "2024-01", "sitemap_record": ref}
+    assert items.entry_of(ref) == {"loc": "https://e.com/s.xml", "lastmod": "2024-01", "sitemap_record": ref}

@@ -1,8 +1,8 @@
-"""Documents as a whole."""
+"""Documents as a items."""
 
 from __future__ import annotations
 
-from scrapy_parts import whole
+from scrapy_parts import items
 
 from sitemap_reader.model.records import Outcome, UrlRecord
 
@@ -12,7 +12,7 @@ def record(sitemap: str, name: str) -> UrlRecord:
 
 
 def test_a_document_is_given_when_its_end_was_told_with_all_that_came_of_it() -> None:
-    documents = whole.WholeDocuments()
+    documents = items.WholeDocuments()
     a, b, c = record("A", "1"), record("B", "1"), record("A", "2")
     assert list(documents.take([a, b])) == []
     documents.hear(Outcome(url="A"))  # before the last of its records, as a ledger does
@@ -24,7 +24,7 @@ def test_a_document_is_given_when_its_end_was_told_with_all_that_came_of_it() ->
 
 
 def test_what_no_end_was_told_of_is_given_last() -> None:
-    documents = whole.WholeDocuments()
+    documents = items.WholeDocuments()
     a, b = record("A", "1"), record("B", "1")
     assert list(documents.take([a, b])) == []
     assert sorted(documents.rest(), key=str) == [[a], [b]]

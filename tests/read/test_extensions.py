@@ -30,9 +30,8 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects import values
-from sitemap_reader.parser.dialects.extensions import TABLE
-from sitemap_reader.parser.dialects.values import Reading
+from sitemap_reader.parser.dialects import extensions as values
+from sitemap_reader.parser.dialects.extensions import TABLE, Reading
 from sitemap_reader.parser.normalise.dates import Date
 
 PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())

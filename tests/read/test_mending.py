@@ -8,11 +8,11 @@ from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem, Severity, report
 from sitemap_reader.model.records import Attribute, Extra, UrlRecord
 from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.parser.xml.budget import Budget
-from sitemap_reader.parser.xml.controls import controls_back
-from sitemap_reader.parser.xml.controls import stand_in as stand_ins
+from sitemap_reader.parser.xml.errors import Budget
 from sitemap_reader.parser.xml.recovery.characters import Mender
-from sitemap_reader.parser.xml.recovery.mends import Mend, Mends
+from sitemap_reader.parser.xml.recovery.edits import Mend, Mends
+from sitemap_reader.parser.xml.scan import controls_back
+from sitemap_reader.parser.xml.scan import stand_in as stand_ins
 
 NOTED, SECTION = 10_000, 1_000
 

@@ -10,7 +10,7 @@ import pytest
 from damaged_entries import PLACES
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.budget import Budget
+from sitemap_reader.parser.xml.errors import Budget
 from sitemap_reader.parser.xml.expat_driver import Driver
 from sitemap_reader.parser.xml.recovery.structure import Straightener
 from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_character, is_slip, next_token

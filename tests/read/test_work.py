@@ -12,9 +12,9 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.xml.budget import ALLOWED_BYTES, Budget, Spent
+from sitemap_reader.parser.xml.errors import ALLOWED_BYTES, Budget, Spent
 from sitemap_reader.parser.xml.recovery.characters import Mender
-from sitemap_reader.parser.xml.recovery.mends import Mends
+from sitemap_reader.parser.xml.recovery.edits import Mends
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 

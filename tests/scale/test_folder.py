@@ -18,10 +18,8 @@ from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
-from sitemap_reader.scale.folder import TABLES, CalledOff, Folder, Plan
-from sitemap_reader.scale.parts import Parts
+from sitemap_reader.scale.folder import TABLES, CalledOff, Folder, HostRow, Parts, Plan
 from sitemap_reader.scale.report import account
-from sitemap_reader.scale.tables import HostRow
 
 SHARDS = [["a.example", "b.example"], [], ["c.example"]]
 SUMS = {"urls": 1, "sitemaps": 0, "problems": 0, "bytes_wire": 10}

@@ -19,8 +19,7 @@ import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.fetch.client import AiohttpFetcher
 from sitemap_reader.scale import shard as room
-from sitemap_reader.scale.folder import CalledOff
-from sitemap_reader.scale.parts import Parts
+from sitemap_reader.scale.folder import CalledOff, Parts
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.jsonl import json_form
 

@@ -30,8 +30,7 @@ from servers import free_port
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import Change
-from sitemap_reader.scale.folder import Folder
-from sitemap_reader.scale.parts import Parts
+from sitemap_reader.scale.folder import Folder, Parts
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.arrow import Rows
 from sitemap_reader.serialize.jsonl import json_form

@@ -7,7 +7,7 @@ import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
-from sitemap_reader.parser.plain_records import Entries
+from sitemap_reader.parser.fast_scanner import Entries
 from sitemap_reader.serialize.jsonl import Lines
 from sitemap_reader.state.diff_rules import Before, Changed, mixed, without_repeated
 from sitemap_reader.state.document_buffer import Dates

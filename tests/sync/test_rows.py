@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.parser.plain_records import Columns, Entries, merged, records_of
+from sitemap_reader.parser.fast_scanner import Columns, Entries, merged, records_of
 from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, lines_of_columns, new_lines
 from sitemap_reader.state.diff_rules import Changed
-from sitemap_reader.state.document_buffer import Said
+from sitemap_reader.state.document_buffer import Said, Shelf
 from sitemap_reader.state.documents import stored_authorities
 from sitemap_reader.state.rows import (
     CHANGEFREQS,
@@ -31,7 +31,6 @@ from sitemap_reader.state.rows import (
     stated_by_records,
 )
 from sitemap_reader.state.schema import open_scratch
-from sitemap_reader.state.shelf import Shelf
 from sitemap_reader.state.urls import Listed, Place, _insert
 
 KEYS = Keys(b"0123456789abcdef")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.state.shelf import Shelf
+from sitemap_reader.state.document_buffer import Shelf
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sitemap_reader.frontier.document_request import Site
 from sitemap_reader.frontier.seeds import WELL_KNOWN, Seed, parse_target
-from sitemap_reader.frontier.sites import Site
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import Outcome
 

@@ -28,16 +28,14 @@ from walks import (
 
 from sitemap_reader.client.summary import Ledger
 from sitemap_reader.frontier.document_request import Arrived, Failed, Finished, Head
-from sitemap_reader.frontier.filters import Selection
+from sitemap_reader.frontier.filters import Selection, Window
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import WELL_KNOWN, parse_target
-from sitemap_reader.frontier.window import Window
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
-from sitemap_reader.serialize.jsonl import UNWRITTEN, json_line
-from sitemap_reader.serialize.restore import from_json
+from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
 
 # --- robots.txt: permission -----------------------------------------------------------------------------------
 

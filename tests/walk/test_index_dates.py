@@ -10,11 +10,10 @@ from dated_sites import HONEST, INDEX, SITE, STALE, TODAY, at_random, partly_sta
 from walks import Pages, Walk, index, names, problems, urlset, walk
 
 from sitemap_reader.frontier.document_request import Finished, Head
-from sitemap_reader.frontier.filters import Selection, make_patterns
+from sitemap_reader.frontier.filters import Selection, Undated, Window, make_patterns
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.index_dates import Deferred
 from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.frontier.window import Undated, Window
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome, SitemapRef
 

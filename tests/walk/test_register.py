@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from calls import calls_of
 
-from sitemap_reader.frontier.document_request import Visit
-from sitemap_reader.frontier.register import Register
+from sitemap_reader.frontier.document_request import Register, Visit
 
 # As many as are looked at.
 NEAREST = 64

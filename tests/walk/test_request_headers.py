@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.frontier.credentials import CallerHeaders, Logins, RequestHeaders, basic, make_headers
-from sitemap_reader.frontier.seeds import parse_target
+from sitemap_reader.frontier.seeds import CallerHeaders, Logins, RequestHeaders, basic, make_headers, parse_target
 from sitemap_reader.model.errors import UsageError
 
 KEY = {"X-Key": "k"}

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.frontier.filters import Patterns, Selection, make_patterns
-from sitemap_reader.frontier.window import Window
+from sitemap_reader.frontier.filters import Patterns, Selection, Window, make_patterns
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import UrlRecord
 

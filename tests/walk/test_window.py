@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from sitemap_reader.frontier.window import Moment, Window, make_window
+from sitemap_reader.frontier.filters import Moment, Window, make_window
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import SitemapRef, UrlRecord
 

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import attrs
 
 from sitemap_reader.frontier.document_request import Failed, Finished, Head, Visit
+from sitemap_reader.frontier.filters import Dates
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.frontier.window import Dates
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.parser.parser import SitemapParser

@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 from urllib.parse import urlsplit
 
-from ...model.escapes import printable
+from ...model.errors import printable
 
 SHOWN_CHARS = 500
 # Longer ones are no address that a browser is sure to take.

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from ...client.summary import count_of
-from ...model.escapes import printable
+from ...model.errors import printable
 from ...serialize.jsonl import stamp
 from ...version import __version__
 from ..findings import SEVERITIES

@@ -8,16 +8,15 @@ from urllib.parse import urlsplit
 from ...client.summary import count_of
 from ...model.records import Precision
 from ...statistics.collector import as_stated
-from .charts import INSTALL, draw
+from .charts import INSTALL, MAX_SLOWEST, draw, figures, slowest
 from .elements import Html, element, joined, link, said
-from .figures import MAX_SLOWEST, figures, slowest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...client.sitemap_tree import Row
     from ..report import Report
-    from .figures import Figure
+    from .charts import Figure
 
 MAX_ROWS = 500
 _MAX_INDENT = 6

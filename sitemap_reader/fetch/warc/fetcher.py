@@ -14,11 +14,9 @@ import attrs
 
 from ...model.errors import FetchError
 from ..client import Response, usable_url
-from ..taping import ERROR_FIELD, error_of
-from .bodies import HttpHead, body, http_head, packings
-from .index import fields_of, key_of, read_index
-from .records import Damaged, Digest, Record
-from .seeds import WINDOW_BYTES
+from ..replay import ERROR_FIELD, error_of
+from .index import WINDOW_BYTES, fields_of, key_of, read_index
+from .records import Damaged, Digest, HttpHead, Record, body, http_head, packings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

@@ -20,27 +20,25 @@ from ...client.summary import Ledger, Problems
 from ...model.problems import Problem
 from ...model.records import Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
-from ...pipeline.aside import Aside
+from ...pipeline.executor import Aside
 from ...serialize.jsonl import json_line
 from ..log import Log
-from .standing import LOGGER
+from .requests import LOGGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from ...client.reader import SitemapReader
-    from ...client.streams import Walk
+    from ...client.streams import ChangeWalk, Walk
     from ...client.summary import Summary
-    from ...client.syncing import ChangeWalk
     from ...model.errors import ReadError
     from ...model.records import Change, Item
     from ...state.diff_rules import ChangePiece
     from ...state.documents import StoredDocument
     from ...state.state import State
     from ...state.sync import SyncPlan
-    from .requests import RequestMaker
-    from .standing import Standing
+    from .requests import RequestMaker, Standing
 
 
 @attrs.frozen
@@ -209,7 +207,7 @@ class Feeding:
         return walk
 
     async def _give_pieces(self, aside: Aside, pieces: Iterator[ChangePiece]) -> None:
-        from ...client.syncing import changes_of
+        from ...client.streams import changes_of
 
         while True:
             await self._standing.secure()  # to ask for a piece may commit all before it

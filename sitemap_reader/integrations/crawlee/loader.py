@@ -19,8 +19,7 @@ from ...client.reader import ReaderOptions, SitemapReader, at_least_one, check_p
 from ...client.targets import find_target
 from ...model.errors import PartialRead, UsageError
 from .feeding import Feeding, Wanted
-from .requests import RequestMaker
-from .standing import LOGGER, Standing
+from .requests import LOGGER, RequestMaker, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     from crawlee import Request
 
     from ...client.summary import Problems, Summary
-    from ...frontier.filters import Pattern
+    from ...frontier.filters import Moment, Pattern, Undated
     from ...frontier.revalidation import Trust
-    from ...frontier.window import Moment, Undated
     from ...model.errors import ReadError
     from ...model.records import Item, Outcome, SitemapRef, UrlRecord
     from ...serialize.jsonl import On

@@ -6,6 +6,7 @@ In: `sitemap_urls` and `sites`. Out: a Request for each page that they list, wit
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from contextlib import aclosing, contextmanager, nullcontext, suppress
@@ -13,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiders import SitemapSpider
@@ -26,23 +27,107 @@ from ...client.targets import Target
 from ...frontier.seeds import parse_target
 from ...model.errors import UsageError
 from ...model.limits import Limits
+from ...model.problems import Problem
 from ...model.records import SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
-from .account import Account
+from ..log import Log
 from .downloader import DownloaderFetcher, SitemapDownloads
-from .flow import Flow
-from .items import RECORD, entry_of
-from .whole import ChoosingFrontier, WholeDocuments
+from .items import RECORD, ChoosingFrontier, WholeDocuments, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
 
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from ...client.streams import Walk
+    from ...frontier.filters import Moment
     from ...frontier.revalidation import Trust
-    from ...frontier.window import Moment
+    from ...model.records import Item
     from ...parser.normalise.scope import Mode
+
+
+# ----------------------------------------------------------------------------------------------------
+# What a reading comes to, in the log and the stats of a Scrapy crawler: `sitemap/problems/F01` and so on.
+#
+# Items of a walk in, log records and numbers out. Decides nothing.
+
+
+class Account:
+    """hear() each item; end() once all is read, or when the spider is closed before."""
+
+    def __init__(self, spider: Spider) -> None:
+        self._crawler = spider.crawler
+        self._logger = spider.logger
+        self._log = Log(spider.logger)
+        self._walk: Walk | None = None
+
+    def open(self, walk: Walk) -> None:
+        """Of this walk."""
+        self._walk = walk
+        self._crawler.signals.connect(self._close, signals.spider_closed)
+
+    def hear(self, item: Item) -> None:
+        """Tells of a problem, and counts it."""
+        self._log.hear(item)
+        if isinstance(item, Problem):
+            self.count(f"problems/{item.code}")
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Adds to a number of the stats."""
+        self._crawler.stats.inc_value(f"sitemap/{name}", number)
+
+    def end(self, *, is_whole: bool = True) -> None:
+        """The numbers; and, where the walk came to its end, whether there was anything at all."""
+        walk, self._walk = self._walk, None
+        if walk is None:
+            return
+        summary = walk.summary()
+        self._log.end(summary, walk.verdict() if is_whole else None)
+        self.count("urls", summary.urls)
+        self.count("sitemaps", summary.sitemaps)
+        self.count("sitemaps_incomplete", summary.failed + summary.incomplete)
+        for what in ("dropped", "unwanted", "pruned"):
+            for reason, number in getattr(summary, what).items():
+                self.count(f"{what}/{reason}", number)
+
+    def _close(self) -> None:
+        if self._walk is not None:
+            self._logger.info("the spider was closed before all of its sitemaps were read")
+        self.end(is_whole=False)
+
+
+# ----------------------------------------------------------------------------------------------------
+# When Scrapy has room for one more request: what waits in its scheduler takes memory.
+#
+# Signals of a crawler in, waiting out. Knows neither requests nor records.
+
+
+class Flow:
+    """room() waits until Scrapy has started all that it was given, and says False once the spider is closed."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._news = asyncio.Event()
+        self._is_closed = False
+        crawler.signals.connect(self._note_empty, signals.scheduler_empty)
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    async def room(self) -> bool:
+        """Whether there is room: now, or when it has come to be."""
+        if not self._is_closed and self._crawler.engine.needs_backout():
+            self._news.clear()
+            await self._news.wait()
+        return not self._is_closed
+
+    def _note_empty(self) -> None:
+        self._news.set()
+
+    def _close(self) -> None:
+        self._is_closed = True
+        self._news.set()
+
 
 _SEPARATORS = re.compile(r"[\s,]+")
 # The time that a request waits in Scrapy's queues would count as the network's: DOWNLOAD_TIMEOUT decides on that.

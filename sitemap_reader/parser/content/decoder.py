@@ -14,10 +14,8 @@ import attrs
 from ...model.errors import DocumentChanged
 from ...model.limits import PROTOCOL_MAX_BYTES
 from ...model.problems import counted, over_limit
-from .charset import HEAD_BYTES, WIDE, Charset, detect
-from .gzip import STEP_BYTES, Fault, Gunzip
-from .inflate import Inflate
-from .transcode import Transcoder, transcoder
+from .charset import HEAD_BYTES, WIDE, Charset, Transcoder, detect, transcoder
+from .gzip import STEP_BYTES, Fault, Gunzip, Inflate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

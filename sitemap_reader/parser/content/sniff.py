@@ -44,9 +44,7 @@ ROOTS: dict[str, Format] = {
 _XML_TYPES = frozenset(
     {"application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml"}
 )
-_PACKED_TYPES = frozenset(
-    {"application/gzip", "application/x-gzip", "application/octet-stream", "binary/octet-stream"}
-)
+_PACKED_TYPES = frozenset({"application/gzip", "application/x-gzip", "application/octet-stream", "binary/octet-stream"})
 # What a server may call each format without being wrong (F06).
 CONTENT_TYPES: dict[Format, frozenset[str]] = {
     Format.URLSET: _XML_TYPES | _PACKED_TYPES,

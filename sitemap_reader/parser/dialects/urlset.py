@@ -11,8 +11,7 @@ from ...model.problems import report
 from ..content.sniff import Format
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
-from ..xml.elements import Entry, Vocabulary, is_core, own_text, stripped, text_without
-from ..xml.namespaces import CORE, SITEMAP, judge
+from ..xml.elements import CORE, SITEMAP, Entry, Vocabulary, is_core, judge, own_text, stripped, text_without
 from .extensions import TAGS
 
 if TYPE_CHECKING:

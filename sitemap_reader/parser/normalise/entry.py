@@ -14,8 +14,7 @@ import attrs
 
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
-from ..dialects.extensions import read_extensions
-from ..dialects.values import Reading, read_date
+from ..dialects.extensions import Reading, read_date, read_extensions
 from .urls import clean_url, is_clean
 
 if TYPE_CHECKING:

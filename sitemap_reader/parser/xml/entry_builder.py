@@ -13,11 +13,9 @@ import attrs
 
 from ...model.problems import Problem, over_limit, report
 from ..fast_extensions import Tails
-from .controls import controls_back
-from .elements import XML_BASE, Entry, Vocabulary, is_core, text_of
+from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import Misplaced, Stop, TooLong
-from .namespaces import clark
-from .scan import declared_prefixes, end_tag, names_location, tag_name
+from .scan import controls_back, declared_prefixes, end_tag, names_location, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import attrs
 
 from ....model.problems import Problem, Severity, report
-from ..budget import CHARACTERS, COPIED, REFERENCE
-from ..controls import CONTROL, needs_stand_in, stand_in
-from ..scan import names_location
-from .mends import Mend, Mends
+from ..errors import CHARACTERS, COPIED, REFERENCE
+from ..scan import CONTROL, names_location, needs_stand_in, stand_in
+from .edits import Mend, Mends
 from .tokenizer import character_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..budget import Budget
+    from ..errors import Budget
 
 # Each branch begins with a plain character, so that the search leaps from one to the next.
 _FAULT = rb"""

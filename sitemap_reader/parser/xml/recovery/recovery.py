@@ -9,21 +9,52 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....model.problems import Problem, over_limit, report
-from ..budget import LANDMARK, MOVED
-from ..errors import ENDED_EARLY, UNBOUND_PREFIX, UNCLOSED_SECTION, Fault, Stop
-from ..scan import end_tag, epilog_end, next_landmark, tag_name
+from ..errors import ENDED_EARLY, LANDMARK, MOVED, UNBOUND_PREFIX, UNCLOSED_SECTION, Fault, Stop
+from ..scan import declared_prefixes, end_tag, epilog_end, next_landmark, tag_name, unbound_prefixes
 from .characters import Mender
-from .prefixes import Prefixes
+from .edits import Edit
 from .structure import Straightener
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
-    from ..budget import Budget
     from ..entry_builder import Builder
+    from ..errors import Budget
     from ..expat_driver import Driver
-    from ..replay_buffer import Pending
-    from ..told import Told
-    from .edits import Edit
+    from ..replay_buffer import Pending, Told
+
+
+# ----------------------------------------------------------------------------------------------------
+# Prefixes that nobody declared: which ones a tag uses, and what declares them for the rest of the document.
+
+
+class Prefixes:
+    """Declares no more than `limit` of them; each is read as what it usually means, or as a namespace of its own."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._declared: set[str] = set()
+
+    def declare(self, data: bytes | bytearray, fault: Fault, builder: Builder) -> list[Edit]:
+        """At the root, through `builder`, or in the root's tag; the edits that say so, none where that is no help."""
+        prefixes = unbound_prefixes(data, fault.position) - self._declared - builder.declared
+        before = declared_prefixes(data[: fault.position])  # by the entry, around the tag or beside it
+        prefixes = prefixes - before or prefixes
+        if len(self._declared) + len(prefixes) > self._limit:
+            fault.limit = "max_prefixes"
+            return []
+        self._declared |= prefixes
+        edits = []
+        for prefix in sorted(prefixes):
+            namespace = builder.prefixes.get(prefix) or f"urn:unbound:{prefix}"
+            attribute = f' xmlns:{prefix}="{namespace}"'.encode()
+            message = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
+            problem = report("S01", message, severity="warning")
+            place = fault.position + 1 + len(tag_name(data, fault.position))
+            edits.append(Edit(place, place, b"" if builder.root_seen else attribute, problem))
+            if builder.root_seen:
+                builder.declare(attribute)
+        return edits
+
 
 # A fault counts once more for so many bytes of the tags around, which a new parser reads again, and for so many edits
 # that were of no help.
@@ -179,9 +210,7 @@ class Recovery:
         inside = entry is not None and entry < fault.position and self._builder.root_seen
         behind_entry = self._builder.behind_entry
         start = entry or 0 if inside else 0
-        return Straightener(
-            start, fault.position, names, limits, budget, inside=inside, behind_entry=behind_entry
-        )
+        return Straightener(start, fault.position, names, limits, budget, inside=inside, behind_entry=behind_entry)
 
     def _straighten(self, *, final: bool) -> bool:
         """Sets the entry at fault straight, once all of it is there."""
