@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .checks.findings import Finding
     from .checks.report import Report
     from .checks.rule_docs import Explanation, explain
-    from .client.dedupe import Seen
+    from .client.dedupe import UrlSet
     from .client.reader import SitemapReader
     from .client.streams import AsyncChangeStream, AsyncUrlStream, ChangeStream, UrlStream
     from .client.summary import Problems, Progress, Summary
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .fetch.client import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .fetch.replay import ReplayFetcher
     from .fetch.warc.fetcher import WarcFetcher
-    from .frontier.lastmod_trust import History, Honesty, honesty
+    from .frontier.lastmod_trust import History, LastmodTrust, honesty
     from .model.errors import (
         FallbackFailed,
         FetchError,
@@ -111,10 +111,10 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
-    "client.dedupe": ("Seen",),
+    "client.dedupe": ("UrlSet",),
     "serialize.schema": ("schema",),
     "client.streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
-    "frontier.lastmod_trust": ("History", "Honesty", "honesty"),
+    "frontier.lastmod_trust": ("History", "LastmodTrust", "honesty"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # Whose names are asked for by theirs: `sr.scale.harvest()`.
@@ -142,9 +142,9 @@ __all__ = [
     "Fetcher",
     "Finding",
     "History",
-    "Honesty",
     "Image",
     "Item",
+    "LastmodTrust",
     "Limits",
     "News",
     "NothingFound",
@@ -158,7 +158,6 @@ __all__ = [
     "ReplayFetcher",
     "Report",
     "Response",
-    "Seen",
     "SitemapParser",
     "SitemapReader",
     "SitemapReaderError",
@@ -171,6 +170,7 @@ __all__ = [
     "StoredSite",
     "Summary",
     "UrlRecord",
+    "UrlSet",
     "UrlStream",
     "UsageError",
     "Video",

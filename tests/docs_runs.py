@@ -210,7 +210,7 @@ def _plain(text: str) -> str:
 # --- who tries it -----------------------------------------------------------------------------------------------
 
 
-class Desk:
+class Runner:
     """A folder, and a shell whose network is the sites of the docs."""
 
     def __init__(self, folder: Path, site: DocsSite) -> None:
@@ -276,7 +276,11 @@ class Desk:
         return Ran(result.returncode, result.stdout, _SLOW.sub("", result.stderr))
 
 
-_WAYS: dict[str, Callable[[Desk, Block], Ran]] = {"console": Desk._console, "sh": Desk._sh, "python": Desk._python}
+_WAYS: dict[str, Callable[[Runner, Block], Ran]] = {
+    "console": Runner._console,
+    "sh": Runner._sh,
+    "python": Runner._python,
+}
 
 
 # --- what differs -----------------------------------------------------------------------------------------------
@@ -290,7 +294,7 @@ def differences(page: str, folder: Path, *, first: int | None = None) -> list[st
     days = {meant(key) for key in NEXT_DAY}
     found: list[str] = []
     with DocsSite(folder) as site:
-        desk = Desk(folder, site)
+        desk = Runner(folder, site)
         for block in tried(page)[:first]:
             if block in days:
                 site.next_day()

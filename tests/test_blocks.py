@@ -73,13 +73,13 @@ def test_a_failure_names_its_file_and_keeps_its_kind() -> None:
 
 
 def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None:
-    class GivenUp(io.BytesIO):
+    class SkippedHost(io.BytesIO):
         def write(self, data: bytes) -> int:  # type: ignore[override]
             if self.tell():
                 raise KeyboardInterrupt
             return super().write(data[:3])
 
-    stream, cut = GivenUp(), []
+    stream, cut = SkippedHost(), []
     blocks = Blocks(stream, take_back=cut.append)
     blocks.write(b"1\n")
     blocks.write(b"2\n")

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.client.dedupe import Seen
-from sitemap_reader.client.summary import Ledger
+from sitemap_reader.client.dedupe import UrlSet
+from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.model.errors import NothingReadable
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Item, Outcome, UrlRecord
@@ -28,7 +28,7 @@ def test_all_of_a_batch_is_entered_though_who_is_told_of_it_raises(name: str) ->
     def hear(item: object) -> None:
         raise LookupError
 
-    ledger = Ledger(**{name: hear})
+    ledger = SummaryBuilder(**{name: hear})
     with pytest.raises(LookupError):
         ledger.take([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)], UrlRecord)
     assert [each.url for each in ledger.outcomes] == [f"{SITE}/a.xml", f"{SITE}/b.xml"]
@@ -38,7 +38,7 @@ def test_all_of_a_batch_is_entered_though_who_is_told_of_it_raises(name: str) ->
 def test_items_are_told_in_their_order_and_records_passed_on() -> None:
     heard: list[Item] = []
     first, second, record = report("D01", "one"), outcome("a.xml"), UrlRecord(f"{SITE}/1")
-    assert Ledger(on_item=heard.append).take([first, record, second], UrlRecord) == [record]
+    assert SummaryBuilder(on_item=heard.append).take([first, record, second], UrlRecord) == [record]
     assert heard == [first, second]
 
 
@@ -52,7 +52,7 @@ def test_items_are_told_in_their_order_and_records_passed_on() -> None:
     ],
 )
 def test_documents_that_lead_to_one_place_count_once(outcomes: list[Item], sitemaps: int) -> None:
-    ledger = Ledger()
+    ledger = SummaryBuilder()
     ledger.take(outcomes, UrlRecord)
     assert ledger.summary().sitemaps == sitemaps
 
@@ -60,7 +60,7 @@ def test_documents_that_lead_to_one_place_count_once(outcomes: list[Item], sitem
 def test_what_was_left_out_as_asked_beside_what_failed_is_a_part_and_not_nothing() -> None:
     read, failed = outcome("s.xml"), outcome("no.xml", complete=False)
     read.dropped, failed.entries = {"date": 1}, 0
-    ledger, nothing = Ledger(), Ledger()
+    ledger, nothing = SummaryBuilder(), SummaryBuilder()
     ledger.take([read, failed], UrlRecord)
     nothing.take([failed], UrlRecord)
     assert ledger.verdict("shop.example") is None
@@ -80,7 +80,7 @@ def locs(given: Lines) -> list[str]:
 
 
 def test_lines_are_counted_and_given_as_they_are() -> None:
-    ledger, some = Ledger(), lines("a", "b", "a")
+    ledger, some = SummaryBuilder(), lines("a", "b", "a")
     assert ledger.counted(some) is some
     assert ledger.progress.urls == ledger.summary().urls == 3
     assert ledger.summary().repeated == 0
@@ -91,7 +91,7 @@ def test_lines_are_counted_and_given_as_they_are() -> None:
     [(1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False)],
 )
 def test_no_more_lines_are_given_than_asked_for(most: int, given: list[str], is_full: bool) -> None:
-    ledger = Ledger(most=most)
+    ledger = SummaryBuilder(most=most)
     taken = [locs(ledger.counted(some)) for some in (lines("a", "b"), lines("c"), lines("d", "e"))]
     assert [loc for some in taken for loc in some] == given
     assert ledger.summary().urls == len(given)
@@ -99,16 +99,16 @@ def test_no_more_lines_are_given_than_asked_for(most: int, given: list[str], is_
 
 
 def test_each_url_of_lines_is_given_once_for_all_who_share_what_was_seen() -> None:
-    seen = Seen()
-    one, two = Ledger(seen=seen), Ledger(seen=seen)
+    seen = UrlSet()
+    one, two = SummaryBuilder(seen=seen), SummaryBuilder(seen=seen)
     assert locs(one.counted(lines("a", "b", "a"))) == ["a", "b"]
     assert locs(two.counted(lines("b", "c"))) == ["c"]
     assert [(each.summary().urls, each.summary().repeated) for each in (one, two)] == [(2, 1), (1, 1)]
 
 
 def test_what_is_past_the_last_line_that_is_asked_for_was_not_seen() -> None:
-    seen = Seen()
-    one, two = Ledger(seen=seen, most=2), Ledger(seen=seen)
+    seen = UrlSet()
+    one, two = SummaryBuilder(seen=seen, most=2), SummaryBuilder(seen=seen)
     assert locs(one.counted(lines("a", "a", "b", "a", "c"))) == ["a", "b"]
     assert (one.summary().urls, one.summary().repeated) == (2, 1)
     assert locs(two.counted(lines("c"))) == ["c"]
@@ -117,14 +117,14 @@ def test_what_is_past_the_last_line_that_is_asked_for_was_not_seen() -> None:
 def test_undated_lines_are_those_that_are_given() -> None:
     dated = lines("c", lastmod=datetime(2024, 1, 31, tzinfo=UTC))
     both = Lines(lines("a", "b").data + dated.data, 3, 2)
-    assert Ledger(most=1).counted(both).undated == 1
-    assert Ledger(seen=Seen()).counted(Lines(both.data * 2, 6, 4)).undated == 2
+    assert SummaryBuilder(most=1).counted(both).undated == 1
+    assert SummaryBuilder(seen=UrlSet()).counted(Lines(both.data * 2, 6, 4)).undated == 2
 
 
 def test_of_a_batch_lines_are_given_and_all_else_is_entered() -> None:
     heard: list[Item] = []
     problem, some, ended = report("D01", "one"), lines("a"), outcome("a.xml")
-    ledger = Ledger(on_item=heard.append)
+    ledger = SummaryBuilder(on_item=heard.append)
     assert ledger.take([problem, some, ended], Lines) == [some]
     assert heard == [problem, ended]
     assert ledger.outcomes == [ended]

@@ -275,7 +275,7 @@ def test_patterns_choose_urls_and_are_counted_in_the_outcome(site: SiteServer) -
 def test_unique_gives_each_url_once_also_over_several_streams(site: SiteServer) -> None:
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/a.xml")
     site.pages["/a.xml"] = xml(urlset(f"{site.url}/1", f"{site.url}/2", f"{site.url}/1"))
-    seen = sr.Seen()
+    seen = sr.UrlSet()
     with sr.urls(site.url, allow_private=True, unique=seen) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/1", f"{site.url}/2"]
     assert (urls.summary.urls, urls.summary.repeated, urls.progress.urls) == (2, 1, 2)
@@ -906,7 +906,7 @@ def test_a_sitemap_that_is_not_wanted_counts_once_whoever_lists_it(site: SiteSer
 
 def test_a_stream_that_is_left_early_keeps_no_url_from_the_next(site: SiteServer) -> None:
     small_site(site, children=1)
-    seen = sr.Seen()
+    seen = sr.UrlSet()
     with sr.urls(site.url, allow_private=True, unique=seen) as urls:
         first = next(iter(urls)).loc
     with sr.urls(site.url, allow_private=True, unique=seen) as urls:

@@ -7,24 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_reader.client import dedupe as room
-from sitemap_reader.client.dedupe import Seen
+from sitemap_reader.client.dedupe import UrlSet
 
 
 def loc(number: int) -> str:
     return f"https://example.com/page/{number}"
 
 
-def bytes_of(seen: Seen) -> int:
+def bytes_of(seen: UrlSet) -> int:
     return sum(map(sys.getsizeof, [seen, seen.__dict__, seen._buckets, *seen._buckets]))
 
 
-def marks_of(seen: Seen) -> list[bytes]:
+def marks_of(seen: UrlSet) -> list[bytes]:
     return [bucket[start : start + 10] for bucket in seen._buckets for start in range(0, len(bucket), 10)]
 
 
 @given(st.lists(st.text(max_size=3)))
 def test_it_tells_new_from_known_as_a_set_does(locs: list[str]) -> None:
-    seen, known = Seen(), set[str]()
+    seen, known = UrlSet(), set[str]()
     for each in locs:
         assert seen.add(each) == (each not in known)
         known.add(each)
@@ -32,7 +32,7 @@ def test_it_tells_new_from_known_as_a_set_does(locs: list[str]) -> None:
 
 
 def test_what_was_added_is_known_through_all_growth() -> None:
-    seen = Seen()
+    seen = UrlSet()
     for number in range(30_000):
         assert seen.add(loc(number))
         assert not seen.add(loc(number // 2))
@@ -42,7 +42,7 @@ def test_what_was_added_is_known_through_all_growth() -> None:
 
 @pytest.mark.parametrize("count", [10_000, 20_000, 50_000, 100_000, 200_000])
 def test_a_url_takes_16_bytes_at_most(count: int) -> None:
-    seen = Seen()
+    seen = UrlSet()
     for number in range(count - 100):
         seen.add(loc(number))
     # Buckets are split one at a time, so no moment is worse than the one before: a few of them show it.
@@ -55,7 +55,7 @@ def test_a_url_takes_16_bytes_at_most(count: int) -> None:
 
 
 def test_growth_moves_every_mark_to_where_it_is_looked_for() -> None:
-    seen = Seen()
+    seen = UrlSet()
     for number in range(5_000):
         seen.add(loc(number))
     buckets = seen._buckets
@@ -102,13 +102,13 @@ def test_a_url_whose_mark_lies_across_two_others_is_new(monkeypatch: pytest.Monk
         def digest(self) -> bytes:
             return marks[self.loc]
 
-    seen = Seen()
+    seen = UrlSet()
     monkeypatch.setattr(seen, "_hash", Chosen())
     assert [seen.add(each) for each in "abcabc"] == [True, True, True, False, False, False]
 
 
 def test_two_of_them_never_share_their_marks() -> None:
-    first, second = Seen(), Seen()
+    first, second = UrlSet(), UrlSet()
     for number in range(100):
         first.add(loc(number))
         second.add(loc(number))
@@ -116,13 +116,13 @@ def test_two_of_them_never_share_their_marks() -> None:
 
 
 def test_any_text_can_be_added() -> None:
-    seen = Seen()
+    seen = UrlSet()
     assert [seen.add(each) for each in ("", "\ud800", "é", "é", "\ud800")] == [True, True, True, False, False]
 
 
 @given(st.lists(st.text(max_size=3)), st.text(max_size=3))
 def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None:
-    seen = Seen()
+    seen = UrlSet()
     for each in locs:
         seen.add(each)
     assert (other in seen) == (other in locs)
@@ -130,17 +130,17 @@ def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None
 
 
 def test_what_was_written_down_is_known_again() -> None:
-    seen = Seen()
+    seen = UrlSet()
     for number in range(1_000):
         seen.add(loc(number))
-    again = Seen.from_bytes(seen.to_bytes())
+    again = UrlSet.from_bytes(seen.to_bytes())
     assert len(again) == 1_000
     assert not any(again.add(loc(number)) for number in range(1_000))
     assert again.add(loc(1_000))
-    assert len(Seen.from_bytes(Seen().to_bytes())) == 0
+    assert len(UrlSet.from_bytes(UrlSet().to_bytes())) == 0
 
 
 @pytest.mark.parametrize("size", [0, 15, 17, 25, 27])
 def test_bytes_that_are_no_set_are_refused(size: int) -> None:
     with pytest.raises(ValueError, match="no set of URLs"):
-        Seen.from_bytes(bytes(size))
+        UrlSet.from_bytes(bytes(size))

@@ -40,7 +40,7 @@ _FORMATS = ("png", "svg", "html", "json")
 class Chart:
     """A chart in a notebook (SVG: nothing is loaded from anywhere), save() for a file, `altair` to change it."""
 
-    def __init__(self, measure: Measure, rows: pd.DataFrame, drawing: Drawing) -> None:
+    def __init__(self, measure: Measure, rows: pd.DataFrame, drawing: ChartSpec) -> None:
         """A measure's chart() makes it; UsageError without the extra `analysis`."""
         _require_altair()
         self.title = measure.finding
@@ -91,7 +91,7 @@ def _require_altair() -> None:
 # --- what all charts have ----------------------------------------------------------------------------------------
 
 
-def _chart(measure: Measure, rows: pd.DataFrame, drawing: Drawing) -> Any:
+def _chart(measure: Measure, rows: pd.DataFrame, drawing: ChartSpec) -> Any:
     """The whole: panels under a title."""
     import altair as alt
 
@@ -140,14 +140,14 @@ def _lines_of(text: str, chars: int) -> list[str]:
     return [part for line in printable(text).split(BETWEEN_SITES) for part in wrap(line, chars)]
 
 
-def _ends(frame: pd.DataFrame, drawing: Drawing) -> tuple[Any, Any]:
+def _ends(frame: pd.DataFrame, drawing: ChartSpec) -> tuple[Any, Any]:
     """Of the axis of the numbers, or of time: the same in all panels, as they are to be compared."""
     if drawing.kind in ("columns", "lines"):
         return frame[drawing.x].min().isoformat(), frame[drawing.x].max().isoformat()
     return 0, frame[drawing.value or drawing.x].max() or 1
 
 
-def _rows(rows: pd.DataFrame, drawing: Drawing) -> pd.DataFrame:
+def _rows(rows: pd.DataFrame, drawing: ChartSpec) -> pd.DataFrame:
     """The frame as it is drawn: columns that are rows of the picture made so."""
     frame = pd.DataFrame(rows)
     if drawing.melt is not None:
@@ -160,7 +160,7 @@ def _rows(rows: pd.DataFrame, drawing: Drawing) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].map(printable, na_action="ignore") for name in texts})
 
 
-def _panels(frame: pd.DataFrame, drawing: Drawing) -> list[tuple[str | None, pd.DataFrame]]:
+def _panels(frame: pd.DataFrame, drawing: ChartSpec) -> list[tuple[str | None, pd.DataFrame]]:
     """A panel each site, and each value of `split`; lines share one."""
     by = ["site"] if drawing.is_by_site and drawing.kind != "lines" and frame["site"].nunique() > 1 else []
     by += [drawing.split] if drawing.split else []
@@ -220,7 +220,7 @@ def _panel(frame: pd.DataFrame, title: str | None, width: float, height: float) 
 # --- the kinds ---------------------------------------------------------------------------------------------------
 
 
-def _columns(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+def _columns(frame: pd.DataFrame, drawing: ChartSpec, title: str | None) -> Any:
     """Bars over time, with their numbers where there are few."""
     import altair as alt
 
@@ -236,7 +236,7 @@ def _columns(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     return bars + chart.mark_text(dy=-7, color=_INK).encode(x=x, y=y, text="_text:N")
 
 
-def _lying(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+def _lying(frame: pd.DataFrame, drawing: ChartSpec, title: str | None) -> Any:
     """Bars below each other, each with its number."""
     import altair as alt
 
@@ -258,7 +258,7 @@ def _lying(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
     return bars + chart.mark_text(align="left", dx=4, color=_INK).encode(x=x, y=y, text="_text:N")
 
 
-def _lines(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+def _lines(frame: pd.DataFrame, drawing: ChartSpec, title: str | None) -> Any:
     """A line a site, each with a dash and a shape of its own, and with its name and number at the end."""
     import altair as alt
 
@@ -283,21 +283,21 @@ def _time_axis(ticks: int) -> Any:
     return alt.Axis(grid=False, tickCount=ticks, labelOverlap=True, labelSeparation=16)
 
 
-def _periods(starts: pd.Series[Any], drawing: Drawing) -> float:
+def _periods(starts: pd.Series[Any], drawing: ChartSpec) -> float:
     """How many bars there would be from end to end."""
     first, last = map(pd.Timestamp, drawing.ends or (starts.min(), starts.max()))
     step = starts.sort_values().diff().min()
     return 1.0 if pd.isna(step) else max(float((last - first) / step), 1.0) + 1
 
 
-def _time(drawing: Drawing) -> Any:
+def _time(drawing: ChartSpec) -> Any:
     """From end to end, with room for half a bar."""
     import altair as alt
 
     return alt.Scale(domain=drawing.ends, padding=16, type="utc") if drawing.ends else alt.Scale(type="utc")
 
 
-def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
+def _heat(frame: pd.DataFrame, drawing: ChartSpec, title: str | None) -> Any:
     """A square for each two, the darker the more, with its number."""
     import altair as alt
 
@@ -327,7 +327,7 @@ def _heat(frame: pd.DataFrame, drawing: Drawing, title: str | None) -> Any:
 
 
 def _largest(
-    frame: pd.DataFrame, name: str, given: tuple[str, ...] | None, drawing: Drawing, most: int
+    frame: pd.DataFrame, name: str, given: tuple[str, ...] | None, drawing: ChartSpec, most: int
 ) -> tuple[list[str], int]:
     """The values of an axis, those with most where there are too many, and how many are left out."""
     if given is not None:
@@ -338,7 +338,7 @@ def _largest(
     return [each for each in names if each in kept], len(names) - len(kept)
 
 
-_KINDS: dict[str, Callable[[pd.DataFrame, Drawing, str | None], Any]] = {
+_KINDS: dict[str, Callable[[pd.DataFrame, ChartSpec, str | None], Any]] = {
     "columns": _columns,
     "rows": _lying,
     "lines": _lines,
@@ -354,7 +354,7 @@ Kind = Literal["columns", "rows", "lines", "heat"]
 
 
 @attrs.frozen
-class Drawing:
+class ChartSpec:
     """`columns`: bars over time. `rows`: bars below each other. `lines`: over time. `heat`: a number in each square.
 
     `x` and `y` are the columns of the frame, `x_title` and `y_title` what they mean, with the unit. `text` is the

@@ -12,11 +12,11 @@ import pandas as pd
 from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
-from .charts import Drawing
+from .charts import ChartSpec
 from .measure import finding_of, measure, percent
 from .pages import NEWEST_RULE, PAGE, newest_of, ordered, pages_of
 from .sections import section_of
-from .tables import Gathered, forms_of
+from .tables import Tables, forms_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,7 +51,7 @@ def overlap(snapshot: Snapshot, by: str) -> Measure:
         most = percent(first["share"])
         finding = f"{first['other']} has {most} of the {by}s of {first['site']}, and that is the most"
     rule = f"How many of a site's different {_OVERLAPS[by]}, another one has too."
-    drawing = Drawing(
+    drawing = ChartSpec(
         "heat",
         x="other",
         y="site",
@@ -82,7 +82,7 @@ def growth(snapshot: Snapshot, others: Snapshot | Iterable[Snapshot]) -> Measure
     if partial:
         rule += f" {partial} could not be read whole."
     finding = finding_of(frame, snapshot.sites, _grown)
-    drawing = Drawing("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
+    drawing = ChartSpec("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
     return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
@@ -149,7 +149,7 @@ def churn(snapshot: Snapshot, other: Snapshot, depth: int) -> Measure:
         if each.complete is False:
             rule += f" {each.name} was not read whole: what is missing there counts as {becomes}."
     finding = finding_of(frame, snapshot.sites, _churned)
-    drawing = Drawing(
+    drawing = ChartSpec(
         "rows",
         x="pages",
         y="section",
@@ -173,7 +173,7 @@ def _differences(snapshot: Snapshot, other: Snapshot) -> Iterable[dict[str, Any]
 
 def _forms(snapshot: Snapshot, names: dict[str, str]) -> Iterator[dict[str, Any]]:
     none = snapshot.urls.stored.schema.empty_table()
-    for form in forms_of(Gathered(snapshot.pages.stored, none, none)):
+    for form in forms_of(Tables(snapshot.pages.stored, none, none)):
         yield {**form, "site": names.get(form["site"], form["site"])} if names else form
 
 

@@ -13,7 +13,7 @@ from ..client.summary import count_of
 from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY, EXACT, TOLERANCE
-from .charts import Drawing
+from .charts import ChartSpec
 from .measure import finding_of, measure, percent
 from .pages import days_between, lies_ahead, ordered, pages_of, share_of_site
 
@@ -35,7 +35,7 @@ _RULE = (
     "Each sitemap's lastmods: how many are alike (the most frequent one, if ten or more have it), in the future, or "
     "the time of the request. The score is 1 where nothing speaks against them, 0 where they say nothing."
 )
-_DRAWING = Drawing(
+_DRAWING = ChartSpec(
     "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), most=20
 )
 
@@ -154,7 +154,7 @@ def cadence(snapshot: Snapshot, freq: str) -> Measure:
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" Beyond {_MOST_PERIODS:,} {freq}s from the first to the last, those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
-    drawing = Drawing("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
+    drawing = ChartSpec("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
     return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=snapshot.verdict)
 
 
@@ -225,8 +225,8 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
     return measure(frame, rule=rule, finding=finding, drawing=_hours(tz), verdict=snapshot.verdict)
 
 
-def _hours(tz: str) -> Drawing:
-    return Drawing(
+def _hours(tz: str) -> ChartSpec:
+    return ChartSpec(
         "heat",
         x="hour",
         y="weekday",
@@ -270,7 +270,7 @@ def freshness(snapshot: Snapshot) -> Measure:
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first that fits. A stated day "
         "counts from its end, a month or a year from its beginning."
     )
-    drawing = Drawing("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
+    drawing = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
     return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=snapshot.verdict)
 
 

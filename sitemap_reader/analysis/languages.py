@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .charts import Drawing
+from .charts import ChartSpec
 from .measure import finding_of, measure, percent
 from .pages import ordered, pages_of
 
@@ -46,7 +46,7 @@ def hreflang_matrix(snapshot: Snapshot) -> Measure:
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
     frame = ordered(frame, snapshot)
     finding = finding_of(frame, snapshot.sites, _returned, "no page has an alternate")
-    drawing = Drawing(
+    drawing = ChartSpec(
         "heat",
         x="alternate",
         y="language",
@@ -111,7 +111,7 @@ def slug_ngrams(snapshot: Snapshot, n: int, *, top: int, skip: Iterable[str]) ->
         f"{row} of the first {_MOST_OF_SLUG} in the path's last name, decoded, in lower case. A number is no word, and "
         "parts those around it. A page counts once for each."
     )
-    drawing = Drawing("rows", x="pages", y="words", x_title="pages", most=top)
+    drawing = ChartSpec("rows", x="pages", y="words", x_title="pages", most=top)
     return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 

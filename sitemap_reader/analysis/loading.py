@@ -20,9 +20,9 @@ from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, open_file
-from .parquet_io import Circumstances, circumstances_of, read
+from .parquet_io import SnapshotMetadata, circumstances_of, read
 from .snapshot import Snapshot, same
-from .tables import Gathering, choice_of, repeatable
+from .tables import TableBuilder, choice_of, repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -153,7 +153,7 @@ def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | 
     place = Path(path)
     if not place.is_fifo() and not place.is_dir():  # whoever writes to a pipe would see its only reader leave
         open_file(path).close()
-    circumstances = Circumstances() if place.is_fifo() else circumstances_of(place)
+    circumstances = SnapshotMetadata() if place.is_fifo() else circumstances_of(place)
     if at is not None:
         moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
         is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
@@ -168,7 +168,7 @@ class _Reading:
 
     options: dict[str, Any]
     is_stopped: bool = False
-    _gathering: Gathering = attrs.field(factory=Gathering)
+    _gathering: TableBuilder = attrs.field(factory=TableBuilder)
     _names: list[str] = attrs.field(factory=list)
     _notes: list[str] = attrs.field(factory=list)
     _omissions: list[tuple[str, list[str]]] = attrs.field(factory=list)  # of each site
@@ -211,7 +211,7 @@ class _Reading:
             self._notes += [f"{site}: {each}" if len(self._names) > 1 else each for each in sentences]
         complete = self._complete and not self.is_stopped and not self._failures
         choice = choice_of({name: self.options.get(name) for name in _CHOOSING}) or None
-        circumstances = Circumstances(
+        circumstances = SnapshotMetadata(
             min(self._moments), max(self._moments), complete=complete, choice=choice, notes=tuple(self._notes)
         )
         return Snapshot(", ".join(self._names), partial(same, gathered), circumstances)

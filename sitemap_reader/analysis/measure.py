@@ -10,7 +10,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .charts import Chart, Drawing
+    from .charts import Chart, ChartSpec
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
     rule: str
     finding: str
     verdict: str | None
-    _drawing: Drawing
+    _drawing: ChartSpec
 
     @property
     def _constructor(self) -> Any:
@@ -87,7 +87,7 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         return f"<p>{'<br>'.join(told)}</p>\n{table}"
 
 
-def measure(frame: pd.DataFrame, *, rule: str, finding: str, drawing: Drawing, verdict: str | None = None) -> Measure:
+def measure(frame: pd.DataFrame, *, rule: str, finding: str, drawing: ChartSpec, verdict: str | None = None) -> Measure:
     """A Measure of the frame's rows."""
     made = Measure(frame.reset_index(drop=True))
     told: dict[str, Any] = {"rule": rule, "finding": finding, "verdict": verdict, "_drawing": drawing}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PAGE = ["site", "loc"]
 
 
-def places_of_pages(urls: Any) -> Any:
+def page_rows(urls: Any) -> Any:
     """The rows of a pyarrow.Table that count: of a page's listings, the first with the newest lastmod; None for all."""
     import pyarrow as pa
 

@@ -15,7 +15,7 @@ from ..model.records import Outcome, UrlRecord
 from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.dumps import open_file
 from ..serialize.projection import fields_of
-from .tables import Gathered, Gathering
+from .tables import TableBuilder, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ _OTHER_FILES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".gz", ".x
 
 
 @attrs.frozen
-class Circumstances:
+class SnapshotMetadata:
     """From when until when it was read, None if nobody knows; `is_day`: of these the day alone is known.
 
     `complete`: whether all was read, None if nobody knows. `choice` says which URLs alone were taken, if not all.
@@ -42,7 +42,7 @@ class Circumstances:
     notes: tuple[str, ...] = ()
 
 
-def write(gathered: Gathered, circumstances: Circumstances, path: Path) -> None:
+def write(gathered: Tables, circumstances: SnapshotMetadata, path: Path) -> None:
     """The URLs to a file whose name ends in .parquet, or all tables to a folder, which is made where it is missing.
 
     What was there under these names is replaced, once the new one is whole. OSError where it cannot be written.
@@ -57,7 +57,7 @@ def write(gathered: Gathered, circumstances: Circumstances, path: Path) -> None:
         _write_table(getattr(gathered, name), circumstances, path / f"{name}{PARQUET}")
 
 
-def _write_table(table: Any, circumstances: Circumstances, path: Path) -> None:
+def _write_table(table: Any, circumstances: SnapshotMetadata, path: Path) -> None:
     from pyarrow import parquet
 
     told = orjson.dumps(attrs.asdict(circumstances))
@@ -69,11 +69,11 @@ def _write_table(table: Any, circumstances: Circumstances, path: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def circumstances_of(path: Path) -> Circumstances:
+def circumstances_of(path: Path) -> SnapshotMetadata:
     """What a Parquet file of ours, or a folder of them, tells of its reading."""
     file = _urls_in(path) if path.is_dir() else path
     if file.suffix != PARQUET:
-        return Circumstances()
+        return SnapshotMetadata()
     require_pyarrow(f"{file} is Parquet, which needs")
     from pyarrow import ArrowException, parquet
 
@@ -83,18 +83,18 @@ def circumstances_of(path: Path) -> Circumstances:
         known: dict[str, Any] = {name: form[name] for name in ("is_day", "complete", "choice") if name in form}
         for name in ("at", "until"):
             known[name] = datetime.fromisoformat(form[name]) if form.get(name) else None
-        return Circumstances(**known, notes=tuple(form.get("notes", ())))
+        return SnapshotMetadata(**known, notes=tuple(form.get("notes", ())))
     except (ArrowException, OSError, ValueError, TypeError, AttributeError) as exc:
         raise UsageError(f"{file}: damaged Parquet: {exc}") from exc
 
 
-def read(path: Path) -> Gathered:
+def read(path: Path) -> Tables:
     """The tables of a dump of any kind, or of a folder; those that are not there are empty."""
     if not path.is_dir():
         return _read_file(path)
     urls = _read_file(_urls_in(path)).urls
     others = (_read_table(path / f"{name}{PARQUET}", name) for name in ("sitemaps", "problems"))
-    return Gathered(urls, *others)
+    return Tables(urls, *others)
 
 
 def _urls_in(folder: Path) -> Path:
@@ -106,8 +106,8 @@ def _urls_in(folder: Path) -> Path:
     raise UsageError(f"there is no {urls.name} in {folder}: a Snapshot's to_parquet() writes such a folder")
 
 
-def _read_file(path: Path) -> Gathered:
-    gathering = Gathering()
+def _read_file(path: Path) -> Tables:
+    gathering = TableBuilder()
     if path.suffix == PARQUET and (urls := _read_table(path, "urls")) is not None:
         return attrs.evolve(gathering.gathered(), urls=urls)
     with open_file(path) as stream:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .charts import Drawing
+from .charts import ChartSpec
 from .measure import finding_of, measure, percent
 from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of, share_of_site
 from .tables import has_any
@@ -47,7 +47,7 @@ def sections(snapshot: Snapshot, depth: int) -> Measure:
     frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     finding = finding_of(frame, snapshot.sites, _largest)
     rule = f"Pages by {_deep(depth)}; / has those that lie in none. The last name of a path is the page. {NEWEST_RULE}"
-    drawing = Drawing("rows", x="pages", y="section", x_title="pages", most=_MOST_ROWS)
+    drawing = ChartSpec("rows", x="pages", y="section", x_title="pages", most=_MOST_ROWS)
     return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 
@@ -75,7 +75,7 @@ def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
     frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     finding = finding_of(frame, snapshot.sites, _covered)
     rule = f"Pages that list images, videos, news or hreflang alternates of their own in a sitemap, by {_deep(depth)}."
-    drawing = Drawing(
+    drawing = ChartSpec(
         "heat",
         x="medium",
         y="section",
@@ -115,7 +115,7 @@ def hints(snapshot: Snapshot) -> Measure:
         "changefreq and priority as pages state them, none where they do not. The median age is that of lastmods that "
         f"state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
-    drawing = Drawing("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
+    drawing = ChartSpec("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
     return measure(frame, rule=rule, finding=finding, drawing=drawing)
 
 

@@ -15,9 +15,9 @@ import attrs
 from ..model.errors import UsageError, install_hint
 from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import Dump, DumpFile
-from .parquet_io import Circumstances, write
-from .tables import Gathered, Table, forms_of
-from .url_parts import place_columns
+from .parquet_io import SnapshotMetadata, write
+from .tables import Table, Tables, forms_of
+from .url_parts import url_part_columns
 
 if TYPE_CHECKING:
     import os
@@ -47,8 +47,8 @@ class Snapshot(Dump):
     def __init__(
         self,
         name: str,
-        load: Callable[[], Gathered],
-        circumstances: Circumstances,
+        load: Callable[[], Tables],
+        circumstances: SnapshotMetadata,
         *,
         file: DumpFile | None = None,
         site: str | None = None,
@@ -130,7 +130,7 @@ class Snapshot(Dump):
     # --- its tables ---
 
     @cached_property
-    def _gathered(self) -> Gathered:
+    def _gathered(self) -> Tables:
         require_pyarrow("a Snapshot's tables need", "analysis")
         return self._load()
 
@@ -145,7 +145,7 @@ class Snapshot(Dump):
         urls = self._gathered.urls
         if self._site is not None or not len(urls) or not urls["site"].null_count:
             return self._site
-        hosts = place_columns(urls["loc"].slice(0, _FIRST))["host"].to_pylist()
+        hosts = url_part_columns(urls["loc"].slice(0, _FIRST))["host"].to_pylist()
         return Counter(hosts).most_common(1)[0][0] or self.name
 
     @cached_property
@@ -160,9 +160,9 @@ class Snapshot(Dump):
     @cached_property
     def pages(self) -> Table:
         """A row a page, with the columns of `urls`: of several listings, the one with the newest lastmod."""
-        from .pages import places_of_pages
+        from .pages import page_rows
 
-        places = places_of_pages(self.urls.stored)
+        places = page_rows(self.urls.stored)
         return self.urls if places is None else self.urls.take(places)
 
     @cached_property
@@ -190,7 +190,7 @@ class Snapshot(Dump):
 
         include, exclude = repeatable(include), repeatable(exclude)
         sites = None if site is None else [site] if isinstance(site, str) else [*site]
-        tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
+        tables = Tables(self.urls.stored, self.sitemaps.stored, self.problems.stored)
         some = chosen(tables, sites, include, exclude)
         told = [self.choice, choice_of({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(filter(None, told)) or None
@@ -212,7 +212,7 @@ class Snapshot(Dump):
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes Parquet (zstd) that load() reads: the URLs to a file `….parquet`, or all tables to a folder."""
-        tables = Gathered(self.urls.stored, self.sitemaps.stored, self.problems.stored)
+        tables = Tables(self.urls.stored, self.sitemaps.stored, self.problems.stored)
         write(tables, attrs.evolve(self._circumstances, complete=self.complete), Path(path))
 
     def __repr__(self) -> str:
@@ -304,13 +304,13 @@ def require_pandas() -> None:
         raise UsageError(f"measures need pandas: {install_hint('analysis')}") from exc
 
 
-def same(gathered: Gathered) -> Gathered:
+def same(gathered: Tables) -> Tables:
     """A function that can be pickled, where no file is to be read."""
     return gathered
 
 
 def _places(table: Any) -> dict[str, Any]:
-    return place_columns(table["loc"])
+    return url_part_columns(table["loc"])
 
 
 def _with_site(table: Any, site: str | None) -> Any:

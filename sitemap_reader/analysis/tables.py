@@ -114,7 +114,7 @@ _KNOWN = ("sitemap", "problem", "outcome")
 
 
 @attrs.frozen
-class Gathered:
+class Tables:
     """Three pyarrow.Tables: their columns are the keys of the lines, in the documented order, and `site`."""
 
     urls: Any
@@ -122,7 +122,7 @@ class Gathered:
     problems: Any
 
 
-class Gathering:
+class TableBuilder:
     """lines() and items of a run, or all of a dump(); then gathered()."""
 
     def __init__(self) -> None:
@@ -145,18 +145,18 @@ class Gathering:
             try:
                 is_taken = self._take_at_once(block)
             except UsageError:
-                Gathering()._one_by_one(block, name)  # says in which line
+                TableBuilder()._one_by_one(block, name)  # says in which line
                 raise
             if not is_taken:
                 self._one_by_one(block, name)
 
-    def gathered(self) -> Gathered:
+    def gathered(self) -> Tables:
         """All that was."""
         tables = []
         for batches in (self._urls, *self._others.values()):
             batches.end()
             tables.append(_table(batches))
-        return Gathered(*tables)
+        return Tables(*tables)
 
     def _take_at_once(self, block: Block) -> bool:
         """Takes a block whose lines are as we write them, those of a report among them."""
@@ -213,7 +213,7 @@ def _table(batches: Batches) -> Any:
     return pa.Table.from_batches(batches.take(), batches.schema)
 
 
-def forms_of(gathered: Gathered) -> Iterator[Form]:
+def forms_of(gathered: Tables) -> Iterator[Form]:
     """The lines that these tables were made of: problems and outcomes behind the URLs."""
     for kind, table in ((None, gathered.urls), ("problem", gathered.problems), ("outcome", gathered.sitemaps)):
         for batch in table.to_batches(max_chunksize=1024):
@@ -241,11 +241,11 @@ _NAMED = 5
 
 
 def chosen(
-    tables: Gathered,
+    tables: Tables,
     sites: list[str] | None,
     include: Pattern | Iterable[Pattern] | None,
     exclude: Pattern | Iterable[Pattern] | None,
-) -> Gathered:
+) -> Tables:
     """The rows of these sites, and of their URLs those that are asked for; UsageError for a site that is not there."""
     import pyarrow as pa
 
@@ -260,7 +260,7 @@ def chosen(
             place for place, loc in enumerate(locs) if (not wanted or wanted.find_in(loc)) and not unwanted.find_in(loc)
         ]
         urls = urls.take(pa.array(places, pa.int64()))
-    return Gathered(urls, sitemaps, problems)
+    return Tables(urls, sitemaps, problems)
 
 
 def choice_of(asked: dict[str, Any]) -> str:

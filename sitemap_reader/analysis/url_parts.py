@@ -21,7 +21,7 @@ _PORT = re.compile(r":[0-9]*$")
 _NAME = r"^(?P<slug>.+)\.(?P<extension>[0-9]?[A-Za-z][A-Za-z0-9]{0,4})$"
 
 
-def place_columns(locs: Any) -> dict[str, Any]:
+def url_part_columns(locs: Any) -> dict[str, Any]:
     """Name -> column, for a pyarrow.ChunkedArray of URLs.
 
     `host`, with its port if one is stated; `domain`, the part of it that can be registered; `path`; `depth`, the number

@@ -21,10 +21,10 @@ from ..parser.normalise.urls import clean_url, host, is_clean
 from ..serialize.dumps import Dump, DumpFile, is_dump_name
 from ..serialize.jsonl import from_json
 from ..state.state import site_name
-from .baseline import Earlier, open_baseline
+from .baseline import BaselineCheck, open_baseline
 from .crawled import Crawl, Unchanged
 from .findings import SAMPLES, Findings
-from .runner import Auditing
+from .runner import AuditRunner
 from .urls import Forbidden
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class Against:
         if self._earlier is None:
             return
         baseline = open_baseline(self._earlier, site, seeds=seeds, is_kept=self.state is not None)
-        if found.wants(Earlier.codes):
-            yield Earlier.read(baseline)
+        if found.wants(BaselineCheck.codes):
+            yield BaselineCheck.read(baseline)
         if self.baseline_crawl is not None and self.crawl is not None and found.wants(Unchanged.codes):
             yield Unchanged.read(baseline, self.baseline_crawl, self.crawl)
 
@@ -95,7 +95,7 @@ class Against:
 # In the order of _missing().
 _NEEDS = (
     (Crawl.codes, "what a crawler found (crawl=FILE)"),
-    (Earlier.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
+    (BaselineCheck.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
     (Unchanged.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )
 
@@ -308,7 +308,7 @@ def _audit_site(
     others = [*against.checks(found, target.name, seeds=site_name(target.seeds))]
     with batches(target, on_wait=check, **reading) as stream:
         others.append(Forbidden(stream.rules))
-        auditing = Auditing(
+        auditing = AuditRunner(
             target.name, found, as_of=as_of, fetched=fetched, others=others, permitted=_permitted(target, reading)
         )
         notes: list[str] = []
@@ -343,7 +343,7 @@ def audit_lines(
 ) -> Report:
     """What is wrong with what the lines of a dump say, to their end; `name` is what the report calls it."""
     others = [*against.checks(found, None)]
-    auditing = Auditing(name, found, as_of=as_of, fetched=None, others=others)
+    auditing = AuditRunner(name, found, as_of=as_of, fetched=None, others=others)
     dumped = Dumped(name, found)
     items = dumped.items(numbered)
     while batch := [*islice(items, _AT_ONCE)]:

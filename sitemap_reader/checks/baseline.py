@@ -192,7 +192,7 @@ class StateBaseline:
                 yield Place(record.loc, record.sitemap, None, record.lastmod, record.lastmod_precision)
 
 
-class Earlier(Check):
+class BaselineCheck(Check):
     """X01 and X02. `notes`, once all is read: sentences on what could not be looked at."""
 
     codes: ClassVar[tuple[str, ...]] = ("X01", "X02")

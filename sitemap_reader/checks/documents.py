@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 # Sitemaps as a whole: outcomes in; what they lack out. And a place to gather what the URLs of each amount to.
 
 
-Gathered = TypeVar("Gathered")
+Collected = TypeVar("Collected")
 
 
-class ByDocument(Check, Generic[Gathered]):
+class ByDocument(Check, Generic[Collected]):
     """A check that gathers something of each sitemap while it is read, and judges it at its end.
 
     Of a dump the end of a sitemap is only known where there is a line for its outcome: the rest is judged at the end.
@@ -37,17 +37,17 @@ class ByDocument(Check, Generic[Gathered]):
     is_by_sitemap = True
 
     def __init__(self) -> None:
-        self._gathered: dict[str, Gathered] = {}
+        self._gathered: dict[str, Collected] = {}
 
-    def new(self) -> Gathered:
+    def new(self) -> Collected:
         """Nothing yet."""
         raise NotImplementedError
 
-    def judge(self, sitemap: str, gathered: Gathered, outcome: Outcome | None, found: Findings) -> None:
+    def judge(self, sitemap: str, gathered: Collected, outcome: Outcome | None, found: Findings) -> None:
         """All of a sitemap has passed."""
         raise NotImplementedError
 
-    def of(self, sitemap: str) -> Gathered:
+    def of(self, sitemap: str) -> Collected:
         """What was gathered of a sitemap so far."""
         gathered = self._gathered.get(sitemap)
         if gathered is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.sitemap_tree import Nesting
+from ..client.sitemap_tree import SitemapTree
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
@@ -92,7 +92,7 @@ class Survey(Check):
         yield from facts("formats", self._formats.most_common(), self._formats.total())
 
 
-class Auditing:
+class AuditRunner:
     """take() each batch, then report().
 
     Ages go by `as_of`, or else by the time at which it was `fetched`: a clock, None where nobody knows. `others` are
@@ -115,7 +115,7 @@ class Auditing:
         self.found = found
         self._now = now
         self._scoped: dict[str, Findings] = {}  # what is out of scope, by document
-        self._nesting = Nesting()
+        self._tree = SitemapTree()
         self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which no row of the tree shows
         self._survey = Survey()
         self._listings = Listings()
@@ -170,13 +170,13 @@ class Auditing:
         dated = [(lastmod, number) for number, lastmod in enumerate(some.lastmods) if lastmod is not None]
         if dated and sitemap:
             newest, number = max(dated)
-            self._nesting.note(sitemap, newest, some.precisions[number])
+            self._tree.note(sitemap, newest, some.precisions[number])
         for hear in self._hear_urls if sitemap else self._hear_unnamed_urls:
             hear(some, self.found)
 
     def _refs(self, _: str, refs: list[SitemapRef]) -> None:
         for ref in refs:
-            self._nesting.hear(ref)
+            self._tree.hear(ref)
             for hear in self._hear_ref:
                 hear(ref, self.found)
 
@@ -189,7 +189,7 @@ class Auditing:
 
     def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
-            self._nesting.hear(outcome)
+            self._tree.hear(outcome)
             if outcome.url is None and not outcome.complete:
                 self._unnamed.append(outcome)
             scoped = self._scoped.pop(outcome.url or "", None)
@@ -228,7 +228,7 @@ class Auditing:
     def _rows(self) -> Iterator[Row]:
         """The tree, each document with all problems that were found in it."""
         found = self.found.by_document()
-        for row in self._nesting.rows():
+        for row in self._tree.rows():
             problems = found[row.url]
             yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
 
@@ -236,12 +236,12 @@ class Auditing:
 # What was dropped in a first reading may have been kept in a second one: the outcome tells how much was not.
 _OF_SCOPE = frozenset({"U04", "U05"})
 _COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
-_TAKERS: dict[type, Callable[[Auditing, str, list[Any]], None]] = {
-    Entries: Auditing._entries,
-    UrlRecord: Auditing._records,
-    SitemapRef: Auditing._refs,
-    Problem: Auditing._problems,
-    Outcome: Auditing._outcomes,
+_TAKERS: dict[type, Callable[[AuditRunner, str, list[Any]], None]] = {
+    Entries: AuditRunner._entries,
+    UrlRecord: AuditRunner._records,
+    SitemapRef: AuditRunner._refs,
+    Problem: AuditRunner._problems,
+    Outcome: AuditRunner._outcomes,
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.dedupe import Seen
+from ..client.dedupe import UrlSet
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.arrow import ParquetSink
@@ -52,7 +52,7 @@ def run(
             console,
             takes_all=target == "jsonl" and wanted is None,
             takes_keys=target in ("jsonl", "txt") or wanted is not None,
-            seen=Seen() if unique else None,
+            seen=UrlSet() if unique else None,
         )
         # What is ready goes out before a read that may have to wait.
         before_read = None if dump.seekable() else outputs.flush
@@ -83,7 +83,7 @@ class _Conversion:
     console: Console
     takes_all: bool
     takes_keys: bool
-    seen: Seen | None
+    seen: UrlSet | None
     urls: int = 0
     repeated: int = 0
     others: int = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.summary import Ledger, count_of
+from ..client.summary import SummaryBuilder, count_of
 from ..client.sync_api import discover
 from ..client.targets import find_target
 from ..model.errors import NothingFound
@@ -71,7 +71,7 @@ class _Discovery:
 
     def site(self, target: str) -> Exit:
         """The candidates of one target."""
-        ledger = Ledger(on_item=self.console.hear)
+        ledger = SummaryBuilder(on_item=self.console.hear)
 
         def hear(item: Item) -> None:
             ledger.take([item], UrlRecord)

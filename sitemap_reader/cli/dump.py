@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.dedupe import Seen
+from ..client.dedupe import UrlSet
 from ..client.summary import count_of
 from ..client.sync_api import lines
 from ..client.targets import find_target
@@ -45,7 +45,7 @@ def run(
     asked = chosen.roots if chosen else frozenset()
     names_sites = len(names) > 1 or SITE in asked
     reading["extras"] = reading["extras"] or EXTRAS in asked
-    reading["unique"] = Seen() if unique else False
+    reading["unique"] = UrlSet() if unique else False
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     with (
         Interrupts() as interrupts,

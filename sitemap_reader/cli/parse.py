@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..client.summary import Ledger, count_of, dropped_text
+from ..client.summary import SummaryBuilder, count_of, dropped_text
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
@@ -84,7 +84,7 @@ class _Parsing:
     """One document on its way to the outputs."""
 
     def __init__(self, name: str, console: Console, outputs: Outputs, *, takes_sitemaps: bool) -> None:
-        self.ledger = Ledger(on_item=console.hear)
+        self.ledger = SummaryBuilder(on_item=console.hear)
         self._name = name
         self._console = console
         self._outputs = outputs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.sitemap_tree import Nesting, Row
+from ..client.sitemap_tree import Row, SitemapTree
 from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.collector import as_stated
@@ -46,7 +46,7 @@ def run(
         trees = _Trees(console, interrupts, reading)
         codes = each_target(names, console, trees.site)
         outputs.decide(codes)
-        rows = [(site, row) for site, nesting in trees.nestings for row in nesting.rows()]
+        rows = [(site, row) for site, tree in trees.nestings for row in tree.rows()]
         if format == "jsonl":
             for site, row in rows:
                 outputs.records.write(_json_line(row, site if len(names) > 1 else None))
@@ -66,25 +66,25 @@ class _Trees:
     console: Console
     interrupts: Interrupts
     reading: dict[str, Any]
-    nestings: list[tuple[str, Nesting]] = attrs.field(factory=list)
+    nestings: list[tuple[str, SitemapTree]] = attrs.field(factory=list)
     total: Summary | None = None
 
     def site(self, target: str) -> Exit:
         """Reads one target to its end."""
-        found, nesting = find_target(target), Nesting()
+        found, tree = find_target(target), SitemapTree()
 
         def hear(item: Item) -> None:
             self.console.hear(item)
-            nesting.hear(item)
+            tree.hear(item)
 
         check = self.interrupts.check
         told: dict[str, Any] = {"on_item": hear, "on_wait": check, "on_progress": self.console.progress()}
         # Held: an item that is heard of half stands in no tree.
         with self.interrupts.held(), urls(found, **told, **self.reading) as stream:
-            self.nestings.append((found.name, nesting))
+            self.nestings.append((found.name, tree))
             try:
                 for record in stream:
-                    nesting.note(record.sitemap, record.lastmod, record.lastmod_precision)
+                    tree.note(record.sitemap, record.lastmod, record.lastmod_precision)
                     check()
             finally:
                 summary = stream.summary

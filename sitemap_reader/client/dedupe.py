@@ -17,7 +17,7 @@ _KEY_BYTES = 16
 _AVERAGE = 32  # marks a bucket
 
 
-class Seen:
+class UrlSet:
     """A set of URLs that can only grow, for at most 16 bytes a URL from 10,000 on (a set of str takes some 180).
 
     In place of a URL it keeps 80 bits of its BLAKE2b hash. Of 10 million different URLs, the odds that so much as one
@@ -60,7 +60,7 @@ class Seen:
         """The set as it stands, in 10 bytes a URL; not to be shown to those who choose the URLs."""
         return b"".join([self._key, *self._buckets])
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Seen], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], UrlSet], tuple[bytes]]:
         """For copies; the hash has no other way."""
         return type(self).from_bytes, (self.to_bytes(),)
 

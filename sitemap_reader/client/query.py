@@ -14,9 +14,9 @@ from ..frontier.filters import make_patterns, make_selection
 from ..frontier.revalidation import Trust
 from ..model.errors import UnknownKeyword, UsageError
 from ..model.limits import Limits
-from .dedupe import Seen
-from .summary import Ledger
-from .thread_bridge import Listening, carried
+from .dedupe import UrlSet
+from .summary import SummaryBuilder
+from .thread_bridge import CallbackGuard, carried
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,13 +47,13 @@ class Asked:
     exclude: Pattern | Iterable[Pattern] | None = None
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None
     no_follow: Pattern | Iterable[Pattern] | None = None
-    unique: bool | Seen = False
+    unique: bool | UrlSet = False
     on_outcome: Callable[[Outcome], None] | None = None
     on_item: Callable[[Item], None] | None = None
     on_progress: Callable[[Progress], None] | None = None
     show_progress: bool = False
     most: int | None = None
-    _listening: Listening = attrs.field(factory=Listening, init=False)
+    _listening: CallbackGuard = attrs.field(factory=CallbackGuard, init=False)
 
     def plan(self, now: datetime) -> dict[str, Any]:
         """Fields of Plan; UsageError for what cannot be."""
@@ -72,10 +72,10 @@ class Asked:
             "no_follow": make_patterns("no_follow", self.no_follow),
         }
 
-    def ledger(self) -> Ledger:
+    def ledger(self) -> SummaryBuilder:
         """A ledger that tells whom it was asked to tell."""
-        seen = (Seen() if self.unique else None) if isinstance(self.unique, bool) else self.unique
-        return Ledger(self.hears(self.on_outcome), self.hears(self.on_item), seen=seen, most=self.most)
+        seen = (UrlSet() if self.unique else None) if isinstance(self.unique, bool) else self.unique
+        return SummaryBuilder(self.hears(self.on_outcome), self.hears(self.on_item), seen=seen, most=self.most)
 
     def hears(self, function: Callable[[Heard], None] | None) -> Callable[[Heard], None] | None:
         """One of the functions that only hear, guarded together with the others."""

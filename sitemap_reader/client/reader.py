@@ -15,7 +15,7 @@ import attrs
 
 from ..fetch.client import AiohttpFetcher
 from ..frontier.frontier import Frontier, Plan
-from ..frontier.revalidation import Memory, Trust
+from ..frontier.revalidation import DocumentCache, Trust
 from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import Limits, checked_limits
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..state.documents import StoredDocument
     from ..state.state import State
     from ..state.sync import SyncPlan
-    from .dedupe import Seen
+    from .dedupe import UrlSet
     from .streams import AsyncChangeStream, ChangeWalk
     from .summary import Progress
 
@@ -193,7 +193,7 @@ class SitemapReader:
         exclude: Pattern | Iterable[Pattern] | None = None,
         follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
         no_follow: Pattern | Iterable[Pattern] | None = None,
-        unique: bool | Seen = False,
+        unique: bool | UrlSet = False,
         on_outcome: Callable[[Outcome], None] | None = None,
         on_item: Callable[[Item], None] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
@@ -317,7 +317,7 @@ class SitemapReader:
             as_entries=as_entries,
             workers=workers,
             frontier=frontier,
-            memory=Memory(settled=settled or {}),
+            memory=DocumentCache(settled=settled or {}),
             **plan,
         )
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
@@ -335,13 +335,13 @@ class SitemapReader:
     ) -> ChangeWalk:
         """What a stream of changes is made of; the state is open from here on."""
         from ..state.state import site_name
-        from ..state.sync import Following
+        from ..state.sync import StateSync
         from .streams import ChangeWalk
 
         check_plan(plan)
         found = find_target(target)
         wanted = asked.plan(plan.clock())
-        following = Following(state, site_name(found.seeds), self.followed(asked), plan)
+        following = StateSync(state, site_name(found.seeds), self.followed(asked), plan)
         try:
             # What is recorded is to be whole, so nothing is asked for under conditions.
             memory = following.memory(knows_documents=self._record is None)

@@ -59,7 +59,7 @@ class Row:
     problem: str | None = None
 
 
-class Nesting:
+class SitemapTree:
     """hear() every item, note() every date, then rows()."""
 
     def __init__(self) -> None:

@@ -21,10 +21,10 @@ from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, UrlRecord
 from ..parser.fast_scanner import Entries, records_of
 from ..pipeline.document_parser import Many
-from ..pipeline.executor import Aside
+from ..pipeline.executor import WorkerThread
 from ..serialize.jsonl import NEW, Lines, from_json, joined, json_line, lines_of_columns, new_lines
 from .summary import Given
-from .thread_bridge import Bridge, Carried, first_failure
+from .thread_bridge import Bridge, CallbackError, first_failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ..pipeline.crawl import Batch, Run
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
-    from ..state.sync import Counted, Following
+    from ..state.sync import Counted, StateSync
     from .progressbar import ProgressBar
-    from .summary import Ledger, Problems, Progress, Summary
+    from .summary import Problems, Progress, Summary, SummaryBuilder
 
 
 # To a second pass, and to one over a stream whose block was left.
@@ -58,7 +58,7 @@ class Walk:
 
     target: str
     run: Run
-    ledger: Ledger
+    ledger: SummaryBuilder
     on_progress: Callable[[Progress], None] | None = None
     bar: ProgressBar | None = None
     started: float = 0.0
@@ -198,7 +198,7 @@ class _Batches:
     async def __anext__(self) -> Batch:
         try:
             return await self._next()
-        except (BaseExceptionGroup, Carried) as error:
+        except (BaseExceptionGroup, CallbackError) as error:
             failure = first_failure(error)
         raise failure  # where nothing else is being handled: its cause and context stay what they are
 
@@ -413,7 +413,7 @@ async def _pump(run: Run, close: Callable[[], Awaitable[None]], put: Callable[[B
 class ChangeWalk(Walk):
     """A walk whose batches are held against a state; `site` is a key that each JSON line gets."""
 
-    following: Following = attrs.field(kw_only=True)
+    following: StateSync = attrs.field(kw_only=True)
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
     site: str | None = attrs.field(default=None, kw_only=True)
 
@@ -513,7 +513,7 @@ class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
 
 async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
     """SQLite works in a thread beside the loop. No generator within this one: see streams._Batches."""
-    aside = Aside("sitemap-reader-state")
+    aside = WorkerThread("sitemap-reader-state")
     with walk.reading(), ticking(walk) if walk.bar else nullcontext():
         try:
             async with aclosing(batches_of(walk.run)) as batches:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..frontier.robots_policy import Delay
     from ..model.records import Item
     from ..serialize.jsonl import Lines
-    from .dedupe import Seen
+    from .dedupe import UrlSet
 
 Given = TypeVar("Given")
 
@@ -171,7 +171,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-class Ledger:
+class SummaryBuilder:
     """Takes batches; keeps one Outcome a document and samples of the problems, never the records.
 
     With `seen` each URL is given once, with `most` no more of them than that.
@@ -182,7 +182,7 @@ class Ledger:
         on_outcome: Callable[[Outcome], None] | None = None,
         on_item: Callable[[Item], None] | None = None,
         *,
-        seen: Seen | None = None,
+        seen: UrlSet | None = None,
         most: int | None = None,
     ) -> None:
         self.problems = Problems()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
     from ..state.state import State
-    from .dedupe import Seen
+    from .dedupe import UrlSet
     from .streams import ChangeLineStream, ChangeStream, ChangeWalk
     from .summary import Progress
     from .targets import Target
@@ -50,7 +50,7 @@ def urls(
     exclude: Pattern | Iterable[Pattern] | None = None,
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
     no_follow: Pattern | Iterable[Pattern] | None = None,
-    unique: bool | Seen = False,
+    unique: bool | UrlSet = False,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_item: Callable[[Item], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -83,7 +83,7 @@ def lines(
     exclude: Pattern | Iterable[Pattern] | None = None,
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
     no_follow: Pattern | Iterable[Pattern] | None = None,
-    unique: bool | Seen = False,
+    unique: bool | UrlSet = False,
     on_item: Callable[[Item], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     show_progress: bool = False,

@@ -29,7 +29,7 @@ Argument = TypeVar("Argument")
 Returned = TypeVar("Returned")
 
 
-class Carried(Exception):
+class CallbackError(Exception):
     """What a function of the caller's raised in the middle of a walk, on its way out."""
 
     def __init__(self, error: BaseException) -> None:
@@ -48,13 +48,13 @@ def carried(function: Callable[[Argument], Returned]) -> Callable[[Argument], Re
         try:
             return function(argument)
         except BaseException as error:
-            raise Carried(error) from error
+            raise CallbackError(error) from error
 
     return call
 
 
 @attrs.define
-class Listening:
+class CallbackGuard:
     """Guards the functions of the caller's that only hear: once one has raised, it is that which he hears of.
 
     None is called any more then, though what a walk has still to say at its end is entered.
@@ -81,7 +81,7 @@ def first_failure(failure: BaseException) -> BaseException:
     """What failed first, without what tasks and carried() wrap it in."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
-    return failure.error if isinstance(failure, Carried) else failure
+    return failure.error if isinstance(failure, CallbackError) else failure
 
 
 Result = TypeVar("Result")

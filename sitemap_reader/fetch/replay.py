@@ -107,7 +107,7 @@ class Tee:
         return self._error
 
 
-class Taping(ABC):
+class RecordingFetcher(ABC):
     """The Fetcher. Raises OSError where the copy cannot be written."""
 
     def __init__(self, fetcher: Fetcher) -> None:
@@ -387,7 +387,7 @@ def _unreadable(path: Path, line: int, text: str) -> FetchError:
 # --- writing ----------------------------------------------------------------------------------------------------
 
 
-class Recorder(Taping):
+class Recorder(RecordingFetcher):
     """A Fetcher that passes on what another one fetches, and writes it to a folder that ReplayFetcher reads.
 
     `seeds` go to site.toml, with the time; without any, the root of the first URL that is asked for. Of several answers

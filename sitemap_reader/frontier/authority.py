@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from ..parser.normalise.scope import Mode, Reason
-    from .document_request import Register, Visit
+    from .document_request import DocumentRequest, KnownDocuments
 
 # How often a document may gain authorities by being listed once more. Each time may concern all below it, so indexes
 # that list each other from ever higher directories would keep a walk busy. Sites need one or two.
@@ -27,32 +27,32 @@ MAX_GAINS = 32
 # Where an index may list sitemaps without another's word: below its directory, or elsewhere on its host.
 _NEAR = (None, "path")
 
-Listing = tuple["Visit", "SitemapRef"]
+Listing = tuple["DocumentRequest", "SitemapRef"]
 
 
-class Proofs:
+class Authorities:
     """Authorities by document. `register` says which documents are known."""
 
-    def __init__(self, mode: Mode, register: Register) -> None:
+    def __init__(self, mode: Mode, register: KnownDocuments) -> None:
         self._mode = mode
         self._register = register
         self._named: dict[str, tuple[str, ...]] = {}  # document -> what the robots.txt files that name it prove
-        self._lacking: dict[str, list[Visit]] = {}  # document -> the indexes that list it without proof
+        self._lacking: dict[str, list[DocumentRequest]] = {}  # document -> the indexes that list it without proof
         self._lacking_count = 0
-        self._inheritances: dict[Visit, tuple[str, ...]] = {}  # as long as nothing is learned
-        self._gained: dict[Visit, None] = {}  # the indexes that have something to hand down
+        self._inheritances: dict[DocumentRequest, tuple[str, ...]] = {}  # as long as nothing is learned
+        self._gained: dict[DocumentRequest, None] = {}  # the indexes that have something to hand down
         self._handing: Iterator[Listing | None] | None = None
 
     # --- what is held ---
 
-    def of(self, visit: Visit) -> tuple[str, ...]:
+    def of(self, request: DocumentRequest) -> tuple[str, ...]:
         """What a document may speak for besides its own directory."""
-        held = visit.authorities + self.named(visit.asked) + self.named(visit.url)
-        if visit.why in ("given", "well-known"):  # submitted: it speaks for its host
-            held += proof_authorities(visit.asked, visit.url)
+        held = request.authorities + self.named(request.asked) + self.named(request.url)
+        if request.why in ("given", "well-known"):  # submitted: it speaks for its host
+            held += proof_authorities(request.asked, request.url)
         return tuple(dict.fromkeys(held))
 
-    def inheritance(self, index: Visit) -> tuple[str, ...]:
+    def inheritance(self, index: DocumentRequest) -> tuple[str, ...]:
         """What an index hands down to what it lists: all that it holds, its own directory included."""
         inherited = self._inheritances.get(index)
         if inherited is None:
@@ -76,7 +76,7 @@ class Proofs:
 
     # --- what is learned ---
 
-    def name(self, robots: Visit, url: str) -> None:
+    def name(self, robots: DocumentRequest, url: str) -> None:
         """A Sitemap line: proof for the whole host whose robots.txt it stands in."""
         before = self.named(url)
         proven = tuple(dict.fromkeys(before + proof_authorities(robots.asked, robots.url)))
@@ -88,21 +88,21 @@ class Proofs:
         if known is not None and known.is_index:
             self._gained[known] = None
 
-    def widen(self, visit: Visit, authorities: tuple[str, ...]) -> None:
+    def widen(self, request: DocumentRequest, authorities: tuple[str, ...]) -> None:
         """A document that is known is listed by somebody who holds these."""
-        if self._gains(visit, authorities) and visit.is_index:
-            self._gained[visit] = None
+        if self._gains(request, authorities) and request.is_index:
+            self._gained[request] = None
 
-    def _gains(self, visit: Visit, authorities: tuple[str, ...]) -> bool:
-        new = tuple(each for each in authorities if not each.startswith(visit.authorities))
+    def _gains(self, request: DocumentRequest, authorities: tuple[str, ...]) -> bool:
+        new = tuple(each for each in authorities if not each.startswith(request.authorities))
         if new:
-            held = (*self.of(visit), directory(visit.url))
+            held = (*self.of(request), directory(request.url))
             new = tuple(each for each in new if not each.startswith(held))
-        if not new or visit.gains >= MAX_GAINS:
+        if not new or request.gains >= MAX_GAINS:
             return False
-        visit.gains += 1
-        visit.authorities += new
-        self._inheritances.pop(visit, None)
+        request.gains += 1
+        request.authorities += new
+        self._inheritances.pop(request, None)
         return True
 
     @property
@@ -125,7 +125,7 @@ class Proofs:
         finally:
             self._handing = None
 
-    def _hand_down(self, index: Visit) -> Iterator[Listing | None]:
+    def _hand_down(self, index: DocumentRequest) -> Iterator[Listing | None]:
         """What an index holds, to the known documents that it lists, but for those that it may not list."""
         inherited = self.inheritance(index)
         scope = Scope(self._mode, inherited)
@@ -141,7 +141,7 @@ class Proofs:
 
     # --- what lacks proof ---
 
-    def await_proof(self, index: Visit, ref: SitemapRef, limit: int) -> bool:
+    def await_proof(self, index: DocumentRequest, ref: SitemapRef, limit: int) -> bool:
         """Remembers a listing that lacks proof, if there are not too many of them already."""
         if self._lacking_count >= limit:
             return False
@@ -157,6 +157,6 @@ class Proofs:
         indexes = self._lacking.pop(key, []) if self.named(url) else []
         return [(index, index.unproven.pop(key)) for index in indexes if key in index.unproven]
 
-    def given_up(self, index: Visit, most: int) -> list[SitemapRef]:
+    def given_up(self, index: DocumentRequest, most: int) -> list[SitemapRef]:
         """The next listings of an index for which no proof has come. Each is given once."""
         return [index.unproven.pop(key) for key in [*islice(index.unproven, most)]]

@@ -15,9 +15,9 @@ from ..parser.content.sniff import Format
 
 if TYPE_CHECKING:
     from ..model.records import Outcome
-    from .deferred import Held
-    from .document_request import Site, Visit
-    from .events import Telling
+    from .deferred import DeferredDocuments
+    from .document_request import DocumentRequest, Site
+    from .events import Events
     from .host_queue import Host
 
 ABSENT = frozenset({404, 410})
@@ -60,9 +60,9 @@ def hides_names(outcome: Outcome) -> bool:
     return outcome.format == Format.ROBOTS and "F05" in outcome.problems
 
 
-def is_refusal(visit: Visit, code: str) -> bool:
+def is_refusal(request: DocumentRequest, code: str) -> bool:
     """Whether this failure leaves open what is there: anything but a 404, a 410, and what robots.txt forbids."""
-    return code != "F02" and not (code == "F01" and visit.status in ABSENT)
+    return code != "F02" and not (code == "F01" and request.status in ABSENT)
 
 
 def of_both_schemes(https: str, http: str, status: int | None) -> str:
@@ -91,21 +91,21 @@ def take_page(robots: Outcome) -> bool:
     return True
 
 
-class Walls:
+class BlockPages:
     """HTML pages with status 200 in place of a robots.txt or of sitemaps: end() of each site's discovery judges them.
 
     Where a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path nothing. Where
     none was found, one in place of robots.txt, or at every well-known path, is an error: it may hide what is there.
     """
 
-    def __init__(self, telling: Telling, held: Held) -> None:
-        self._telling = telling
+    def __init__(self, events: Events, held: DeferredDocuments) -> None:
+        self._events = events
         self._held = held
 
     def end(self, site: Site, host: Host) -> None:
         """Nothing is left to look for on the site's account; `host` is its own."""
         site.is_over = True
-        robots = host.robots_visit
+        robots = host.robots_request
         if robots is not None and robots.is_page:
             if all(each.is_over for each in robots.sites):
                 found = any(each.has_sitemap or each.candidates for each in robots.sites)
@@ -115,19 +115,19 @@ class Walls:
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
             problem = report("F05", _wall("where a sitemap should be, at every well-known path"), sitemap=page.asked)
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
-            self._telling.speak_up(page)
+            self._events.report_guess(page)
             site.list_candidate(page.outcome)
 
-    def report_page(self, robots: Visit | None, *, is_wall: bool = False) -> None:
+    def report_page(self, robots: DocumentRequest | None, *, is_wall: bool = False) -> None:
         """Reports a page in place of a robots.txt, if it is one, and ends that document."""
         if robots is None or not robots.is_page:
             return
         robots.is_page = False
         place = "where a robots.txt should be"
         if is_wall:
-            self._telling.note(robots, "F05", _wall(f"{place}, and no sitemap at a well-known path"))
+            self._events.note(robots, "F05", _wall(f"{place}, and no sitemap at a well-known path"))
         else:
-            self._telling.note(robots, "F05", f"an HTML page {place}", severity="warning")
+            self._events.note(robots, "F05", f"an HTML page {place}", severity="warning")
         if robots.outcome is not None:
             robots.outcome.complete = robots.outcome.complete and not is_wall
             self._held.end(robots, robots.outcome)

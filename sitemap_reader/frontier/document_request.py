@@ -41,7 +41,7 @@ _REASONS = frozenset(get_args(Reason))
 
 
 @attrs.define
-class Again:
+class Reread:
     """A second reading: `former` covers what the first one gave, `first` is what became of that.
 
     `regained` counts what is given now, by the reason for which it was dropped then.
@@ -57,7 +57,7 @@ def has_drops(outcome: Outcome) -> bool:
     return not _REASONS.isdisjoint(outcome.dropped)
 
 
-def second_reading(first: Outcome | None, former: Scope, authorities: tuple[str, ...]) -> Again | None:
+def plan_reread(first: Outcome | None, former: Scope, authorities: tuple[str, ...]) -> Reread | None:
     """Another reading, if one of the authorities may cover some of what `former` dropped.
 
     What an authority covers differs from the former ones in the same way as the authority does: so one on another
@@ -65,10 +65,10 @@ def second_reading(first: Outcome | None, former: Scope, authorities: tuple[str,
     """
     if first is None or not any(former.reason(authority) in first.dropped for authority in authorities):
         return None
-    return Again(former, first)
+    return Reread(former, first)
 
 
-def outcome_of_both(again: Again, second: Outcome) -> Outcome:
+def outcome_of_both(again: Reread, second: Outcome) -> Outcome:
     """What became of a document that was read twice.
 
     The same bytes, so the second outcome is the truth; else the first one, and what was given beyond it.
@@ -100,9 +100,9 @@ class Site:
     pending: int = 0
     found: bool = False  # a named candidate holds a sitemap
     candidates: list[Candidate] = attrs.field(factory=list)
-    first_failure: Visit | None = None  # robots.txt at the first of several origins
+    first_failure: DocumentRequest | None = None  # robots.txt at the first of several origins
     is_over: bool = False  # nothing more will be asked for on its account
-    pages: list[Visit] = attrs.field(factory=list)  # well-known paths with an HTML page
+    pages: list[DocumentRequest] = attrs.field(factory=list)  # well-known paths with an HTML page
     _is_absent: bool = False  # a well-known path has neither a sitemap nor a page
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
     _guess_found: bool = False
@@ -112,15 +112,15 @@ class Site:
         first, *others = seed.origins
         return cls(seed, probe, first, others)
 
-    def expect(self, visit: Visit) -> None:
+    def expect(self, request: DocumentRequest) -> None:
         """A candidate, which may be that of another site already, and may have come to its end."""
-        if self in visit.sites:
+        if self in request.sites:
             return
         self.pending += 1
-        if visit.outcome:
-            self.settled(visit.outcome)
+        if request.outcome:
+            self.settled(request.outcome)
         else:
-            visit.sites.append(self)
+            request.sites.append(self)
 
     def settled(self, outcome: Outcome) -> None:
         """A candidate has come to its end."""
@@ -177,7 +177,7 @@ class Reached:
 
 
 @attrs.define(eq=False)
-class Visit:
+class DocumentRequest:
     """One document on its way.
 
     `asked` is the URL as it was listed, `url` the one to request now (redirects move it), `holds` what it may speak
@@ -192,7 +192,7 @@ class Visit:
     depth: int = 0
     authorities: tuple[str, ...] = ()  # what those that list it handed down
     holds: tuple[str, ...] = ()
-    again: Again | None = None
+    again: Reread | None = None
     headers: dict[str, str] = attrs.field(factory=dict)
     parents: list[str] = attrs.field(factory=list)
     listed_at: str | None = None  # `document:line` of the first listing
@@ -222,10 +222,10 @@ class Visit:
     gains: int = 0  # how often it was handed more authorities
     is_index: bool = False
     is_page: bool = False  # a robots.txt that is an HTML page, which has not been reported yet
-    aloud: bool = False  # its failure is news, even if it was only a guess or might have been a proof
+    is_reported: bool = False  # its failure is news, even if it was only a guess or might have been a proof
     reached: Reached | None = None
-    aliases: list[Visit] = attrs.field(factory=list)  # documents that redirect to it
-    alias_of: Visit | None = None  # the one that it redirects to
+    aliases: list[DocumentRequest] = attrs.field(factory=list)  # documents that redirect to it
+    alias_of: DocumentRequest | None = None  # the one that it redirects to
     outcome: Outcome | None = None
     is_at_work: bool = False  # its request is over, its document not
     # An empty set takes as much as all the rest: most documents list none, and are listed once.
@@ -252,7 +252,7 @@ class Visit:
             self._known_parents.add(url)
             self.parents.append(url)
 
-    def waits_for(self, other: Visit) -> bool:
+    def waits_for(self, other: DocumentRequest) -> bool:
         """Whether it is an alias of the other, at any distance."""
         known = self.alias_of
         while known is not None and known is not other:
@@ -262,7 +262,7 @@ class Visit:
     @property
     def is_guess(self) -> bool:
         """Tried without anybody having named it: its failure is no news."""
-        return self.why == "well-known" and not self.aloud
+        return self.why == "well-known" and not self.is_reported
 
 
 @attrs.frozen
@@ -313,45 +313,45 @@ Answer = Head | SitemapRef | Arrived | Failed | Finished
 _NEAREST = 64
 
 
-class Register:
+class KnownDocuments:
     """Visits by URL: the one that was asked for, and where redirects led.
 
     Userinfo is never sent, so URLs that differ only in that are one document.
     """
 
     def __init__(self) -> None:
-        self._visits: dict[str, Visit] = {}
+        self._visits: dict[str, DocumentRequest] = {}
         self.documents = 0
 
     def __contains__(self, url: str) -> bool:
         return self.get(url) is not None
 
-    def get(self, url: str) -> Visit | None:
+    def get(self, url: str) -> DocumentRequest | None:
         """The document that is known by this URL."""
         return self._visits.get(without_userinfo(url))
 
-    def add(self, visit: Visit) -> None:
+    def add(self, request: DocumentRequest) -> None:
         """A new document, by the URL under which it is asked for."""
         self.documents += 1
-        self.add_name(visit.asked, visit)
+        self.add_name(request.asked, request)
 
-    def add_name(self, url: str, visit: Visit) -> None:
+    def add_name(self, url: str, request: DocumentRequest) -> None:
         """From now on the document is known by this URL too."""
-        self._visits[without_userinfo(url)] = visit
+        self._visits[without_userinfo(url)] = request
 
-    def is_above(self, known: Visit, visit: Visit) -> bool:
+    def is_above(self, known: DocumentRequest, request: DocumentRequest) -> bool:
         """Is `known`, a document or a robots.txt, the visit itself, or among those that list it, at any distance?
 
         In a thicket of indexes that all list each other only the nearest parents are looked at: nothing hangs on
         the answer but a word to the user, since a document that is known is never asked for again.
         """
-        above = islice(self._above(visit), _NEAREST)
-        return known is visit or any(url == known.asked or self.get(url) is known for url in above)
+        above = islice(self._above(request), _NEAREST)
+        return known is request or any(url == known.asked or self.get(url) is known for url in above)
 
-    def _above(self, visit: Visit) -> Iterator[str]:
+    def _above(self, request: DocumentRequest) -> Iterator[str]:
         """What lists it, then what lists that, each once."""
         seen: set[str] = set()
-        nearest = deque([visit])
+        nearest = deque([request])
         while nearest:
             for url in nearest.popleft().parents:
                 if url not in seen:
@@ -361,7 +361,7 @@ class Register:
                     if parent is not None:  # it is no robots.txt
                         nearest.append(parent)
 
-    def is_in_index(self, visit: Visit) -> bool:
+    def is_in_index(self, request: DocumentRequest) -> bool:
         """Is it listed by an index other than itself?"""
-        parents = (self.get(url) for url in visit.parents if url != visit.asked)
+        parents = (self.get(url) for url in request.parents if url != request.asked)
         return any(parent is not None and parent.is_index for parent in parents)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from ..model.problems import Severity
     from ..model.records import Outcome, SitemapRef
-    from .document_request import Again, Visit
+    from .document_request import DocumentRequest, Reread
 
 
-class Telling:
+class Events:
     """Collects what take() gives, in the order in which it came up."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Telling:
 
     def note(
         self,
-        visit: Visit,
+        request: DocumentRequest,
         code: str,
         message: str,
         ref: SitemapRef | None = None,
@@ -44,48 +44,48 @@ class Telling:
     ) -> None:
         """A Problem of the visit; of a guess it is held back until the guess proves right."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=visit.asked, line=line, field=field, raw=raw, severity=severity)
-        visit.tally.add(problem)
-        if visit.outcome:  # it is held back, and this came up since
-            sampled = visit.tally.counts[code] <= SAMPLES_PER_CODE
-            _enter(visit.outcome, {code: 1}, [problem] if sampled else [])
-        (visit.held if visit.is_guess else self._out).append(problem)
+        problem = report(code, message, sitemap=request.asked, line=line, field=field, raw=raw, severity=severity)
+        request.tally.add(problem)
+        if request.outcome:  # it is held back, and this came up since
+            sampled = request.tally.counts[code] <= SAMPLES_PER_CODE
+            _enter(request.outcome, {code: 1}, [problem] if sampled else [])
+        (request.held if request.is_guess else self._out).append(problem)
 
-    def settle(self, visit: Visit, outcome: Outcome) -> None:
+    def settle(self, request: DocumentRequest, outcome: Outcome) -> None:
         """The parser's outcome, with what only the walk knows. Not told yet."""
-        outcome.url, outcome.final_url = visit.asked, visit.url
-        outcome.parents, outcome.why, outcome.status = visit.parents, visit.why, visit.status
-        outcome.etag, outcome.last_modified = visit.etag, visit.last_modified
-        outcome.authorities = visit.holds
-        outcome.lastmod, outcome.lastmod_precision = visit.stated or (None, None)
-        outcome.complete = outcome.complete and not visit.missing
-        _enter(outcome, visit.tally.counts, visit.tally.samples)
-        visit.outcome = outcome
+        outcome.url, outcome.final_url = request.asked, request.url
+        outcome.parents, outcome.why, outcome.status = request.parents, request.why, request.status
+        outcome.etag, outcome.last_modified = request.etag, request.last_modified
+        outcome.authorities = request.holds
+        outcome.lastmod, outcome.lastmod_precision = request.stated or (None, None)
+        outcome.complete = outcome.complete and not request.missing
+        _enter(outcome, request.tally.counts, request.tally.samples)
+        request.outcome = outcome
 
-    def tell(self, visit: Visit) -> None:
+    def tell(self, request: DocumentRequest) -> None:
         """The end of a document, which has been settled."""
-        outcome = visit.outcome
+        outcome = request.outcome
         assert outcome is not None  # noqa: S101 - for the type checker
-        outcome.skipped = visit.skipped
-        outcome.kept -= visit.forgone.total()
-        outcome.dropped = dict(Counter(outcome.dropped) + visit.forgone)
-        outcome.complete = outcome.complete and not visit.missing
-        if not (visit.is_guess and outcome.format not in SITEMAP_FORMATS):
-            self._out += [*visit.held, outcome]
-        visit.held = []
+        outcome.skipped = request.skipped
+        outcome.kept -= request.forgone.total()
+        outcome.dropped = dict(Counter(outcome.dropped) + request.forgone)
+        outcome.complete = outcome.complete and not request.missing
+        if not (request.is_guess and outcome.format not in SITEMAP_FORMATS):
+            self._out += [*request.held, outcome]
+        request.held = []
 
-    def tell_both(self, visit: Visit, again: Again, second: Outcome) -> None:
+    def end_reread(self, request: DocumentRequest, again: Reread, second: Outcome) -> None:
         """The end of a document that was read twice; the first reading has been settled."""
         if outcome_of_both(again, second) is second:
-            self.settle(visit, second)
-        self.tell(visit)
+            self.settle(request, second)
+        self.tell(request)
 
-    def speak_up(self, visit: Visit) -> None:
+    def report_guess(self, request: DocumentRequest) -> None:
         """Somebody names it, or needs it: what was nobody's business is told after all, even if it is over."""
-        outcome = visit.outcome
-        if outcome and visit.is_guess and outcome.format not in SITEMAP_FORMATS:
+        outcome = request.outcome
+        if outcome and request.is_guess and outcome.format not in SITEMAP_FORMATS:
             self._out += [*outcome.samples, outcome]
-        visit.aloud = True
+        request.is_reported = True
 
     def add_earlier(self, earlier: Outcome) -> None:
         """The end of a try that another one followed, whose message says what both came to."""

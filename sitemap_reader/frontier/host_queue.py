@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from .document_request import Visit
+    from .document_request import DocumentRequest
     from .robots_rules import Rules
 
 
@@ -127,19 +127,19 @@ _order = count()  # between visits that are due at the same time, and between ho
 class Line:
     """Visits in the order in which they came; those that have to wait join its end when their time has come."""
 
-    _ready: deque[Visit] = attrs.field(factory=deque)
-    _later: list[tuple[float, int, Visit]] = attrs.field(factory=list)
+    _ready: deque[DocumentRequest] = attrs.field(factory=deque)
+    _later: list[tuple[float, int, DocumentRequest]] = attrs.field(factory=list)
 
     def __len__(self) -> int:
         return len(self._ready) + len(self._later)
 
-    def add(self, visit: Visit) -> None:
-        if visit.not_before:
-            heappush(self._later, (visit.not_before, next(_order), visit))
+    def add(self, request: DocumentRequest) -> None:
+        if request.not_before:
+            heappush(self._later, (request.not_before, next(_order), request))
         else:
-            self._ready.append(visit)
+            self._ready.append(request)
 
-    def next(self, now: float) -> Visit | None:
+    def next(self, now: float) -> DocumentRequest | None:
         """The first visit that may start now; taken out."""
         while self._later and self._later[0][0] <= now:
             self._ready.append(heappop(self._later)[-1])
@@ -152,7 +152,7 @@ class Line:
             return -math.inf
         return self._later[0][0] if self._later else None
 
-    def drain(self) -> list[Visit]:
+    def drain(self) -> list[DocumentRequest]:
         """All visits, taken out."""
         visits = [*self._ready, *(later[-1] for later in sorted(self._later))]
         self._ready.clear()
@@ -170,7 +170,7 @@ class Host:
     origin: str
     pace: HostPace
     rules: Rules | None = None
-    robots_visit: Visit | None = None  # the one that asks, or asked, for its robots.txt
+    robots_request: DocumentRequest | None = None  # the one that asks, or asked, for its robots.txt
     given_up: str | None = None
     blocked: bool = False  # it was reported that it refuses
     too_slow: str | None = None
@@ -185,11 +185,11 @@ class Host:
         """Nothing waits for it."""
         return not (self.robots or self.waiting)
 
-    def next(self, now: float, *, robots_only: bool) -> Visit | None:
+    def next(self, now: float, *, robots_only: bool) -> DocumentRequest | None:
         """The first visit that may start now; taken out."""
         if not self.pace.ready(now):
             return None
-        return next((visit for line in self._open_lines(robots_only) if (visit := line.next(now))), None)
+        return next((request for line in self._open_lines(robots_only) if (request := line.next(now))), None)
 
     def due(self, *, robots_only: bool) -> float | None:
         """The time from which next() gives something; None while nothing waits that time alone would start."""
@@ -229,10 +229,10 @@ class Hosts:
             host = self._by_origin[key] = Host(key, HostPace(self._per_host))
         return host
 
-    def add(self, visit: Visit) -> None:
+    def add(self, request: DocumentRequest) -> None:
         """A visit waits for its host from now on."""
-        host = self.of(visit.url)
-        (host.robots if visit.is_robots else host.waiting).add(visit)
+        host = self.of(request.url)
+        (host.robots if request.is_robots else host.waiting).add(request)
         self._busy.setdefault(host, next(_order))
         self.rouse(host)
 
@@ -242,20 +242,20 @@ class Hosts:
             host.in_queue = True
             heappush(self._queue, (self._busy[host], host))
 
-    def drain(self, host: Host) -> list[Visit]:
+    def drain(self, host: Host) -> list[DocumentRequest]:
         """Everything that waits for a host, taken out, for good: it is given up."""
         self._busy.pop(host, None)
         host.look_at = math.inf
         return [*host.robots.drain(), *host.waiting.drain()]
 
-    def startable(self, now: float, *, robots_only: bool) -> Iterator[tuple[Host, Visit]]:
+    def startable(self, now: float, *, robots_only: bool) -> Iterator[tuple[Host, DocumentRequest]]:
         """The visits that may start now, each taken out when it is asked for."""
         while host := self._first(now, robots_only):
-            visit = host.next(now, robots_only=robots_only)
-            assert visit is not None  # noqa: S101 - for the type checker
+            request = host.next(now, robots_only=robots_only)
+            assert request is not None  # noqa: S101 - for the type checker
             if host.is_idle:
                 del self._busy[host]
-            yield host, visit
+            yield host, request
 
     @property
     def is_idle(self) -> bool:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model.records import Outcome
-    from .document_request import Visit
-    from .events import Telling
+    from .document_request import DocumentRequest
+    from .events import Events
     from .filters import Dates
     from .plan import Plan
     from .revalidation import Stated
@@ -42,11 +42,11 @@ _PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 class Children(Protocol):
     """What becomes of a deferred child: see Listings."""
 
-    def may_read(self, index: Visit, ref: SitemapRef) -> bool: ...
-    def read(self, index: Visit, ref: SitemapRef) -> None: ...
-    def probe(self, index: Visit, ref: SitemapRef) -> Visit | None: ...
-    def skip(self, index: Visit, ref: SitemapRef) -> None: ...
-    def refuse(self, index: Visit, ref: SitemapRef, message: str) -> None: ...
+    def may_read(self, index: DocumentRequest, ref: SitemapRef) -> bool: ...
+    def read(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
+    def probe(self, index: DocumentRequest, ref: SitemapRef) -> DocumentRequest | None: ...
+    def skip(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
+    def refuse(self, index: DocumentRequest, ref: SitemapRef, message: str) -> None: ...
 
 
 class Deferred:
@@ -124,7 +124,7 @@ class Evidence:
 class IndexCheck:
     """One index under examination. `pending` counts the documents below it that are still being read."""
 
-    index: Visit
+    index: DocumentRequest
     deferred: Deferred = attrs.field(factory=Deferred)
     candidates: list[int] | None = None  # None until the index has ended and some were chosen
     checked: int = 0
@@ -137,34 +137,34 @@ class IndexCheck:
     is_due: bool = False
 
 
-class IndexDates:
+class IndexDateChecks:
     """defer() children as they are listed, call ended() for each document, and go_on() until it is_idle.
 
     `checked` counts the children that were read to see whether others may be skipped, and confirmed that.
     """
 
-    def __init__(self, plan: Plan, telling: Telling, children: Children) -> None:
+    def __init__(self, plan: Plan, events: Events, children: Children) -> None:
         self.checked = 0
         self._window = plan.selection.window
         self.is_needed = self._window.since is not None and plan.trust_lastmod == "auto"
-        self._telling = telling
+        self._events = events
         self._children = children
         self._room = max(_MOST_DEFERRED, plan.limits.max_documents)
         self._due: deque[IndexCheck] = deque()
-        self._unreported: dict[Visit, None] = {}
+        self._unreported: dict[DocumentRequest, None] = {}
 
     @property
     def is_idle(self) -> bool:
         """Nothing can be decided before another document has ended."""
         return not self._due
 
-    def of(self, index: Visit) -> IndexCheck | None:
+    def of(self, index: DocumentRequest) -> IndexCheck | None:
         """The check of an index, begun with its first child; None where nothing is to be checked."""
         if index.check is None and self.is_needed:
             index.check = IndexCheck(index)
         return index.check
 
-    def defer(self, index: Visit, ref: SitemapRef) -> None:
+    def defer(self, index: DocumentRequest, ref: SitemapRef) -> None:
         """A child that would be skipped."""
         check = self.of(index)
         assert check is not None  # noqa: S101 - for the type checker
@@ -175,30 +175,30 @@ class IndexDates:
             message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
             self._children.refuse(index, ref, f'{message}; --trust-lastmod (trust_lastmod="always") skips them')
 
-    def expect(self, index: Visit, child: Visit) -> None:
+    def expect(self, index: DocumentRequest, child: DocumentRequest) -> None:
         """A child is going to be read, for whatever reason."""
         check = self.of(index)
         if check is not None:
             child.listed_by = check
             check.pending += 1
 
-    def ended(self, visit: Visit, outcome: Outcome) -> bool:
+    def ended(self, request: DocumentRequest, outcome: Outcome) -> bool:
         """A document has come to its end. Whether it is an index with children that wait, so that its own has to."""
-        if visit.listed_by is not None:
-            self._learn(visit, outcome)
-        check = visit.check
+        if request.listed_by is not None:
+            self._learn(request, outcome)
+        check = request.check
         if check is None:
-            self._release(visit)
+            self._release(request)
             return False
         check.has_ended = True
         self._rouse(check)
         if not check.deferred.count:
             check.is_reported = True
         else:
-            self._unreported[visit] = None
+            self._unreported[request] = None
         return not check.is_reported
 
-    def go_on(self, steps: int) -> Iterator[Visit]:
+    def go_on(self, steps: int) -> Iterator[DocumentRequest]:
         """Decides on some of the children that wait; gives each index that has none left."""
         while self._due and steps > 0:
             check = self._due.popleft()
@@ -215,22 +215,22 @@ class IndexDates:
             elif check.reads is not None:
                 self._rouse(check)
 
-    def abandon(self) -> list[Visit]:
+    def abandon(self) -> list[DocumentRequest]:
         """Nothing more will be asked: the indexes whose end has not been reported, which is no verdict on them."""
         unreported, self._unreported = [*self._unreported], {}
         return unreported
 
     # --- evidence ---
 
-    def _learn(self, visit: Visit, outcome: Outcome) -> None:
+    def _learn(self, request: DocumentRequest, outcome: Outcome) -> None:
         """What a document holds is held against all that lists it, directly or by way of other indexes."""
-        source = visit
+        source = request
         while source.alias_of is not None:
             source = source.alias_of
         dates = source.dates
         # An index has no dates of URLs, and behind a cut there may be newer ones.
         was_read = outcome.complete and not (source.is_index or outcome.not_modified)
-        child = visit
+        child = request
         while (check := child.listed_by) is not None:
             if was_read and child.is_probe:
                 child.is_probe = False  # it has confirmed the index, or what follows contradicts it
@@ -241,7 +241,9 @@ class IndexDates:
                     self._rouse(check)
             child = check.index
 
-    def _evidence(self, child: Visit, said: Stated, dates: Dates, read_at: datetime | None) -> Evidence | None:
+    def _evidence(
+        self, child: DocumentRequest, said: Stated, dates: Dates, read_at: datetime | None
+    ) -> Evidence | None:
         """Why an index that says this of a child is not to be relied on, if the child holds such dates.
 
         Of a child that would be skipped: all that it holds and that is asked for. Of any: a date that is later than
@@ -313,7 +315,7 @@ class IndexDates:
                 self._room += 1
                 wanted -= self._children.probe(index, ref) is not None
 
-    def _report(self, index: Visit, evidence: Evidence) -> None:
+    def _report(self, index: DocumentRequest, evidence: Evidence) -> None:
         if evidence.newest is None:
             return
         said = stated(*evidence.stated)
@@ -322,7 +324,7 @@ class IndexDates:
             "no sitemap of this index is skipped by its lastmod"
         )
         ref = SitemapRef(said, line=evidence.line)
-        self._telling.note(index, "D05", message, ref, field="lastmod")
+        self._events.note(index, "D05", message, ref, field="lastmod")
 
     # --- what is left ---
 
@@ -331,9 +333,9 @@ class IndexDates:
             check.is_due = True
             self._due.append(check)
 
-    def _release(self, visit: Visit) -> None:
+    def _release(self, request: DocumentRequest) -> None:
         """A document, with all below it, is over for the index that listed it."""
-        above = visit.listed_by
+        above = request.listed_by
         if above is not None:
             above.pending -= 1
             if not above.pending:

@@ -56,7 +56,7 @@ class History:
 
 
 @attrs.frozen
-class Honesty:
+class LastmodTrust:
     """`score`: 1 where nothing speaks against the dates, 0 where they say nothing. `reasons`: what speaks against."""
 
     score: float
@@ -92,7 +92,7 @@ _SIGNS = (
 )
 
 
-def honesty(seen: History) -> Honesty:
+def honesty(seen: History) -> LastmodTrust:
     """The verdict on a document's lastmods; none of them at all is a score of 0.
 
     Each sign takes its share, by its weight, off what the others leave.
@@ -101,17 +101,17 @@ def honesty(seen: History) -> Honesty:
     '0.75 (25% have a lastmod in the future)'
     """
     if not seen.dated:
-        return Honesty(0.0, ("no entry has a lastmod",) if seen.entries else ())
+        return LastmodTrust(0.0, ("no entry has a lastmod",) if seen.entries else ())
     score, reasons = 1.0, []
     for sign in _SIGNS:
         share = sign.share(seen)
         if share:
             score *= 1.0 - share * sign.weight
             reasons.append(f"{_percent(share)} {sign.words}")
-    return Honesty(round(score, 3), tuple(reasons))
+    return LastmodTrust(round(score, 3), tuple(reasons))
 
 
-def in_words(judged: Honesty) -> str:
+def in_words(judged: LastmodTrust) -> str:
     """What follows "lastmods".
 
     >>> in_words(Honesty(0.95))

@@ -8,7 +8,7 @@ import attrs
 
 from ..model.limits import Limits
 from .filters import Patterns, Selection
-from .revalidation import Memory, Trust
+from .revalidation import DocumentCache, Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,5 +34,5 @@ class Plan:
     concurrency: int = 16
     per_host: int = 4
     descend: bool = True  # False: the candidates only, not their children
-    memory: Memory = attrs.field(factory=Memory)  # of an earlier walk
+    memory: DocumentCache = attrs.field(factory=DocumentCache)  # of an earlier walk
     limits: Limits = attrs.field(factory=Limits)

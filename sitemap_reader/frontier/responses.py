@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.limits import Limits
-    from .document_request import Head, Visit
+    from .document_request import DocumentRequest, Head
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
@@ -69,11 +69,11 @@ class Unchanged:
 Step = Read | Follow | Settle | Refuse | Unchanged
 
 
-def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
+def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
     """The next step of a visit that got this head."""
     if head.status in _REDIRECTS and "location" in head.headers:
-        return _redirect(visit, head.headers["location"], limits)
-    if visit.is_robots:
+        return _redirect(request, head.headers["location"], limits)
+    if request.is_robots:
         rules = rules_for_status(head.status)
         if rules == "read":
             return Read()
@@ -81,41 +81,41 @@ def judge(visit: Visit, head: Head, limits: Limits, today: datetime) -> Step:
             return Settle(rules) if head.status in ABSENT else Settle(rules, _text(head.status), refused=True)
     elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
         return Read()
-    elif head.status == HTTPStatus.NOT_MODIFIED and visit.headers:  # else nobody asked for that
+    elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else nobody asked for that
         return Unchanged()
     if head.status in _BUSY:
-        return _busy(visit, head, limits, today)
+        return _busy(request, head, limits, today)
     return Refuse("F01", _text(head.status), transient=500 <= head.status <= 599)
 
 
-def _redirect(visit: Visit, location: str, limits: Limits) -> Step:
-    target = clean_url(location, visit.url).url
-    field = "max_robots_redirects" if visit.is_robots else "max_redirects"
+def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
+    target = clean_url(location, request.url).url
+    field = "max_robots_redirects" if request.is_robots else "max_redirects"
     limit: int = getattr(limits, field)
-    way = [*visit.redirects, visit.url]
+    way = [*request.redirects, request.url]
     if target is None:
-        return _astray(visit, f"redirected to {location[:200]!r}, which is no http or https URL")
+        return _astray(request, f"redirected to {location[:200]!r}, which is no http or https URL")
     if target in way:
-        return _astray(visit, f"redirect loop: {' -> '.join([*way, target])[:500]}")
+        return _astray(request, f"redirect loop: {' -> '.join([*way, target])[:500]}")
     if len(way) > limit:
-        return _astray(visit, f"more than {limit} redirects; {advice(field, 'follow more')}")
+        return _astray(request, f"more than {limit} redirects; {advice(field, 'follow more')}")
     return Follow(target)
 
 
-def _astray(visit: Visit, message: str) -> Step:
+def _astray(request: DocumentRequest, message: str) -> Step:
     """A redirect that leads nowhere. RFC 9309 2.3.1.2: such a robots.txt is unavailable, so all is allowed."""
-    if visit.is_robots:
+    if request.is_robots:
         return Settle(ALLOW_ALL, message)
     return Refuse("F04", message)
 
 
-def _busy(visit: Visit, head: Head, limits: Limits, today: datetime) -> Refuse:
+def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Refuse:
     """429 or 503: Retry-After is a minimum, up to the user's patience. A 429 without one is given a few seconds."""
     message = _text(head.status)
     asked = retry_after(head.headers.get("retry-after"), today)
     if asked is None:
         is_limited = head.status == HTTPStatus.TOO_MANY_REQUESTS
-        asked = min(slow_down(visit.tries), limits.max_wait_seconds) if is_limited else 0.0
+        asked = min(slow_down(request.tries), limits.max_wait_seconds) if is_limited else 0.0
     if asked > limits.max_wait_seconds:
         message += f", Retry-After {asked:,.0f} s is over {limits.max_wait_seconds:,.0f} s"
         return Refuse("F04", f"{message}; {advice('max_wait_seconds', 'wait for it')}", give_up=True)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ..model.records import Precision, SitemapRef
-    from .authority import Proofs
-    from .document_request import Visit
+    from .authority import Authorities
+    from .document_request import DocumentRequest
 
 
 Trust = Literal["auto", "always", "never"]
@@ -37,7 +37,7 @@ _WEAK_SECONDS = 60.0
 
 
 @attrs.frozen
-class Known:
+class CachedDocument:
     """A document that was read whole: what it was, and how to ask whether it still is.
 
     `authorities` is what it spoke for besides its own directory, None where it listed more than it may. `listed` is
@@ -52,12 +52,12 @@ class Known:
     listed: Stated | None = None
     read_at: datetime = _NEVER
     looked_at: datetime = _NEVER
-    index_is_honest: bool = False
+    index_is_accurate: bool = False
     children: tuple[SitemapRef, ...] = ()
 
 
 @attrs.frozen
-class Memory:
+class DocumentCache:
     """`documents` are those that were read whole, `names` all that ever held a sitemap. Empty, it remembers nothing.
 
     `settled` (URL -> format) are those of this very walk, before it was broken off: they list no other document, and
@@ -66,7 +66,7 @@ class Memory:
 
     now: datetime = _NEVER
     trust: Trust = "never"
-    documents: Mapping[str, Known] = attrs.field(factory=dict)
+    documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)
     names: frozenset[str] = frozenset()
     settled: Mapping[str, str] = attrs.field(factory=dict)
 
@@ -75,22 +75,22 @@ class Memory:
         """Whether every document is asked for."""
         return not (self.documents or self.settled)
 
-    def known(self, url: str, authorities: tuple[str, ...]) -> Known | None:
+    def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The document as it was left, if it may speak for the same as it did then."""
         known = self.documents.get(url)
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
-    def skipped(self, url: str, stated: Stated | None, authorities: tuple[str, ...]) -> Known | None:
+    def skipped(self, url: str, stated: Stated | None, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The same, if it is settled, or what its index states of it now is reason enough not to ask."""
         if url in self.settled:
-            return Known(self.settled[url])
+            return CachedDocument(self.settled[url])
         known = self.known(url, authorities) if stated is not None else None
         if known is None or known.listed != stated:
             return None
         return known if _TRUSTS[self.trust](known, self.now) else None
 
 
-def conditions(known: Known) -> dict[str, str]:
+def conditions(known: CachedDocument) -> dict[str, str]:
     """Request headers: send the document only if it has changed."""
     told = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
     return {name: value for name, value in told.items() if value is not None}
@@ -102,15 +102,15 @@ def is_strong(last_modified: str, read_at: datetime) -> bool:
     return modified is not None and (read_at - modified).total_seconds() >= _WEAK_SECONDS
 
 
-def _is_proven(known: Known, now: datetime) -> bool:
-    if known.listed is None or not known.index_is_honest:
+def _is_proven(known: CachedDocument, now: datetime) -> bool:
+    if known.listed is None or not known.index_is_accurate:
         return False
     # A clock that was set back does not make a look of the future last for ever.
     was_seen_lately = known.looked_at <= now < known.looked_at + _LOOK_AGAIN_AFTER
     return was_seen_lately and known.read_at - period_end(*known.listed) > _SETTLED_AFTER
 
 
-_TRUSTS: dict[Trust, Callable[[Known, datetime], bool]] = {
+_TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
     "auto": _is_proven,
     "always": lambda known, now: True,
     "never": lambda known, now: False,
@@ -124,56 +124,60 @@ _TRUSTS: dict[Trust, Callable[[Known, datetime], bool]] = {
 # many; then the visits that are through.
 
 
-class Recall:
+class Revalidator:
     """Documents that are unchanged go through go_on() until it is_idle. `enter` hears of each child."""
 
-    def __init__(self, memory: Memory, proofs: Proofs, enter: Callable[[Visit, SitemapRef], None]) -> None:
+    def __init__(
+        self, memory: DocumentCache, proofs: Authorities, enter: Callable[[DocumentRequest, SitemapRef], None]
+    ) -> None:
         self._memory = memory
-        self._proofs = proofs
+        self._authorities = proofs
         self._enter = enter
-        self._waiting: deque[tuple[Visit, Known, int]] = deque()  # and how many of its children are entered
+        self._waiting: deque[tuple[DocumentRequest, CachedDocument, int]] = (
+            deque()
+        )  # and how many of its children are entered
 
     @property
     def is_idle(self) -> bool:
         """Nothing is left to enter."""
         return not self._waiting
 
-    def conditions(self, visit: Visit) -> dict[str, str]:
+    def conditions(self, request: DocumentRequest) -> dict[str, str]:
         """Under which a document is asked for: one of which a part is here already is needed whole."""
-        if not self._memory.documents or visit.is_robots or visit.again or visit.reached:
+        if not self._memory.documents or request.is_robots or request.again or request.reached:
             return {}
-        known = self._memory.known(visit.asked, self._proofs.of(visit))
+        known = self._memory.known(request.asked, self._authorities.of(request))
         return {} if known is None else conditions(known)
 
-    def skips(self, visit: Visit) -> bool:
+    def skips(self, request: DocumentRequest) -> bool:
         """Whether a document that is named now need not be asked for; it is unchanged then."""
         if self._memory.skips_none:
             return False
-        known = self._memory.skipped(visit.asked, visit.stated, self._proofs.of(visit))
+        known = self._memory.skipped(request.asked, request.stated, self._authorities.of(request))
         if known is not None:
-            self._add(visit, known)
+            self._add(request, known)
         return known is not None
 
-    def confirm(self, visit: Visit, headers: Mapping[str, str]) -> None:
+    def confirm(self, request: DocumentRequest, headers: Mapping[str, str]) -> None:
         """The server says that a document is unchanged."""
-        visit.etag, visit.last_modified = headers.get("etag"), headers.get("last-modified")
-        visit.holds = self._proofs.of(visit)
-        self._add(visit, self._memory.documents[visit.asked])
+        request.etag, request.last_modified = headers.get("etag"), headers.get("last-modified")
+        request.holds = self._authorities.of(request)
+        self._add(request, self._memory.documents[request.asked])
 
-    def _add(self, visit: Visit, known: Known) -> None:
-        visit.etag = visit.etag or known.etag
-        visit.last_modified = visit.last_modified or known.last_modified
-        self._waiting.append((visit, known, 0))
+    def _add(self, request: DocumentRequest, known: CachedDocument) -> None:
+        request.etag = request.etag or known.etag
+        request.last_modified = request.last_modified or known.last_modified
+        self._waiting.append((request, known, 0))
 
-    def go_on(self, steps: int) -> Iterator[tuple[Visit, Outcome]]:
+    def go_on(self, steps: int) -> Iterator[tuple[DocumentRequest, Outcome]]:
         """Enters about so many children; gives the documents that have no more, with their outcomes."""
         while self._waiting and steps > 0:
-            visit, known, start = self._waiting.popleft()
+            request, known, start = self._waiting.popleft()
             some = known.children[start : start + steps]
             steps -= 1 + len(some)
             for ref in some:
-                self._enter(visit, ref)
+                self._enter(request, ref)
             if start + len(some) < len(known.children):
-                self._waiting.appendleft((visit, known, start + len(some)))
+                self._waiting.appendleft((request, known, start + len(some)))
             else:
-                yield visit, Outcome(format=known.format, sha256=known.sha256, not_modified=True)
+                yield request, Outcome(format=known.format, sha256=known.sha256, not_modified=True)

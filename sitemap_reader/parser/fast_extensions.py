@@ -85,7 +85,7 @@ class _Odd(Exception):
     """Somebody else has to read it."""
 
 
-class Tails:
+class ExtensionReader:
     """Reads the tails of the entries of a document whose root begins with `head`, and has that vocabulary."""
 
     def __init__(self, head: bytes, vocabulary: Vocabulary, limits: Limits) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Item, Precision
-    from .fast_extensions import Extensions, Tails
+    from .fast_extensions import ExtensionReader, Extensions
     from .normalise.entry import Normaliser
     from .normalise.scope import Scope
 
@@ -112,7 +112,7 @@ class Block(NamedTuple):
     bare: list[int]
     mends: list[Problem]
     extensions: list[Extensions]
-    tails: Tails
+    tails: ExtensionReader
 
     @property
     def is_worth_it(self) -> bool:
@@ -121,7 +121,9 @@ class Block(NamedTuple):
         return 2 * odd <= len(self.lines)
 
 
-def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int], tails: Tails) -> Iterator[Block]:
+def plain_blocks(
+    data: bytes, start: int, line: int, most_bare: Callable[[], int], tails: ExtensionReader
+) -> Iterator[Block]:
     """The plain entries that begin at `start`, right behind an entry that ends on this line: as many as follow.
 
     `most_bare` says how many a block may have that are to be mended.
@@ -137,7 +139,7 @@ def plain_blocks(data: bytes, start: int, line: int, most_bare: Callable[[], int
         window = min(4 * window, WINDOW_BYTES)
 
 
-def _block(window: bytes, line: int, most_bare: int, tails: Tails) -> Block | None:
+def _block(window: bytes, line: int, most_bare: int, tails: ExtensionReader) -> Block | None:
     # In Latin-1 each byte is a character: what is not ASCII is none that is looked for.
     text = window.decode("latin-1")
     first = _FIRST.match(text)
@@ -286,7 +288,7 @@ def merged(several: Sequence[Entries]) -> Entries:
     return Entries(Columns(*columns), several[0].sitemap)
 
 
-class PlainCleaner:
+class FastNormaliser:
     """Blocks in, their records out, and the problems of those for which the Normaliser was asked.
 
     `scope` is what the document may speak for; `clean` has an entry read by the Normaliser, and what it says counted;

@@ -22,7 +22,7 @@ from .content.sniff import CONTENT_TYPES, Format, Verdict, sniff
 from .dialects.feed_fallback import FallbackFeed
 from .dialects.robots import RobotsReader
 from .dialects.text import Listing, TextList, listed_entry
-from .fast_scanner import Block, PlainCleaner, records_of
+from .fast_scanner import Block, FastNormaliser, records_of
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .normalise.urls import clean_url, directory, without_login
@@ -123,7 +123,7 @@ class SitemapParser:
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
-        self._plain = PlainCleaner(self._normaliser, page_scope, self._cleaned, self._noted, _make)
+        self._plain = FastNormaliser(self._normaliser, page_scope, self._cleaned, self._noted, _make)
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that `data` completes; those of a small document may all come from close().

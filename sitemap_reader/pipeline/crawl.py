@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from ..frontier.document_request import Arrived, Failed, Finished, Head, Visit
+from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.limits import advice
 from .document_parser import AsLines, Many, Piece, Task
 from .document_task import Reading, ask_fallback
-from .executor import Aside, HandLost, OwnHand
+from .executor import LocalExecutor, WorkerLost, WorkerThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome
     from ..parser.dialects.feed_fallback import FeedFallback
     from .document_parser import Answer as FallbackAnswer
-    from .executor import Hand
+    from .executor import ParseExecutor
     from .worker_pool import Workers
 
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Patience:
+class DocumentTimeouts:
     """answer() for the head, then chunks() for the body: together they have document_seconds, silence included.
 
     The whole head must be here within connect_seconds + read_seconds + min_rate_after_seconds: time to connect, time
@@ -59,8 +59,10 @@ class Patience:
     What it cost is added to the visit's network_seconds: earlier tries and redirects count.
     """
 
-    def __init__(self, visit: Visit, limits: Limits, clock: Callable[[], float], count: Callable[[int], None]) -> None:
-        self._visit = visit
+    def __init__(
+        self, request: DocumentRequest, limits: Limits, clock: Callable[[], float], count: Callable[[int], None]
+    ) -> None:
+        self._request = request
         self._limits = limits
         self._clock = clock
         self._count = count
@@ -77,19 +79,19 @@ class Patience:
         A chunk may be read_seconds in coming whatever the rate is, and no longer than the rate allows if it drips.
         """
         limits, iterator = self._limits, aiter(chunks)
-        visit, before, wire_bytes = self._visit, self._visit.network_seconds, 0
+        request, before, wire_bytes = self._request, self._request.network_seconds, 0
         while True:
-            left = limits.document_seconds - visit.network_seconds
-            at_rate = max(limits.read_seconds, self._rate_seconds(wire_bytes) - (visit.network_seconds - before))
+            left = limits.document_seconds - request.network_seconds
+            at_rate = max(limits.read_seconds, self._rate_seconds(wire_bytes) - (request.network_seconds - before))
             fault = self._over if left <= at_rate else self._too_slow
             chunk = await self._waited(anext(iterator, None), min(left, at_rate), fault)
             if chunk is None:
                 return
             wire_bytes += len(chunk)
             self._count(len(chunk))
-            if visit.network_seconds > limits.document_seconds:
+            if request.network_seconds > limits.document_seconds:
                 raise self._over()
-            if visit.network_seconds - before > self._rate_seconds(wire_bytes):
+            if request.network_seconds - before > self._rate_seconds(wire_bytes):
                 raise self._too_slow()
             yield chunk
 
@@ -110,13 +112,13 @@ class Patience:
             # Nobody cancelled this request: it was a task of the fetcher's own, and its visit must end all the same.
             raise FetchError("the fetcher gave up: its request was cancelled") from None
         finally:
-            self._visit.network_seconds += self._clock() - asked
+            self._request.network_seconds += self._clock() - asked
 
     @property
     def _head_seconds(self) -> float:
         limits = self._limits
         whole_head = limits.connect_seconds + limits.read_seconds + limits.min_rate_after_seconds
-        return min(whole_head, limits.document_seconds - self._visit.network_seconds)
+        return min(whole_head, limits.document_seconds - self._request.network_seconds)
 
     def _rate_seconds(self, wire_bytes: int) -> float:
         """How long so many bytes of a body may take."""
@@ -124,7 +126,7 @@ class Patience:
         return max(self._limits.min_rate_after_seconds, wire_bytes / rate) if rate > 0 else math.inf
 
     def _slow_head(self) -> FetchError:
-        if self._visit.network_seconds >= self._limits.document_seconds:
+        if self._request.network_seconds >= self._limits.document_seconds:
             return self._over()
         fields = "connect_seconds + read_seconds + min_rate_after_seconds"
         return FetchError(f"the head of the answer was not here after {self._head_seconds:g} s ({fields})")
@@ -189,7 +191,7 @@ class Run:
         self._headers = headers
         self._withholds = False  # and has said so
         self._urls = 0  # that came many at once
-        self._aside = Aside("sitemap-reader-parse")
+        self._worker_thread = WorkerThread("sitemap-reader-parse")
         self._out: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._news = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
@@ -215,7 +217,7 @@ class Run:
                     if self._workers is not None:
                         await self._workers.close()
                 finally:
-                    await self._aside.close()
+                    await self._worker_thread.close()
 
     async def _drive(self) -> None:
         """The walk; then, unless nobody listens any more, the mark that it is over."""
@@ -249,8 +251,8 @@ class Run:
         await self._out.put([*frontier.take()])
 
     def _start_requests(self, now: float) -> None:
-        for visit in self.frontier.next_requests(now):
-            self._tasks.create_task(self._visit(visit))
+        for request in self.frontier.next_requests(now):
+            self._tasks.create_task(self._request(request))
 
     async def _await_news(self, seconds: float | None) -> None:
         try:
@@ -259,50 +261,50 @@ class Run:
         except TimeoutError:
             return  # the time to look again has come
 
-    def _tell(self, visit: Visit, answer: Answer) -> bool:
+    def _tell(self, request: DocumentRequest, answer: Answer) -> bool:
         self._news.set()
-        return self.frontier.receive(visit, answer, self._now(), datetime.now(UTC))
+        return self.frontier.receive(request, answer, self._now(), datetime.now(UTC))
 
     def _now(self) -> float:
         """The walk's time: the clock's, and what was not waited for."""
         return self._clock() + self._skipped_seconds
 
-    async def _visit(self, visit: Visit) -> None:
+    async def _request(self, request: DocumentRequest) -> None:
         """One request: its head to the frontier, its body through a Reading, its end to the frontier."""
         started = self._clock()
         reading: Reading | None = None
         answer: Failed | Finished
-        patience = Patience(visit, self.frontier.plan.limits, self._clock, self._count)
+        patience = DocumentTimeouts(request, self.frontier.plan.limits, self._clock, self._count)
         try:
-            async with patience.answer(self._fetcher.fetch(visit.url, self._headers_for(visit))) as response:
-                if not self._tell(visit, Head(response.status, response.headers)):
+            async with patience.answer(self._fetcher.fetch(request.url, self._headers_for(request))) as response:
+                if not self._tell(request, Head(response.status, response.headers)):
                     return
-                reading = await self._reading(visit, response)
+                reading = await self._reading(request, response)
                 async with aclosing(patience.chunks(response.chunks)) as chunks:
-                    await reading.read(self._whole(visit, chunks) if _is_small(response) else chunks)
+                    await reading.read(self._whole(request, chunks) if _is_small(response) else chunks)
             if reading.lists_pages:
-                self._tell(visit, Arrived())
-            answer = await self._finished(visit, reading)
+                self._tell(request, Arrived())
+            answer = await self._finished(request, reading)
         except FetchError as error:
-            answer = await self._broken_off(visit, reading, error)
+            answer = await self._broken_off(request, reading, error)
         except DocumentChanged as error:
             answer = Failed("F04", str(error), transient=False)
         finally:
             if reading is not None:
-                reading.let_go()
+                reading.release()
         if answer.outcome:
             answer.outcome.seconds = round(self._clock() - started, 3)
-        self._tell(visit, answer)
+        self._tell(request, answer)
 
-    def _headers_for(self, visit: Visit) -> dict[str, str]:
+    def _headers_for(self, request: DocumentRequest) -> dict[str, str]:
         if self._headers is None:
-            return visit.headers
-        if not self._withholds and self._headers.withholds(visit.url):
+            return request.headers
+        if not self._withholds and self._headers.withholds(request.url):
             self._withholds = True
-            self.frontier.note_withheld(visit)
-        return self._headers.headers_for(visit.url, visit.headers)
+            self.frontier.note_withheld(request)
+        return self._headers.headers_for(request.url, request.headers)
 
-    async def _whole(self, visit: Visit, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _whole(self, request: DocumentRequest, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """A small body, when all of it is here: the next request goes before this one is read, not behind it."""
         body = b""
         try:
@@ -314,58 +316,60 @@ class Run:
         except FetchError:
             yield body  # what arrived counts
             raise
-        self._tell(visit, Arrived())
+        self._tell(request, Arrived())
         self._start_requests(self._now())
         await asyncio.sleep(0)
         yield body
 
-    async def _finished(self, visit: Visit, reading: Reading) -> Finished:
+    async def _finished(self, request: DocumentRequest, reading: Reading) -> Finished:
         outcome = await reading.end()
-        if not visit.is_robots:
+        if not request.is_robots:
             return Finished(outcome)
-        return Finished(outcome, await self._aside.do(parse_rules, reading.robots_text, self.frontier.plan.user_agent))
-
-    async def _reading(self, visit: Visit, response: Response) -> Reading:
-        return Reading(
-            visit,
-            await self._hand(visit, response),
-            found=partial(self._tell, visit),
-            put=self._put,
-            ask=partial(self._ask, visit),
+        return Finished(
+            outcome, await self._worker_thread.do(parse_rules, reading.robots_text, self.frontier.plan.user_agent)
         )
 
-    def _task(self, visit: Visit, response: Response) -> Task:
+    async def _reading(self, request: DocumentRequest, response: Response) -> Reading:
+        return Reading(
+            request,
+            await self._hand(request, response),
+            found=partial(self._tell, request),
+            put=self._put,
+            ask=partial(self._ask, request),
+        )
+
+    def _task(self, request: DocumentRequest, response: Response) -> Task:
         plan = self.frontier.plan
         return Task(
-            url=visit.asked,
-            final_url=visit.url,
-            content_type=None if visit.is_robots else response.headers.get("content-type"),
+            url=request.asked,
+            final_url=request.url,
+            content_type=None if request.is_robots else response.headers.get("content-type"),
             scope=plan.scope,
-            authorities=visit.holds,
+            authorities=request.holds,
             limits=plan.limits,
             selection=plan.selection,
             extras=self._extras,
             asks_fallback=self._fallback is not None,
-            prefix=visit.reached.prefix if visit.reached else None,
-            skipped=visit.reached.items if visit.reached else 0,
-            former=visit.again.former if visit.again else None,
-            peek=self._peek and not visit.is_robots,
+            prefix=request.reached.prefix if request.reached else None,
+            skipped=request.reached.items if request.reached else 0,
+            former=request.again.former if request.again else None,
+            peek=self._peek and not request.is_robots,
             as_lines=self._as_lines,
             as_entries=self._as_entries,
             content_encoding=response.headers.get("content-encoding"),
         )
 
-    async def _hand(self, visit: Visit, response: Response) -> Hand:
+    async def _hand(self, request: DocumentRequest, response: Response) -> ParseExecutor:
         """One of this process for what is small or special, else that of a worker, if there are any."""
-        task, workers = self._task(visit, response), self._workers
-        is_special = visit.is_robots or task.peek or _is_small(response)
+        task, workers = self._task(request, response), self._workers
+        is_special = request.is_robots or task.peek or _is_small(response)
         if workers is None or is_special or self._urls < workers.after_urls:
-            return OwnHand(task, self._aside)
+            return LocalExecutor(task, self._worker_thread)
         return await workers.hand(task)
 
-    async def _ask(self, visit: Visit, body: bytes, url: str | None) -> FallbackAnswer:
+    async def _ask(self, request: DocumentRequest, body: bytes, url: str | None) -> FallbackAnswer:
         assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
-        self._tell(visit, Arrived())
+        self._tell(request, Arrived())
         return await ask_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
     async def _put(self, piece: Piece) -> None:
@@ -376,18 +380,18 @@ class Run:
     def _count(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes
 
-    async def _broken_off(self, visit: Visit, reading: Reading | None, error: FetchError) -> Failed:
+    async def _broken_off(self, request: DocumentRequest, reading: Reading | None, error: FetchError) -> Failed:
         """What had arrived still counts: another try goes on from there, and without one it is what there is."""
-        failed = Failed(error.code, str(error), error.transient, is_ours=isinstance(error, HandLost))
+        failed = Failed(error.code, str(error), error.transient, is_ours=isinstance(error, WorkerLost))
         if reading is None or not reading.has_caught_up:
             return failed
-        if self.frontier.tries_again(visit, failed):
-            visit.reached = reading.reached() if reading.given else None
+        if self.frontier.tries_again(request, failed):
+            request.reached = reading.reached() if reading.given else None
             return failed
         try:
             outcome = await reading.end(cut=True)
         except FetchError as lost:
-            message = str(error) if isinstance(lost, HandLost) else f"{error}; {lost}"
+            message = str(error) if isinstance(lost, WorkerLost) else f"{error}; {lost}"
             return Failed(error.code, message, False, await reading.lost())
         return Failed(error.code, str(error), False, outcome)
 

@@ -103,7 +103,7 @@ class State:
     dates: Dates | None = None
 
 
-class Sieve:
+class DocumentParser:
     """pieces() of each chunk, iterated to the end; then end(), and where there is a `question` finish()."""
 
     def __init__(self, task: Task) -> None:
@@ -181,7 +181,7 @@ class Sieve:
         self._answer, self._question = answer, None
         return self._rest()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Frees all that the parser holds: its parts know each other, and would wait for a garbage collection."""
         vars(self._parser).clear()
 

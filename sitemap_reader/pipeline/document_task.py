@@ -15,17 +15,17 @@ from ..model.errors import DocumentChanged, SitemapReaderError
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from .executor import Aside
+from .executor import WorkerThread
 from .feedparser_process import Children
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from ..frontier.document_request import Visit
+    from ..frontier.document_request import DocumentRequest
     from ..model.limits import Limits
     from ..parser.dialects.feed_fallback import FeedFallback
     from .document_parser import Answer, Piece
-    from .executor import Hand
+    from .executor import ParseExecutor
 
 _PAGES = SITEMAP_FORMATS - {Format.INDEX}
 # How many problems may wait for the first entry of their document.
@@ -44,15 +44,15 @@ class Reading:
 
     def __init__(
         self,
-        visit: Visit,
-        hand: Hand,
+        request: DocumentRequest,
+        hand: ParseExecutor,
         *,
         found: Callable[[SitemapRef], object],
         put: Callable[[Piece], Awaitable[None]],
         ask: Callable[[bytes, str | None], Awaitable[Answer]],
     ) -> None:
-        self.given = visit.reached is not None or visit.again is not None
-        self._visit = visit
+        self.given = request.reached is not None or request.again is not None
+        self._request = request
         self._hand = hand
         self._found = found
         self._put = put
@@ -108,15 +108,15 @@ class Reading:
         outcome.complete = False
         return outcome
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """It is over, however it ended."""
-        self._hand.let_go()
+        self._hand.release()
 
     def _outcome(self) -> Outcome:
         state = self._hand.state
-        self._visit.dates = state.dates
-        if self._visit.again:
-            self._visit.again.regained.update(state.regained)
+        self._request.dates = state.dates
+        if self._request.again:
+            self._request.again.regained.update(state.regained)
         return state.outcome
 
     async def _give(self, piece: Piece, *, final: bool = False) -> None:
@@ -124,7 +124,7 @@ class Reading:
         state = self._hand.state
         self.given = self.given or state.has_given
         # The walk reports an HTML page in place of a robots.txt: it knows what else was found.
-        self._held += [item for item in piece if not _is_of_page(item)] if self._visit.is_robots else piece
+        self._held += [item for item in piece if not _is_of_page(item)] if self._request.is_robots else piece
         for start in range(0, len(piece), _SLICE_ITEMS):
             for item in piece[start : start + _SLICE_ITEMS]:
                 if isinstance(item, SitemapRef):
@@ -132,7 +132,7 @@ class Reading:
             await asyncio.sleep(0)
         if not (final or self.given or len(self._held) >= _HELD_ITEMS):
             return
-        if self._held and not (self._visit.is_guess and state.format not in SITEMAP_FORMATS):
+        if self._held and not (self._request.is_guess and state.format not in SITEMAP_FORMATS):
             batch, self._held = self._held, []
             self.given = True
             await self._put(batch)
@@ -147,7 +147,7 @@ async def ask_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, 
 
     It has a thread of its own: it may take long, and other documents are read meanwhile.
     """
-    children, aside = Children(), Aside("sitemap-reader-fallback")
+    children, aside = Children(), WorkerThread("sitemap-reader-fallback")
     try:
         return await aside.do(children.watch, partial(fallback, body, url, limits=limits))
     except SitemapReaderError as error:

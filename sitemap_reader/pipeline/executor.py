@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from ..model.errors import FetchError
-from .document_parser import Answer, Piece, Sieve, State, Task, some
+from .document_parser import Answer, DocumentParser, Piece, State, Task, some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
-class Aside:
+class WorkerThread:
     """One thread, started when it is first needed. Who is cancelled while he waits leaves a call that has begun."""
 
     def __init__(self, name: str) -> None:
@@ -54,11 +54,11 @@ class Aside:
 Made = TypeVar("Made")
 
 
-class HandLost(FetchError):
+class WorkerLost(FetchError):
     """A hand is gone through no fault of its document: another one may read it."""
 
 
-class Hand(Protocol):
+class ParseExecutor(Protocol):
     """feed() a chunk and take each piece() of it before the next one; then end(), and with a question finish().
 
     What is wrong with the document is raised by piece(), end() and finish(): DocumentChanged, or FetchError where the
@@ -74,15 +74,15 @@ class Hand(Protocol):
     async def piece(self) -> Piece | None: ...
     async def end(self, *, cut: bool) -> Piece: ...
     async def finish(self, answer: Answer) -> Piece: ...
-    def let_go(self) -> None: ...
+    def release(self) -> None: ...
 
 
-class OwnHand:
+class LocalExecutor:
     """A thread of this process, which others use too."""
 
-    def __init__(self, task: Task, aside: Aside) -> None:
-        self._sieve = Sieve(task)
-        self._aside = aside
+    def __init__(self, task: Task, aside: WorkerThread) -> None:
+        self._sieve = DocumentParser(task)
+        self._worker_thread = aside
         self._pieces: Iterator[Piece] = iter(())
         self._is_done = True  # with the pieces of the last chunk
         self._is_at_work = False
@@ -109,14 +109,14 @@ class OwnHand:
     async def finish(self, answer: Answer) -> Piece:
         return await self._made(partial(self._sieve.finish, answer))
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nobody wants more of it."""
         if not self._is_at_work:  # who is cancelled leaves his call in the thread
-            self._sieve.let_go()
+            self._sieve.release()
 
     async def _made(self, make: Callable[[], Made]) -> Made:
         self._is_at_work = True
-        made = await self._aside.do(make)
+        made = await self._worker_thread.do(make)
         self._is_at_work = False
         self.state = self._sieve.state
         return made

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import attrs
 
 from ..model.errors import SitemapReaderError
-from .document_parser import Piece, Sieve, State, some
+from .document_parser import DocumentParser, Piece, State, some
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,11 +53,11 @@ def unpacked(body: bytes) -> Any:
     return pickle.loads(body)  # noqa: S301 - from a process of our own
 
 
-class Desk:
+class ParseServer:
     """The documents that one worker has open, by their numbers."""
 
     def __init__(self) -> None:
-        self._sieves: dict[int, Sieve] = {}
+        self._sieves: dict[int, DocumentParser] = {}
         self._pieces: dict[int, Iterator[Piece]] = {}
 
     def answer(self, request: tuple[str, int, Any]) -> Message:
@@ -69,7 +69,7 @@ class Desk:
             return _portable(error)
 
     def _open(self, number: int, task: Task) -> Reply:
-        self._sieves[number] = Sieve(task)
+        self._sieves[number] = DocumentParser(task)
         return self._reply(number, [])
 
     def _feed(self, number: int, chunk: bytes) -> Reply:
@@ -89,19 +89,19 @@ class Desk:
 
     def _close(self, number: int, nothing: None) -> None:
         self._pieces.pop(number, None)
-        self._sieves.pop(number).let_go()
+        self._sieves.pop(number).release()
 
     def _reply(self, number: int, piece: Piece, *, is_done: bool = True) -> Reply:
         return Reply(piece, self._sieves[number].state, is_done)
 
 
-_VERBS: dict[str, Callable[[Desk, int, Any], Message]] = {
-    "open": Desk._open,
-    "feed": Desk._feed,
-    "more": Desk._more,
-    "end": Desk._end,
-    "finish": Desk._finish,
-    "close": Desk._close,
+_VERBS: dict[str, Callable[[ParseServer, int, Any], Message]] = {
+    "open": ParseServer._open,
+    "feed": ParseServer._feed,
+    "more": ParseServer._more,
+    "end": ParseServer._end,
+    "finish": ParseServer._finish,
+    "close": ParseServer._close,
 }
 
 
@@ -111,7 +111,7 @@ def main() -> int:
     for pipe in (sys.stdin, sys.stdout):
         _widen(pipe.fileno())
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # to all of a group: what becomes of it is the parent's to say
-    desk, requests, replies = Desk(), sys.stdin.buffer, sys.stdout.buffer
+    desk, requests, replies = ParseServer(), sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever is printed is no reply
     _send(replies, None)  # ready
     while header := requests.read(HEADER.size):

@@ -16,7 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from ..model.errors import FetchError, UsageError
-from .executor import HandLost
+from .executor import WorkerLost
 from .feedparser_process import command_of
 from .worker_main import HEADER, Message, Reply, packed, unpacked
 
@@ -55,7 +55,7 @@ class Workers:
         self._most = most
         self._workers: list[Worker] = []
 
-    async def hand(self, task: Task) -> WorkerHand:
+    async def hand(self, task: Task) -> WorkerExecutor:
         """A hand for one document, in the process that has the fewest.
 
         UsageError where none can be started, FetchError where it dies.
@@ -64,7 +64,7 @@ class Workers:
         worker.documents += 1
         try:
             await worker.started()
-            return await WorkerHand.of(worker, task)
+            return await WorkerExecutor.of(worker, task)
         except BaseException:
             worker.documents -= 1
             raise
@@ -199,11 +199,11 @@ class Worker:
         if not waiting.done():  # whoever waited may have been cancelled
             waiting.set_result(reply)
 
-    def _lost(self) -> HandLost:
-        return HandLost(f"the process that had it open, and was not at it, {self._end}")
+    def _lost(self) -> WorkerLost:
+        return WorkerLost(f"the process that had it open, and was not at it, {self._end}")
 
 
-class WorkerHand:
+class WorkerExecutor:
     """A Hand (hands.py) in a worker. While a piece is dealt with here, the next one is made there."""
 
     robots_text = ""  # robots.txt files are read by the process that obeys them
@@ -215,7 +215,7 @@ class WorkerHand:
         self._next: asyncio.Future[Message] | None = None
 
     @classmethod
-    async def of(cls, worker: Worker, task: Task) -> WorkerHand:
+    async def of(cls, worker: Worker, task: Task) -> WorkerExecutor:
         """A hand for one document."""
         number = worker.number()
         reply = _checked(await worker.ask("open", number, task))
@@ -240,7 +240,7 @@ class WorkerHand:
     async def finish(self, answer: Answer) -> Piece:
         return await self._taken("finish", answer)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nobody wants more of it."""
         self._worker.documents -= 1
         if not self._worker.is_dead:

@@ -5,6 +5,6 @@ Needs the extra `dask`.
 
 from .harvest import harvest
 from .progress import HarvestProgress
-from .report import GivenUp, Harvest, account
+from .report import Harvest, SkippedHost, account
 
-__all__ = ["GivenUp", "Harvest", "HarvestProgress", "account", "harvest"]
+__all__ = ["Harvest", "HarvestProgress", "SkippedHost", "account", "harvest"]

@@ -23,7 +23,7 @@ import attrs
 
 from ..model.errors import StateError, UsageError, install_hint
 from ..serialize.arrow import require_pyarrow
-from .folder import CalledOff
+from .folder import HarvestCancelled
 from .progress import Counting
 from .shard import harvest_shard
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from .folder import Folder, Plan
-    from .options import Order
+    from .options import HarvestOrder
     from .progress import HarvestProgress
     from .shard import Tally
 
@@ -141,7 +141,7 @@ class Tasks:
         client: Any,
         folder: Folder,
         plan: Plan,
-        order: Order,
+        order: HarvestOrder,
         hears: Sequence[Callable[[HarvestProgress], None]],
     ) -> None:
         self.failed: dict[int, str] = {}
@@ -217,7 +217,7 @@ _STOPS: dict[str, Callable[..., Exception]] = {
 }
 
 
-def _task(folder: Folder, shard: int, order: Order, topic: str) -> tuple[Any, ...]:
+def _task(folder: Folder, shard: int, order: HarvestOrder, topic: str) -> tuple[Any, ...]:
     """What runs on a worker."""
     from distributed import get_worker
 
@@ -237,7 +237,7 @@ def _task(folder: Folder, shard: int, order: Order, topic: str) -> tuple[Any, ..
         if exc.is_unwritable:
             return "state", str(exc)
         raise
-    except CalledOff as exc:
+    except HarvestCancelled as exc:
         return "usage", str(exc)
 
 

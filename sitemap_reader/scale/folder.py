@@ -101,7 +101,7 @@ MANIFEST = {"shard", "hosts", "verdicts", *SUMS, "given_up", "rows", "bytes"}
 VERSION = 1
 
 
-class CalledOff(SitemapReaderError):
+class HarvestCancelled(SitemapReaderError):
     """A try at a shard whose folder was taken away: nobody waits for it, or another one has the shard."""
 
 
@@ -270,9 +270,9 @@ class Folder:
             raise self.called_off() from None
         return path
 
-    def called_off(self) -> CalledOff:
+    def called_off(self) -> HarvestCancelled:
         """What a try is told whose folder is gone."""
-        return CalledOff(f"another harvest has taken {self.path} over")
+        return HarvestCancelled(f"another harvest has taken {self.path} over")
 
     def call_off(self) -> None:
         """A worker that still writes a shard of this run no longer finds its folder, and ends."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
-    from .options import Order
+    from .options import HarvestOrder
     from .progress import HarvestProgress
     from .report import Harvest
 
@@ -125,7 +125,7 @@ def harvest(
     return attrs.evolve(account(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **told)
 
 
-def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int | None) -> Plan:
+def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: HarvestOrder, shards: int | None) -> Plan:
     """The plan of the harvest that is to go on; UsageError where there is none, or it is another."""
     if before is None or folder.earlier(before).exists():
         raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out resume=True")
@@ -142,7 +142,7 @@ def _check_settings(before: Plan, wanted: dict[str, Any], what: str) -> None:
         raise UsageError(f"{what} {told}; go on as it was, or name another folder")
 
 
-def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int | None) -> None:
+def _check_room(folder: Folder, before: Plan | None, order: HarvestOrder, shards: int | None) -> None:
     """UsageError where a new harvest would go over another one."""
     if before is None:
         return
@@ -159,7 +159,9 @@ def _check_room(folder: Folder, before: Plan | None, order: Order, shards: int |
     _check_settings(before, wanted, f"what {folder.path} remembers")
 
 
-def _begun(folder: Folder, before: Plan | None, listed: HostList, order: Order, shards: int, now: datetime) -> Plan:
+def _begun(
+    folder: Folder, before: Plan | None, listed: HostList, order: HarvestOrder, shards: int, now: datetime
+) -> Plan:
     """The plan of a new harvest, laid out in the folder; one before it, whose state it takes over, is put aside."""
     if before is not None:
         folder.put_aside(before)

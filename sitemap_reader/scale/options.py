@@ -21,7 +21,7 @@ _FILTERS = ("since", "until", "undated", "trust_lastmod", "include", "exclude", 
 
 
 @attrs.frozen
-class Order:
+class HarvestOrder:
     """How hosts are read: the keywords of SitemapReader and the filters of urls(), and what a host may cost.
 
     Of a shard `hosts_at_once` are read; each is waited for `host_seconds`, and left when it has given more than
@@ -60,7 +60,7 @@ class Order:
         window = make_window(asked.since, asked.until, asked.undated, now)
         return {"since": stamp(window.since), "until": stamp(window.until)}
 
-    def dated(self, dates: dict[str, str | None]) -> Order:
+    def dated(self, dates: dict[str, str | None]) -> HarvestOrder:
         """With what dates() gave when the harvest began."""
         moments = {name: text and datetime.fromisoformat(text) for name, text in dates.items()}
         return attrs.evolve(self, filters={**self.filters, **moments})
@@ -74,7 +74,7 @@ def make_order(
     hosts_at_once: int,
     host_seconds: float,
     host_urls: int,
-) -> Order:
+) -> HarvestOrder:
     """`keywords` are those of SitemapReader, and the filters of its urls(). UsageError for what cannot be."""
     filters = {name: _kept(keywords.pop(name)) for name in _FILTERS if name in keywords}
     for name in _NOT_SENT:
@@ -96,7 +96,7 @@ def make_order(
     Asked(**filters).plan(datetime.now(UTC))
     SitemapReader(**keywords)  # says what is wrong here, and not once a host
     reading = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
-    return Order(reading, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
+    return HarvestOrder(reading, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
 
 
 def _kept(value: Any) -> Any:

@@ -27,7 +27,7 @@ _WORDS = {
 
 
 @attrs.frozen
-class GivenUp:
+class SkippedHost:
     """A host that was given up, or that we failed with, and why."""
 
     site: str
@@ -58,7 +58,7 @@ class Harvest:
     sitemaps: int
     problems: int
     bytes_wire: int
-    given_up: tuple[GivenUp, ...]
+    given_up: tuple[SkippedHost, ...]
     failed: dict[int, str] = attrs.field(factory=dict)
     again: dict[int, int] = attrs.field(factory=dict)
     refused: tuple[tuple[int, str], ...] = ()
@@ -113,7 +113,7 @@ def account(folder: str | os.PathLike[str]) -> Harvest:
         verdicts.update(manifest["verdicts"])
         rows.update(manifest["rows"])
         sums.update({name: manifest[name] for name in SUMS})
-    given_up = tuple(GivenUp(**each) for manifest in manifests for each in manifest["given_up"])
+    given_up = tuple(SkippedHost(**each) for manifest in manifests for each in manifest["given_up"])
     summed: dict[str, Any] = {name: sums[name] for name in SUMS}
     return Harvest(
         place.path,

@@ -22,7 +22,7 @@ from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
 from ..model.problems import report
 from ..pipeline.document_parser import AsLines
-from ..pipeline.executor import Aside
+from ..pipeline.executor import WorkerThread
 from ..state.sync import SyncPlan
 from .folder import NAMED, NOT_WHOLE, SUMS, HostRow, Parts
 from .hosts import by_domain
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..pipeline.crawl import Batch
     from ..serialize.jsonl import Lines
     from .folder import Folder, Verdict
-    from .options import Order
+    from .options import HarvestOrder
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 # what goes wrong here, with files or memory, is raised.
 
 
-async def read_site(target: str, domain: str, order: Order, parts: Parts, aside: Aside, tally: Tally) -> HostRow:
+async def read_site(
+    target: str, domain: str, order: HarvestOrder, parts: Parts, aside: WorkerThread, tally: Tally
+) -> HostRow:
     """Reads a host; the `tally` tells meanwhile how far it is."""
     return await _Site(target, domain, order, parts, aside, tally).read()
 
@@ -54,18 +56,20 @@ async def read_site(target: str, domain: str, order: Order, parts: Parts, aside:
 class _Site:
     """What belongs to one host. What touches the parts runs in the thread beside the loop."""
 
-    def __init__(self, target: str, domain: str, order: Order, parts: Parts, aside: Aside, tally: Tally) -> None:
+    def __init__(
+        self, target: str, domain: str, order: HarvestOrder, parts: Parts, aside: WorkerThread, tally: Tally
+    ) -> None:
         self._target = target
         self._domain = domain
         self._order = order
         self._parts = parts
-        self._aside = aside
+        self._worker_thread = aside
         self._tally = tally
 
     async def read(self) -> HostRow:
         started = time.monotonic()
         async with SitemapReader(**self._order.reading) as reader:
-            walk = await self._aside.do(self._walk, reader)
+            walk = await self._worker_thread.do(self._walk, reader)
             verdict, why = await self._walked(walk)
         summary = walk.summary()
         return HostRow(
@@ -95,9 +99,9 @@ class _Site:
         try:
             left = await self._take_all(walk)
             if left is None and isinstance(walk, ChangeWalk):
-                await self._aside.do(self._write, walk.last_lines())
+                await self._worker_thread.do(self._write, walk.last_lines())
         finally:
-            await asyncio.shield(self._aside.do(ending.close))  # also of a host that is left while it ends
+            await asyncio.shield(self._worker_thread.do(ending.close))  # also of a host that is left while it ends
         return left or _verdict(walk)
 
     async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
@@ -119,13 +123,13 @@ class _Site:
                     # Not all others are to be lost for this one.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
                 seconds -= time.monotonic() - asked
-                await self._aside.do(self._take, walk, batch)
+                await self._worker_thread.do(self._take, walk, batch)
                 if self._tally.urls > order.host_urls:
                     return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
 
     async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
         told = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._aside.do(walk.enter, [report("S16", told, sitemap=self._target)])
+        await self._worker_thread.do(walk.enter, [report("S16", told, sitemap=self._target)])
         return "given_up", told
 
     def _take(self, walk: Walk, batch: Batch) -> None:
@@ -181,7 +185,7 @@ class Tally:
 
 
 def harvest_shard(
-    folder: Folder, shard: int, order: Order, tell: Callable[[Tally], None] = lambda tally: None
+    folder: Folder, shard: int, order: HarvestOrder, tell: Callable[[Tally], None] = lambda tally: None
 ) -> dict[str, Any]:
     """Reads its hosts. OSError or StateError where its files cannot be written, CalledOff where nobody wants them."""
     return folder.manifest(shard) or asyncio.run(_Shard(folder, shard, order, tell).read())
@@ -190,14 +194,14 @@ def harvest_shard(
 class _Shard:
     """One try."""
 
-    def __init__(self, folder: Folder, shard: int, order: Order, tell: Callable[[Tally], None]) -> None:
+    def __init__(self, folder: Folder, shard: int, order: HarvestOrder, tell: Callable[[Tally], None]) -> None:
         self._folder = folder
         self._number = shard
         self._order = order
         self._tell = tell
         self._domains = by_domain(folder.targets(shard))
         # Files are written, and the state is asked, in one thread: one host after the other.
-        self._aside = Aside("sitemap-reader-parts")
+        self._worker_thread = WorkerThread("sitemap-reader-parts")
         self._running: dict[str, Tally] = {}
         # What the manifest will tell of the hosts that are done.
         self._told: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}
@@ -210,16 +214,16 @@ class _Shard:
         try:
             await self._read_all(parts)
             seconds = round(time.monotonic() - started, 3)
-            return await self._aside.do(parts.publish, {**self._told, "seconds": seconds})
+            return await self._worker_thread.do(parts.publish, {**self._told, "seconds": seconds})
         except (OSError, StateError):
             if parts.are_gone:  # then they cannot be written either
                 raise self._folder.called_off() from None
             raise
         finally:
             try:
-                await self._aside.do(parts.close)  # behind what hosts that were left have begun
+                await self._worker_thread.do(parts.close)  # behind what hosts that were left have begun
             finally:
-                await self._aside.close()
+                await self._worker_thread.close()
 
     async def _read_all(self, parts: Parts) -> None:
         # Of a domain with many hosts each waits for the one before: it begins first.
@@ -240,8 +244,8 @@ class _Shard:
         for domain, targets in waiting:
             for target in targets:
                 tally = self._running[target] = Tally()
-                row = await read_site(target, domain, self._order, parts, self._aside, tally)
-                await self._aside.do(parts.host, row)
+                row = await read_site(target, domain, self._order, parts, self._worker_thread, tally)
+                await self._worker_thread.do(parts.host, row)
                 del self._running[target]  # until it is entered, what it has given counts here
                 self._enter(row)
 

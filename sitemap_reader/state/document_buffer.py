@@ -40,7 +40,7 @@ Put: TypeAlias = bytes | tuple[int, int]
 SHELF_BYTES = 48 * 1024 * 1024
 
 
-class Shelf:
+class SpillBuffer:
     """put(), then get() any number of times, then drop(); close() at the end of all."""
 
     def __init__(self, memory_bytes: int = SHELF_BYTES) -> None:
@@ -53,7 +53,7 @@ class Shelf:
         if len(data) <= self._room:
             self._room -= len(data)
             return data
-        with _telling():
+        with _events():
             start = self._write(data)
         self._in_file += 1
         return start, len(data)
@@ -73,7 +73,7 @@ class Shelf:
             return put
         assert self._file is not None  # noqa: S101 - for the type checker: there they were put
         start, length = put
-        with _telling():
+        with _events():
             self._file.seek(start)
             return self._file.read(length)
 
@@ -94,7 +94,7 @@ class Shelf:
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
+def _events() -> Iterator[None]:
     try:
         yield
     except OSError as exc:
@@ -159,7 +159,7 @@ class Dates:
 class Said:
     """add() what the document lists; then `same`, the keys of what is as it was, and changed(), which is the rest."""
 
-    def __init__(self, began: int, shelf: Shelf) -> None:
+    def __init__(self, began: int, shelf: SpillBuffer) -> None:
         self.dates = Dates(began)
         self._shelf = shelf
         self.same = array("q")
@@ -196,7 +196,7 @@ class Said:
         """What was not stored, or otherwise, in the order of the document."""
         return (Stated(*marshal.loads(self._shelf.get(each))) for each in self._changed)  # noqa: S302 - our own
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nobody wants more of it."""
         for each in self._changed:
             self._shelf.drop(each)

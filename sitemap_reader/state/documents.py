@@ -13,8 +13,8 @@ import attrs
 import orjson
 
 from ..frontier.document_request import has_drops
-from ..frontier.lastmod_trust import History, Honesty, honesty, is_proven
-from ..frontier.revalidation import Known, Memory, is_strong
+from ..frontier.lastmod_trust import History, LastmodTrust, honesty, is_proven
+from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
@@ -58,7 +58,7 @@ class StoredDocument:
     read_at: datetime | None
     looked_at: datetime | None
     gone_since: datetime | None
-    honesty: Honesty
+    honesty: LastmodTrust
     parents: tuple[str, ...] = ()
 
 
@@ -100,7 +100,7 @@ class Documents:
         self._places = 0
         execute_all(db, _TABLES)
 
-    def memory(self, trust: Trust) -> Memory:
+    def memory(self, trust: Trust) -> DocumentCache:
         """What the walk is to know: it asks accordingly."""
         rows = {row.number: row for row in self._rows("")}
         proven = {row.stored.url for row in rows.values() if is_proven(row.history)}
@@ -111,7 +111,7 @@ class Documents:
             if row.stored.complete
         }
         names = frozenset(row.stored.url for row in rows.values() if row.stored.format)
-        return Memory(self._started, trust, documents, names)
+        return DocumentCache(self._started, trust, documents, names)
 
     def get(self, url: str) -> Row:
         """The document's row, a new one if there was none."""
@@ -332,10 +332,10 @@ def _row(row: tuple[Any, ...]) -> Row:
     return Row(number, stored, prefix, covers, seen)
 
 
-def _known(row: Row, proven: set[str], children: tuple[SitemapRef, ...]) -> Known:
+def _known(row: Row, proven: set[str], children: tuple[SitemapRef, ...]) -> CachedDocument:
     stored = row.stored
     assert stored.read_at is not None and stored.looked_at is not None and stored.format is not None  # noqa: S101, PT018 - of a complete one
-    return Known(
+    return CachedDocument(
         stored.format,
         stored.etag,
         stored.last_modified,
@@ -344,7 +344,7 @@ def _known(row: Row, proven: set[str], children: tuple[SitemapRef, ...]) -> Know
         _lastmod(stored),
         stored.read_at,
         stored.looked_at,
-        index_is_honest=not proven.isdisjoint(stored.parents),
+        index_is_accurate=not proven.isdisjoint(stored.parents),
         children=children,
     )
 

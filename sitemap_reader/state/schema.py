@@ -157,7 +157,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
         raise StateError(told, is_unwritable=True)
     _check(name, create=create)
     prepare = _look if only_looks else _take
-    with telling(name):
+    with events(name):
         db = _connect(name, "ro" if only_looks else "rwc" if create else "rw", is_fixed=only_looks)
         try:
             prepare(db, name)
@@ -207,7 +207,7 @@ def open_scratch() -> sqlite3.Connection:
 
 
 @contextmanager
-def telling(name: str) -> Iterator[None]:
+def events(name: str) -> Iterator[None]:
     """What SQLite raises, as a StateError; an interrupt as what it is."""
     try:
         yield
@@ -244,7 +244,7 @@ def _check(name: str, *, create: bool) -> None:
         raise StateError(f"{name} is a folder; name a file in it")
     if not found.st_size and create:  # as mktemp makes it
         return
-    with telling(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
+    with events(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
         application: int = db.execute("PRAGMA application_id").fetchone()[0]
         version = _version(db)
     if application != _APPLICATION:

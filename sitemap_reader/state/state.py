@@ -17,7 +17,7 @@ from ..frontier.seeds import parse_target
 from ..model.errors import StateError, UsageError
 from .documents import StoredDocument, stored_documents
 from .rows import Listing, best, moment, record_of
-from .schema import open_scratch, open_state, telling
+from .schema import events, open_scratch, open_state
 
 if TYPE_CHECKING:
     import sqlite3
@@ -95,7 +95,7 @@ class State:
 
         StateError where there is no room for it; close() alone would leave that beside the file, and say nothing.
         """
-        with telling(self.name):
+        with events(self.name):
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
             (mode,) = self.db.execute("PRAGMA journal_mode = DELETE").fetchone()
@@ -107,7 +107,7 @@ class State:
 
     def sites(self) -> list[StoredSite]:
         """The sites, in the order of their names."""
-        with telling(self.name):
+        with events(self.name):
             rows = self.db.execute(_SITES).fetchall()
         return [
             StoredSite(name, documents, urls, moment(first), moment(last))
@@ -119,7 +119,7 @@ class State:
 
         UsageError for a site that is not there.
         """
-        with telling(self.name):
+        with events(self.name):
             return [row.stored for row in stored_documents(self.db, self._number(site))]
 
     def entries(self, site: str | None = None) -> Iterator[UrlRecord]:
@@ -128,7 +128,7 @@ class State:
         What is kept of each: loc, lastmod, its precision, changefreq, priority and sitemap. UsageError as above.
         """
         number = self._number(site)
-        with telling(self.name):
+        with events(self.name):
             for _, rows in groupby(self.db.execute(_ENTRIES, (number,)), itemgetter(0)):
                 found = {Listing(*row[3:9]): (row[1], row[2]) for row in rows}
                 listing = best(found)
@@ -138,7 +138,7 @@ class State:
     def runs(self, site: str | None = None) -> list[StoredRun]:
         """The runs, the last one first; of one site, or of all."""
         number = None if site is None else self._number(site)
-        with telling(self.name):
+        with events(self.name):
             rows = self.db.execute(_RUNS, {"site": number}).fetchall()
         return [
             StoredRun(name, moment(started), None if ended is None else moment(ended), bool(complete), *counts)
@@ -146,7 +146,7 @@ class State:
         ]
 
     def _number(self, site: str | None) -> int:
-        with telling(self.name):
+        with events(self.name):
             numbers = dict(self.db.execute("SELECT name, id FROM site ORDER BY name").fetchall())
         if site is None and len(numbers) == 1:
             return int(*numbers.values())

@@ -23,17 +23,17 @@ from ..parser.fast_scanner import Entries, merged
 from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import Lines
 from .diff_rules import Changed
-from .document_buffer import SHELF_BYTES, Said, Shelf
+from .document_buffer import SHELF_BYTES, Said, SpillBuffer
 from .documents import Documents, expires
 from .rows import micros
-from .schema import telling
+from .schema import events
 from .state import State
 from .urls import Listed, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ..frontier.revalidation import Memory, Trust
+    from ..frontier.revalidation import DocumentCache, Trust
     from ..model.records import Item
     from ..pipeline.document_parser import Many
     from ..serialize.jsonl import On
@@ -80,7 +80,7 @@ class Counted:
         return told + (f", {self.held_back:,} held back" if self.held_back else "")
 
 
-class Following:
+class StateSync:
     """take() each batch, then finish() if the walk came to its end; in between commit what was given.
 
     What was not committed is undone by close(), and a state that it opened is closed.
@@ -103,9 +103,9 @@ class Following:
         self._has_begun = False
         self._readings: dict[str, tuple[Row, Said]] = {}
         self._shares = self._state.shared_by > 1
-        self._shelf = Shelf(SHELF_BYTES // self._state.shared_by)
+        self._shelf = SpillBuffer(SHELF_BYTES // self._state.shared_by)
         try:
-            with telling(self._state.name):
+            with events(self._state.name):
                 self._begin(settings)
         except BaseException:
             self.close()
@@ -140,9 +140,9 @@ class Following:
         self._documents = Documents(db, number, run, self._started)
         self._listed = Listed(db, number, secret, plan.on)
 
-    def memory(self, *, knows_documents: bool = True) -> Memory:
+    def memory(self, *, knows_documents: bool = True) -> DocumentCache:
         """What the walk is to know; hardly anything, if all is to be read anew."""
-        with telling(self._state.name):
+        with events(self._state.name):
             memory = self._documents.memory(self._plan.trust_lastmod)
         return memory if knows_documents and not self._plan.full else attrs.evolve(memory, documents={})
 
@@ -152,7 +152,7 @@ class Following:
         self, batch: Sequence[Item | Many], on_document: Callable[[StoredDocument], None] | None = None
     ) -> Iterator[ChangePiece]:
         """What a batch brings to light."""
-        with telling(self._state.name):
+        with events(self._state.name):
             items = (item for item in batch if not isinstance(item, Problem))
             for (kind, sitemap), group in groupby(items, _whose):
                 if kind is Entries:
@@ -167,7 +167,7 @@ class Following:
 
     def finish(self, note: Callable[[Problem], None]) -> Iterator[ChangePiece]:
         """What is removed, if nothing keeps that open; `note` hears what there is to say of it."""
-        with telling(self._state.name):
+        with events(self._state.name):
             is_sure = self._settle_documents(note)
             if is_sure and self._listed.has_unlisted and not self._is_held_back(note):
                 self._listed.announce()
@@ -209,7 +209,7 @@ class Following:
                 self._empty(row)
         else:
             yield from self._replace(row, said, outcome)
-        said.let_go()
+        said.release()
         self._documents.forget(url)
         self._commit()
         if on_document is not None:
@@ -298,7 +298,7 @@ class Following:
     def close(self) -> None:
         """Undoes what was not committed. May be called twice."""
         self._shelf.close()
-        with telling(self._state.name):
+        with events(self._state.name):
             if self._owns:
                 self._state.close()
             elif self._has_begun and self._state.db.in_transaction and not self._shares:

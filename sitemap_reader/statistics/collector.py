@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.dedupe import Seen
+from ..client.dedupe import UrlSet
 from ..model.errors import UsageError
 from ..parser.content.sniff import Format
 from ..serialize.jsonl import from_json
@@ -38,7 +38,7 @@ class Places:
     """take() every form; then each group of facts, given how many forms there were."""
 
     def __init__(self) -> None:
-        self._locs, self._sitemaps, self._names = Seen(), Seen(), Seen()
+        self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
         self._sitemap = self._host = ""  # the last ones: mostly the next URL has the same
         self._hosts, self._sections, self._codes = Tops(), Tops(), Tops()
         self._depths: Counter[int] = Counter()

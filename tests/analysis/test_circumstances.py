@@ -15,9 +15,9 @@ pytest.importorskip("pyarrow")
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.parquet_io import Circumstances
+from sitemap_reader.analysis.parquet_io import SnapshotMetadata
 from sitemap_reader.analysis.snapshot import Snapshot, same
-from sitemap_reader.analysis.tables import Gathering
+from sitemap_reader.analysis.tables import TableBuilder
 from sitemap_reader.statistics.collector import Statistics
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def pages(*moments: datetime, precision: Any = "second") -> list[sr.UrlRecord]:
 
 
 def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime) -> Snapshot:
-    gathering = Gathering()
+    gathering = TableBuilder()
     gathering.lines(b"".join(sr.json_line(record, site="a.example") for record in records))
     gathered = gathering.gathered()
-    return Snapshot("a.example", lambda: gathered, Circumstances(began, until, complete=True))
+    return Snapshot("a.example", lambda: gathered, SnapshotMetadata(began, until, complete=True))
 
 
 # --- long readings ---

@@ -14,7 +14,7 @@ from tiers import examples, needs
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import url_parts as places
-from sitemap_reader.analysis.url_parts import MAX_DIRS, place_columns
+from sitemap_reader.analysis.url_parts import MAX_DIRS, url_part_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,7 @@ def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp
 
 
 def told(*locs: str) -> dict[str, list[Any]]:
-    columns = place_columns(pa.chunked_array([pa.array(locs, pa.string())]))
+    columns = url_part_columns(pa.chunked_array([pa.array(locs, pa.string())]))
     return {name: column.to_pylist() for name, column in columns.items()}
 
 
@@ -214,8 +214,8 @@ def test_hostile_urls_have_parts_too() -> None:
 
 
 def test_no_rows_have_the_columns_all_the_same() -> None:
-    empty = {name: column.type for name, column in place_columns(pa.chunked_array([], pa.string())).items()}
-    usual = {name: column.type for name, column in place_columns(pa.chunked_array([["https://a.example/"]])).items()}
+    empty = {name: column.type for name, column in url_part_columns(pa.chunked_array([], pa.string())).items()}
+    usual = {name: column.type for name, column in url_part_columns(pa.chunked_array([["https://a.example/"]])).items()}
     assert empty == usual
     assert list(empty) == ["host", "domain", "path", "depth", "dir_1", "slug", "extension", "query_keys"]
 
@@ -226,7 +226,7 @@ def test_rows_of_other_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(places, "_AT_ONCE_ROWS", 4)
     begin = pa.array(["https://x.example/y", *locs[:50]]).slice(1)
     sliced = pa.chunked_array([begin, pa.array([], pa.string()), locs[50:]])
-    assert {name: column.to_pylist() for name, column in place_columns(sliced).items()} == whole
+    assert {name: column.to_pylist() for name, column in url_part_columns(sliced).items()} == whole
 
 
 names = st.text(st.characters(exclude_characters="/?#", exclude_categories=["Cs"]), min_size=1, max_size=6)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.checks.baseline import FEW_URLS, DumpBaseline, Earlier, Place, StateBaseline, open_baseline
+from sitemap_reader.checks.baseline import FEW_URLS, BaselineCheck, DumpBaseline, Place, StateBaseline, open_baseline
 from sitemap_reader.checks.findings import Findings, Listed, listed
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def some(urls: list[str], sitemap: str = PAGES) -> Listed:
     return listed(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
 
 
-def audit(check: Earlier, *heard: Listed | sr.SitemapRef | sr.Outcome, found: Findings | None = None) -> list[Problem]:
+def audit(
+    check: BaselineCheck, *heard: Listed | sr.SitemapRef | sr.Outcome, found: Findings | None = None
+) -> list[Problem]:
     found = found or Findings(samples=50)
     for each in heard:
         if isinstance(each, Listed):
@@ -65,7 +67,7 @@ def audit(check: Earlier, *heard: Listed | sr.SitemapRef | sr.Outcome, found: Fi
 
 
 def against(path: str, *heard: Listed | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
-    return [str(problem) for problem in audit(Earlier.read(open_baseline(path, site)), *heard)]
+    return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *heard)]
 
 
 # --- URLs ---
@@ -74,7 +76,7 @@ def against(path: str, *heard: Listed | sr.SitemapRef | sr.Outcome, site: str | 
 def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_first() -> None:
     path = dump(*lines_of(locs(0, 500)), *lines_of(locs(500, 2000), POSTS))
     found = Findings()
-    check = Earlier.read(open_baseline(path))
+    check = BaselineCheck.read(open_baseline(path))
     (problem,) = audit(check, some(locs(0, 498)), some([], POSTS), found=found)
     assert str(problem) == (
         f"X01 monday.jsonl:499: 1,502 of 2,000 URLs of monday.jsonl are listed no more, such as {SITE}/498"
@@ -153,7 +155,7 @@ def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
 
 def test_a_sitemap_that_is_listed_nowhere_is_said() -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
-    (problem,) = audit(Earlier.read(open_baseline(path)), some(locs(0, 5)))
+    (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(0, 5)))
     assert str(problem) == f"X02 {POSTS}: listed no more; URLs that it had in monday.jsonl: 2"
     assert (problem.sitemap, problem.line, problem.severity) == (POSTS, None, "warning")
 
@@ -195,7 +197,7 @@ def test_documents_without_urls_count_where_both_know_of_documents() -> None:
 
 
 def test_where_no_url_says_its_sitemap_nothing_has_vanished() -> None:
-    check = Earlier.read(open_baseline(dump(*lines_of(locs(0, 3)))))
+    check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 3)))))
     assert audit(check, some(locs(0, 3), "tuesday.jsonl")) == []
     assert check.notes == ["no URL says that it is of a sitemap of monday.jsonl: X02 cannot be found"]
 
@@ -204,7 +206,7 @@ def test_where_no_url_says_its_sitemap_nothing_has_vanished() -> None:
 
 
 def test_where_something_could_not_be_read_nothing_has_vanished() -> None:
-    check = Earlier.read(open_baseline(dump(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
+    check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
     assert audit(check, some(locs(0, 3)), sr.Outcome(PAGES, complete=False)) == []
     assert check.notes == [
         "not all sitemaps could be read whole, so what of monday.jsonl is listed no more is not known (X01, X02)"
@@ -212,13 +214,13 @@ def test_where_something_could_not_be_read_nothing_has_vanished() -> None:
 
 
 def test_a_baseline_without_urls_says_nothing() -> None:
-    check = Earlier.read(open_baseline(dump({"type": "problem", "code": "F01"})))
+    check = BaselineCheck.read(open_baseline(dump({"type": "problem", "code": "F01"})))
     assert audit(check, some(locs(0, 3))) == []
     assert check.notes == ["monday.jsonl lists no URL, so X01 and X02 cannot be found"]
 
 
 def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
-    check = Earlier.read(open_baseline(dump(*lines_of(locs(0, 60)))))
+    check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)))))
     (tmp_path / "monday.jsonl").unlink()
     assert audit(check, some(locs(0, 1)), found=Findings(ignore=["X01"])) == []
 
@@ -234,7 +236,7 @@ def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
 )
 def test_what_is_no_dump_is_told(form: dict[str, Any], told: str) -> None:
     with pytest.raises(sr.UsageError) as error:
-        Earlier.read(open_baseline(dump(*lines_of(locs(0, 1)), form)))
+        BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 1)), form)))
     assert str(error.value) == f"monday.jsonl:2: {told}"
 
 
@@ -291,7 +293,7 @@ def test_a_state_is_a_baseline() -> None:
     assert isinstance(baseline, StateBaseline)
     assert {*map(type, baseline.listings())} == {Place}
     assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
-    check = Earlier.read(open_baseline(path, SITE))
+    check = BaselineCheck.read(open_baseline(path, SITE))
     x01, x02 = audit(check, some(locs(0, 10)))
     assert x01.message == f"35 of 45 URLs of state.db are listed no more, such as {x01.raw}"
     assert (x01.sitemap, x01.line, x01.raw in locs(10, 45)) == ("state.db", None, True)
@@ -312,9 +314,9 @@ def test_the_site_of_the_target_is_compared_in_a_state_of_several() -> None:
     for spelled in (SITE, f"{SITE}/", "HTTPS://shop.example"):
         assert against(path, some(locs(0, 30)), site=spelled) == []
     with pytest.raises(sr.UsageError, match=rf"^which site\? state\.db has {other}/, {SITE}/$"):
-        Earlier.read(open_baseline(path))
+        BaselineCheck.read(open_baseline(path))
     with pytest.raises(sr.UsageError, match=r"^https://third\.example is not in state\.db, which has "):
-        Earlier.read(open_baseline(path, "https://third.example"))
+        BaselineCheck.read(open_baseline(path, "https://third.example"))
 
 
 def test_feeds_of_a_state_do_not_count() -> None:
@@ -330,7 +332,7 @@ def test_feeds_of_a_state_do_not_count() -> None:
 
 def test_a_state_is_let_go_of_once_it_was_read() -> None:
     path = synced(SITE, {PAGES: locs(0, 60)})
-    check = Earlier.read(open_baseline(path))
+    check = BaselineCheck.read(open_baseline(path))
     with sr.State(path) as state:
         assert len(state.sites()) == 1
     assert len(audit(check, some(locs(0, 1)))) == 1
@@ -342,4 +344,4 @@ def test_what_is_wrong_with_a_state_passes_through() -> None:
     with open("state.db", "wb") as file:
         file.write(b"SQLite format 3\0")
     with pytest.raises(sr.StateError, match=r"^state\.db is no state file"):
-        Earlier.read(open_baseline("state.db"))
+        BaselineCheck.read(open_baseline("state.db"))

@@ -115,9 +115,9 @@ def test_a_scheduler_without_workers_is_told(harvest, site, client):
 
 def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
     progress = HarvestProgress(3, 1_000, 1_204_331, 88_100_000, 2, 0, 4, 2, "http://127.0.0.1:8787", 10.0, 58.4)
-    telling = _Telling(Console(quiet=False, verbose=False), quiet=False)
+    events = _Telling(Console(quiet=False, verbose=False), quiet=False)
     for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
-        telling(attrs.evolve(progress, seconds=seconds))
+        events(attrs.evolve(progress, seconds=seconds))
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
     assert told[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3

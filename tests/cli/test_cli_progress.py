@@ -28,7 +28,7 @@ XML = {"Content-Type": "application/xml"}
 WAIT_SECONDS = 20.0
 
 
-class Held(dict[str, Any]):
+class DeferredDocuments(dict[str, Any]):
     """Pages of a server; the last child is given when `free` is set."""
 
     def __init__(self, pages: Mapping[str, Page], last: str) -> None:
@@ -43,7 +43,7 @@ class Held(dict[str, Any]):
 
 
 @pytest.fixture
-def held(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tuple[str, Held]]:
+def held(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tuple[str, DeferredDocuments]]:
     """The URL of an index of three sitemaps, and the pages: the last has a date that cannot be read."""
     server = site_server({})
     at = server.url
@@ -53,7 +53,7 @@ def held(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tu
         "/2.xml": urlset(f"{at}/5", lastmod={f"{at}/5": "Mon"}),
     }
     bodies["/index.xml"] = sitemapindex(*(at + path for path in bodies))
-    server.pages = Held({path: (200, XML, body.encode()) for path, body in bodies.items()}, "/2.xml")
+    server.pages = DeferredDocuments({path: (200, XML, body.encode()) for path, body in bodies.items()}, "/2.xml")
     yield f"{at}/index.xml", server.pages
     server.pages.free.set()
 
@@ -62,7 +62,7 @@ def dump(target: str, *arguments: str | Path) -> list[str]:
     return [*PROGRAM, "dump", target, "--allow-private", *map(str, arguments)]
 
 
-def test_on_a_terminal_a_bar_shows_how_far_it_is(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_on_a_terminal_a_bar_shows_how_far_it_is(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
     target, pages = held
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4 \[00:\d\d, 4 URLs, \d+ B\]")
@@ -75,7 +75,7 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(held: tuple[str, Held], tmp_pat
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
 
 
-def test_its_line_is_never_longer_than_the_terminal(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_its_line_is_never_longer_than_the_terminal(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
     target, pages = held
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl", "-q"), columns=30) as quiet:
         pages.free.set()
@@ -90,7 +90,9 @@ def test_its_line_is_never_longer_than_the_terminal(held: tuple[str, Held], tmp_
     assert "sitemaps  " not in "\n".join(terminal.screen())
 
 
-def test_a_terminal_that_does_not_know_its_size_has_one_too(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_a_terminal_that_does_not_know_its_size_has_one_too(
+    held: tuple[str, DeferredDocuments], tmp_path: Path
+) -> None:
     target, pages = held
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl"), columns=0) as terminal:
         terminal.wait_for(BAR)
@@ -98,7 +100,7 @@ def test_a_terminal_that_does_not_know_its_size_has_one_too(held: tuple[str, Hel
         assert terminal.end() == 0
 
 
-def test_what_is_piped_on_is_not_disturbed(held: tuple[str, Held]) -> None:
+def test_what_is_piped_on_is_not_disturbed(held: tuple[str, DeferredDocuments]) -> None:
     target, pages = held
     with on_terminal(dump(target), pipes_stdout=True) as terminal:
         terminal.wait_for(BAR)
@@ -108,7 +110,7 @@ def test_what_is_piped_on_is_not_disturbed(held: tuple[str, Held]) -> None:
     assert "\r" not in terminal.output.decode()
 
 
-def test_a_table_comes_when_the_bar_is_gone(held: tuple[str, Held]) -> None:
+def test_a_table_comes_when_the_bar_is_gone(held: tuple[str, DeferredDocuments]) -> None:
     target, pages = held
     with on_terminal([*PROGRAM, "tree", target, "--allow-private"], columns=160) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
@@ -123,7 +125,7 @@ def test_a_table_comes_when_the_bar_is_gone(held: tuple[str, Held]) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["-o", "FILE", "-q"], ["-q"]], ids=" ".join)
 def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
-    held: tuple[str, Held], tmp_path: Path, arguments: list[str]
+    held: tuple[str, DeferredDocuments], tmp_path: Path, arguments: list[str]
 ) -> None:
     target, pages = held
     pages.free.set()
@@ -136,7 +138,7 @@ def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
     assert len(lines) == (0 if "FILE" in arguments else 5)
 
 
-def test_none_where_stderr_is_no_terminal(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_none_where_stderr_is_no_terminal(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
     target, pages = held
     threading.Timer(0.6, pages.free.set).start()
     done = process("dump", target, "--allow-private", "-o", tmp_path / "urls.jsonl")
@@ -145,7 +147,7 @@ def test_none_where_stderr_is_no_terminal(held: tuple[str, Held], tmp_path: Path
     assert "\r" not in done.stderr
 
 
-def test_an_interrupt_leaves_nothing_of_it(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_an_interrupt_leaves_nothing_of_it(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
     target, _ = held
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
@@ -158,7 +160,7 @@ def test_an_interrupt_leaves_nothing_of_it(held: tuple[str, Held], tmp_path: Pat
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_terminal_that_is_gone_stops_nothing(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_a_terminal_that_is_gone_stops_nothing(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
     target, pages = held
     ignoring = "import os, signal as s, sys; s.signal(s.SIGHUP, s.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     command = dump(target, "-o", tmp_path / "urls.jsonl")
@@ -179,7 +181,7 @@ def test_a_target_that_gives_nothing_leaves_nothing_of_it(site_server: Any) -> N
     assert [line.partition(" ")[0] for line in terminal.screen()] == ["error", "error:", "0"]
 
 
-def test_each_of_several_targets_has_a_bar_of_its_own(held: tuple[str, Held], tmp_path: Path) -> None:
+def test_each_of_several_targets_has_a_bar_of_its_own(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
     target, pages = held
     pages.free.set()
     with on_terminal(dump(target, target, "-o", tmp_path / "urls.jsonl")) as terminal:

@@ -8,7 +8,7 @@ from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
 from golden_tables import GOLDEN, Case, cases
 
 from sitemap_reader.cli.tables import MAX_ALIGNED, aligned, padded, separated, width
-from sitemap_reader.client.sitemap_tree import Nesting
+from sitemap_reader.client.sitemap_tree import SitemapTree
 from sitemap_reader.model.records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
@@ -102,25 +102,25 @@ def test_tree_names_sites_in_json_where_there_are_several() -> None:
 
 
 def test_a_circle_of_indexes_stands_once() -> None:
-    nesting = Nesting()
+    tree = SitemapTree()
     for one, other in [("a", "b"), ("b", "a"), ("a", "a")]:
-        nesting.hear(SitemapRef(f"{A}/{other}", sitemap=f"{A}/{one}"))
-        nesting.hear(Outcome(url=f"{A}/{one}"))
-    assert [(row.depth, row.url) for row in nesting.rows()] == [(0, f"{A}/a"), (1, f"{A}/b")]
+        tree.hear(SitemapRef(f"{A}/{other}", sitemap=f"{A}/{one}"))
+        tree.hear(Outcome(url=f"{A}/{one}"))
+    assert [(row.depth, row.url) for row in tree.rows()] == [(0, f"{A}/a"), (1, f"{A}/b")]
 
 
 def test_a_sitemap_with_two_parents_stands_under_the_first() -> None:
-    nesting = Nesting()
+    tree = SitemapTree()
     for parent in "ab":
-        nesting.hear(SitemapRef(f"{A}/child", sitemap=f"{A}/{parent}"))
-    assert [(row.depth, row.url) for row in nesting.rows()] == [(0, f"{A}/a"), (1, f"{A}/child"), (0, f"{A}/b")]
+        tree.hear(SitemapRef(f"{A}/child", sitemap=f"{A}/{parent}"))
+    assert [(row.depth, row.url) for row in tree.rows()] == [(0, f"{A}/a"), (1, f"{A}/child"), (0, f"{A}/b")]
 
 
 def test_roots_stand_by_host_and_those_without_a_sitemap_last() -> None:
-    nesting = Nesting()
+    tree = SitemapTree()
     for url in ("https://z.example/robots.txt", f"{A}/sitemap.xml", "https://0.example/robots.txt", f"{A}/robots.txt"):
-        nesting.hear(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
-    assert [row.url for row in nesting.rows()] == [
+        tree.hear(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
+    assert [row.url for row in tree.rows()] == [
         f"{A}/robots.txt",
         f"{A}/sitemap.xml",
         "https://z.example/robots.txt",

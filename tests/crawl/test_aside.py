@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from sitemap_reader.pipeline.executor import Aside
+from sitemap_reader.pipeline.executor import WorkerThread
 
 NAME = "aside-under-test"
 MOST_SECONDS = 10.0
@@ -29,7 +29,7 @@ class Slow:
         self.ended.set()
 
 
-async def abandoned(aside: Aside, slow: Slow) -> None:
+async def abandoned(aside: WorkerThread, slow: Slow) -> None:
     """The call has begun, and nobody waits for it any more."""
     waiting = asyncio.create_task(aside.do(slow))
     assert await asyncio.to_thread(slow.begun.wait, MOST_SECONDS)
@@ -45,7 +45,7 @@ async def turns(count: int = 20) -> None:
 
 def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
     async def main() -> None:
-        aside = Aside(NAME)
+        aside = WorkerThread(NAME)
         assert await aside.do(lambda: threading.current_thread()) in threads()
         assert await aside.do(divmod, 7, 2) == (3, 1)
         with pytest.raises(ZeroDivisionError):
@@ -58,7 +58,7 @@ def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
 
 def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
     async def main() -> None:
-        aside = Aside(NAME)
+        aside = WorkerThread(NAME)
         assert threads() == []
         await aside.close()
         assert threads() == []
@@ -68,7 +68,7 @@ def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
 
 def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhile() -> None:
     async def main() -> None:
-        aside, slow = Aside(NAME), Slow()
+        aside, slow = WorkerThread(NAME), Slow()
         await abandoned(aside, slow)
         closing = asyncio.create_task(aside.close())
         await turns()
@@ -84,7 +84,7 @@ def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhil
 
 def test_who_is_cancelled_while_he_closes_does_not_wait_and_the_thread_ends_behind_its_call() -> None:
     async def main() -> None:
-        aside, slow = Aside(NAME), Slow()
+        aside, slow = WorkerThread(NAME), Slow()
         await abandoned(aside, slow)
         closing = asyncio.create_task(aside.close())
         await turns()

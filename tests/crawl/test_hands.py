@@ -15,8 +15,8 @@ from test_workers import task_of, worked
 from sitemap_reader.parser.content.decoder import Decoder
 from sitemap_reader.parser.content.gzip import Gunzip
 from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.pipeline.executor import Aside, OwnHand
-from sitemap_reader.pipeline.worker_main import Desk
+from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
+from sitemap_reader.pipeline.worker_main import ParseServer
 from sitemap_reader.pipeline.worker_pool import Workers
 
 if TYPE_CHECKING:
@@ -45,15 +45,15 @@ def uncollected() -> Iterator[None]:
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_document_is_free_when_its_hand_lets_it_go(ends: bool) -> None:
     async def main() -> None:
-        aside = Aside("own")
+        aside = WorkerThread("own")
         try:
-            hand = OwnHand(task_of(MAP), aside)
+            hand = LocalExecutor(task_of(MAP), aside)
             if ends:
                 await worked(hand, BODY, 1000)
             else:
                 hand.feed(BODY)
                 await hand.piece()
-                hand.let_go()
+                hand.release()
         finally:
             await aside.close()
 
@@ -65,15 +65,15 @@ def test_a_document_is_free_when_its_hand_lets_it_go(ends: bool) -> None:
 
 def test_who_is_cancelled_leaves_his_call_undisturbed() -> None:
     async def main() -> None:
-        aside = Aside("own")
+        aside = WorkerThread("own")
         failures: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context))
-        hand = OwnHand(task_of(MAP), aside)
+        hand = LocalExecutor(task_of(MAP), aside)
         hand.feed(BODY)
         waiting = asyncio.ensure_future(hand.piece())
         await asyncio.sleep(0)
         waiting.cancel()
-        hand.let_go()
+        hand.release()
         await aside.close()
         assert failures == []
         assert hand._sieve.state.items > 0, "it went on to its end"
@@ -84,7 +84,7 @@ def test_who_is_cancelled_leaves_his_call_undisturbed() -> None:
 def test_a_document_is_free_when_a_desk_closes_it() -> None:
     with uncollected():
         before = held()
-        desk = Desk()
+        desk = ParseServer()
         desk.answer(("open", 0, task_of(MAP)))
         desk.answer(("feed", 0, BODY))
         assert held() > before

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 
-from sitemap_reader.frontier.document_request import Visit
+from sitemap_reader.frontier.document_request import DocumentRequest
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline.crawl import Patience
+from sitemap_reader.pipeline.crawl import DocumentTimeouts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,9 +33,11 @@ def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
     """Why a silent network is left; a visit may have spent some of its time before."""
 
     async def read() -> None:
-        visit = Visit(URL, URL, "given", network_seconds=spent)
+        request = DocumentRequest(URL, URL, "given", network_seconds=spent)
         async with asyncio.timeout(MOST_SECONDS):
-            async for _ in Patience(visit, limits, time.monotonic, lambda _: None).chunks(silent_after(*chunks)):
+            async for _ in DocumentTimeouts(request, limits, time.monotonic, lambda _: None).chunks(
+                silent_after(*chunks)
+            ):
                 pass
 
     with pytest.raises(FetchError) as caught:
@@ -71,7 +73,10 @@ def test_a_chunk_has_the_time_of_silence_whatever_the_rate_is() -> None:
 
     async def read() -> list[int]:
         limits = Limits(read_seconds=NEVER, min_rate_after_seconds=0.0, min_bytes_per_second=1_000)
-        visit = Visit(URL, URL, "given")
-        return [len(chunk) async for chunk in Patience(visit, limits, time.monotonic, lambda _: None).chunks(late())]
+        request = DocumentRequest(URL, URL, "given")
+        return [
+            len(chunk)
+            async for chunk in DocumentTimeouts(request, limits, time.monotonic, lambda _: None).chunks(late())
+        ]
 
     assert asyncio.run(read()) == [1_000_000]

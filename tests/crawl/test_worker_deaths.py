@@ -43,7 +43,7 @@ from sitemap_reader.model.records import Outcome
 from sitemap_reader.pipeline import feedparser_process as programs
 from sitemap_reader.pipeline import worker_pool as pool
 from sitemap_reader.pipeline.document_parser import AsLines, Task
-from sitemap_reader.pipeline.worker_main import Desk, Reply
+from sitemap_reader.pipeline.worker_main import ParseServer, Reply
 from sitemap_reader.pipeline.worker_pool import Worker, Workers
 from sitemap_reader.serialize.jsonl import Lines
 
@@ -611,7 +611,7 @@ def test_a_worker_that_takes_nothing_holds_up_nobody_who_sends(children: Childre
 
 def replies(task: Task, chunk: bytes) -> list[Reply]:
     """What a desk says to one chunk, in order."""
-    desk = Desk()
+    desk = ParseServer()
     assert isinstance(desk.answer(("open", 0, task)), Reply)
     said = [desk.answer(("feed", 0, chunk))]
     while isinstance(said[-1], Reply) and not said[-1].is_done:
@@ -727,7 +727,7 @@ def test_a_worker_keeps_no_document_that_is_over(monkeypatch: pytest.MonkeyPatch
     opened = [number for verb, number in asked if verb == "open"]
     assert len(opened) == 6
     assert sorted(number for verb, number in asked if verb == "close") == opened == list(range(6))
-    desk = Desk()
+    desk = ParseServer()
     desk.answer(("open", 3, task_of()))
     desk.answer(("feed", 3, many(9)))
     assert desk._sieves.keys() == desk._pieces.keys() == {3}

@@ -41,7 +41,7 @@ from sitemap_reader.model.errors import DocumentChanged, FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome
 from sitemap_reader.pipeline.document_parser import AsLines, Task
-from sitemap_reader.pipeline.executor import Aside, OwnHand
+from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
 from sitemap_reader.pipeline.worker_pool import Workers
 from sitemap_reader.serialize.jsonl import Lines
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sitemap_reader.model.records import Item
-    from sitemap_reader.pipeline.executor import Hand
+    from sitemap_reader.pipeline.executor import ParseExecutor
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.example/2'/></CHANNEL>"
@@ -72,7 +72,7 @@ def by_document(items: list[Any]) -> dict[str | None, dict[str, list[object]]]:
 # --- hands ------------------------------------------------------------------------------------------------------
 
 
-async def worked(hand: Hand, body: bytes, size: int) -> tuple[list[Item | Lines], object]:
+async def worked(hand: ParseExecutor, body: bytes, size: int) -> tuple[list[Item | Lines], object]:
     """Everything that a hand gives of a body, cut into chunks, and its state behind each; feedparser is asked here."""
     given: list[Item | Lines] = []
     states = [hand.state]
@@ -91,7 +91,7 @@ async def worked(hand: Hand, body: bytes, size: int) -> tuple[list[Item | Lines]
             given += await hand.finish(feedparser_answer(asked, url))
             states.append(hand.state)
     finally:
-        hand.let_go()
+        hand.release()
     return joined(given), states
 
 
@@ -121,11 +121,13 @@ def corpus_tasks(form: AsLines | None) -> list[tuple[str, Task, bytes]]:
 @pytest.mark.parametrize(("form", "size"), [(None, 100), (AsLines("a site"), 1 << 20)], ids=["records", "lines"])
 def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: AsLines | None, size: int) -> None:
     async def main() -> list[str]:
-        aside, workers = Aside("own"), Workers(2)
+        aside, workers = WorkerThread("own"), Workers(2)
         try:
             different = []
             for name, task, body in corpus_tasks(form):
-                if await worked(OwnHand(task, aside), body, size) != await worked(await workers.hand(task), body, size):
+                if await worked(LocalExecutor(task, aside), body, size) != await worked(
+                    await workers.hand(task), body, size
+                ):
                     different.append(name)
             return different
         finally:
@@ -139,7 +141,7 @@ def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: AsL
 def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
     """How a walk asks for a document besides: from where an earlier try was, again, for its format alone, in part."""
     body = many(3000)
-    aside = OwnHand(task_of(MAP), Aside("never used"))
+    aside = LocalExecutor(task_of(MAP), WorkerThread("never used"))
     sieve = aside._sieve
     given = sum(len(piece) for piece in sieve.pieces(body[:100_000]))
     prefix = sieve.state.prefix
@@ -164,11 +166,11 @@ def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
 @pytest.mark.parametrize("form", [None, AsLines(), AsLines("a site")], ids=["records", "lines", "lines of a site"])
 def test_a_worker_reads_as_a_walk_asks(form: AsLines | None) -> None:
     async def main() -> None:
-        aside, workers = Aside("own"), Workers(2)
+        aside, workers = WorkerThread("own"), Workers(2)
         try:
             for name, (task, body) in tasks_of_walks().items():
                 task = attrs.evolve(task, as_lines=form)
-                own, theirs = OwnHand(task, aside), await workers.hand(task)
+                own, theirs = LocalExecutor(task, aside), await workers.hand(task)
                 assert await fate(own, body) == await fate(theirs, body), name
         finally:
             await workers.close()
@@ -177,7 +179,7 @@ def test_a_worker_reads_as_a_walk_asks(form: AsLines | None) -> None:
     asyncio.run(main())
 
 
-async def fate(hand: Hand, body: bytes) -> object:
+async def fate(hand: ParseExecutor, body: bytes) -> object:
     """What worked() gives, or what it raises."""
     try:
         return await worked(hand, body, 4096)

@@ -47,7 +47,7 @@ class Labyrinth(Pages):
 
 
 @attrs.define
-class Told:
+class RepairReport:
     """What came of a walk."""
 
     urls: int = 0
@@ -61,9 +61,9 @@ class Told:
             self.messages.append(item.message)
 
 
-def walk(labyrinth: Labyrinth, **limits: int) -> Told:
+def walk(labyrinth: Labyrinth, **limits: int) -> RepairReport:
     """Reads it from its START."""
-    told = Told()
+    told = RepairReport()
 
     async def main() -> None:
         reader = sr.SitemapReader(fetcher=labyrinth, limits=sr.Limits(**limits))  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.client.summary import Ledger
+from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.fetch.client import Response
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
@@ -90,11 +90,11 @@ class Played:
 
 
 @attrs.define
-class Seen:
+class UrlSet:
     """A walk that is over."""
 
     fetcher: Played
-    ledger: Ledger
+    ledger: SummaryBuilder
     locs: list[str]
     problems: list[Problem]
 
@@ -120,11 +120,11 @@ class Seen:
         return "; ".join(problem.message for problem in self.problems if problem.code == code)
 
 
-def walk(target: str, pages: Pages, **plan: Any) -> Seen:
+def walk(target: str, pages: Pages, **plan: Any) -> UrlSet:
     """A whole run, that waits for nothing."""
     problems: list[Problem] = []
     fetcher = Played(pages)
-    ledger = Ledger(on_item=lambda item: problems.append(item) if isinstance(item, Problem) else None)
+    ledger = SummaryBuilder(on_item=lambda item: problems.append(item) if isinstance(item, Problem) else None)
     frontier = Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.5)
 
     async def read() -> list[str]:
@@ -134,7 +134,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> Seen:
 
     locs = asyncio.run(read())
     ledger.progress.urls = len(locs)
-    return Seen(fetcher, ledger, locs, problems)
+    return UrlSet(fetcher, ledger, locs, problems)
 
 
 # --- what an answer means ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import sitemap_reader as sr
-from sitemap_reader.client.summary import Ledger
+from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.integrations.log import Log
 from sitemap_reader.model.problems import report
 
@@ -27,7 +27,7 @@ def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(capl
         log.hear(report("D01", "no date", sitemap="https://e.com/a.xml", line=line))
     log.hear(report("D06", "no zone", sitemap="https://e.com/b.xml", line=1))
     log.hear(sr.Outcome(url="https://e.com/a.xml"))
-    log.end(Ledger().summary(), None)
+    log.end(SummaryBuilder().summary(), None)
     levels = [level for level, _ in told(caplog)]
     assert levels == ["ERROR"] * 5 + ["WARNING", "ERROR", "INFO"]
     assert told(caplog)[0][1] == "D01 https://e.com/a.xml:0: no date"
@@ -37,7 +37,7 @@ def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(capl
 
 def test_what_is_missing_is_told_last(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    ledger = Ledger()
+    ledger = SummaryBuilder()
     ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
     Log(LOGGER).end(ledger.summary(), None)
     Log(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))

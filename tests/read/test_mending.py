@@ -9,8 +9,8 @@ from sitemap_reader.model.problems import Problem, Severity, report
 from sitemap_reader.model.records import Attribute, Extra, UrlRecord
 from sitemap_reader.parser.parser import SitemapParser
 from sitemap_reader.parser.xml.errors import Budget
-from sitemap_reader.parser.xml.recovery.characters import Mender
-from sitemap_reader.parser.xml.recovery.edits import Mend, Mends
+from sitemap_reader.parser.xml.recovery.characters import CharacterRepair
+from sitemap_reader.parser.xml.recovery.edits import Repair, RepairLog
 from sitemap_reader.parser.xml.scan import controls_back
 from sitemap_reader.parser.xml.scan import stand_in as stand_ins
 
@@ -149,7 +149,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
 
 
 def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
-    mender = Mender(line, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
+    mender = CharacterRepair(line, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     pieces = [mender.feed(data[at : at + size]) for at in range(0, len(data), size)]
     while mender.is_behind:
         pieces.append(mender.feed(b""))
@@ -190,7 +190,7 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
     mended, _ = mend(data, size)
-    mender = Mender(1, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
+    mender = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     for at in range(0, len(data), size):
         mender.feed(data[at : at + size])
     mender.feed(b"", final=True)
@@ -202,10 +202,10 @@ def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
 
 
 def test_other_problems_join_in_the_order_of_their_places() -> None:
-    mender = Mender(1, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
+    mender = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     assert mender.feed(b"a&b&c ") == b"a&amp;b&amp;c "
     others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
-    mender.mends.join([Mend(end, report("S01", message)) for end, message in others])
+    mender.mends.join([Repair(end, report("S01", message)) for end, message in others])
     assert [problem.message for problem in mender.mends.taken(7)] == [AND, "at the first one's end", "between them"]
     assert [problem.message for problem in mender.mends.taken(None)] == [AND, "behind both"]
 
@@ -226,10 +226,10 @@ def test_so_many_mends_of_an_entry_are_told_and_the_rest_are_counted(
 
 @pytest.mark.parametrize("error", [0, 11_000])
 def test_mends_that_are_only_counted_are_taken_with_those_they_stand_beside(error: int) -> None:
-    mends = Mends(3, 1_000)
+    mends = RepairLog(3, 1_000)
     for place in range(12_000):
         severity: Severity = "error" if error and place == error else "warning"
-        mends.add(Mend(place, report("S01", "mended", line=place + 1, severity=severity)))
+        mends.add(Repair(place, report("S01", "mended", line=place + 1, severity=severity)))
     mends.condense()
     first, second = mends.taken(10_999), mends.taken(None)
     assert [(each.message[:7], each.line, each.severity) for each in (first[-1], second[-1])] == [
@@ -255,7 +255,7 @@ def test_run_of_control_characters_is_one_mend(size: int) -> None:
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
 def test_what_has_begun_waits_for_its_end(data: bytes) -> None:
-    mender = Mender(1, Mends(NOTED, 1_000), SECTION, Budget(Limits()))
+    mender = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
     assert mender.feed(data) == data[: -len(begun)]
     assert mender.feed(b"b ") == b""

@@ -12,7 +12,7 @@ from damaged_entries import PLACES
 import sitemap_reader as sr
 from sitemap_reader.parser.xml.errors import Budget
 from sitemap_reader.parser.xml.expat_driver import Driver
-from sitemap_reader.parser.xml.recovery.structure import Straightener
+from sitemap_reader.parser.xml.recovery.structure import StructureRepair
 from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_character, is_slip, next_token
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def test_a_straightener_reads_on_where_it_stopped() -> None:
     """An entry that comes in small pieces is not read from its beginning with each."""
     entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
     limits = sr.Limits(max_entry_repairs=1)
-    straightener = Straightener(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
+    straightener = StructureRepair(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
     settled = [straightener.go_on(entry[:end]) for end in range(len(entry) + 1)]
     assert settled.index(True) == len(entry)
     assert not straightener.hopeless

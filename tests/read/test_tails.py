@@ -19,7 +19,7 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.parser import fast_scanner as plain
-from sitemap_reader.parser.fast_extensions import Tails
+from sitemap_reader.parser.fast_extensions import ExtensionReader
 
 if TYPE_CHECKING:
     from sitemap_reader.parser.fast_extensions import Extensions
@@ -69,15 +69,15 @@ def test_a_thousand_more_give_the_same(seed: int) -> None:
 def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How many tails are read from here on, and of how many only the elements."""
     counted = {"read": 0, "elements": 0}
-    usual = Tails.read
+    usual = ExtensionReader.read
 
-    def noted(self: Tails, tails: list[str], *, with_bare: bool) -> list[Extensions]:
+    def noted(self: ExtensionReader, tails: list[str], *, with_bare: bool) -> list[Extensions]:
         found = usual(self, tails, with_bare=with_bare)
         counted["read"] += len(found)
         counted["elements"] += sum(each[-1] is not None for each in found)
         return found
 
-    monkeypatch.setattr(Tails, "read", noted)
+    monkeypatch.setattr(ExtensionReader, "read", noted)
     return counted
 
 

@@ -13,8 +13,8 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.parser.xml.errors import ALLOWED_BYTES, Budget, Spent
-from sitemap_reader.parser.xml.recovery.characters import Mender
-from sitemap_reader.parser.xml.recovery.edits import Mends
+from sitemap_reader.parser.xml.recovery.characters import CharacterRepair
+from sitemap_reader.parser.xml.recovery.edits import RepairLog
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 
@@ -150,7 +150,7 @@ FULL = [
 @pytest.mark.parametrize("data", FULL)
 @pytest.mark.parametrize("size", [4_096, 1 << 20])
 def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
-    mender = Mender(1, Mends(1_000, 10_000_000), 1 << 20, Budget(Limits(max_work_per_byte=1_000_000)))
+    mender = CharacterRepair(1, RepairLog(1_000, 10_000_000), 1 << 20, Budget(Limits(max_work_per_byte=1_000_000)))
     calls = taken = 0
     for at in range(0, len(data), size):
         mender.feed(data[at : at + size], final=at + size >= len(data))
@@ -165,11 +165,11 @@ def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
 def test_a_loop_that_takes_nothing_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with the code."""
 
-    def stuck(mender: Mender, data: bytes, *, final: bool) -> list[bytes]:
+    def stuck(mender: CharacterRepair, data: bytes, *, final: bool) -> list[bytes]:
         mender._waiting, mender.is_behind = 0, True
         return []
 
-    monkeypatch.setattr(Mender, "_mended", stuck)
+    monkeypatch.setattr(CharacterRepair, "_mended", stuck)
     _, parser, _ = read(URLSET + b"<url>&</url>", max_work_per_byte=1)
     assert len(of_work(parser)) == 1
 

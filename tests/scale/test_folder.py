@@ -18,7 +18,7 @@ from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
-from sitemap_reader.scale.folder import TABLES, CalledOff, Folder, HostRow, Parts, Plan
+from sitemap_reader.scale.folder import TABLES, Folder, HarvestCancelled, HostRow, Parts, Plan
 from sitemap_reader.scale.report import account
 
 SHARDS = [["a.example", "b.example"], [], ["c.example"]]
@@ -189,12 +189,12 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
     first.check()
     with closing(Parts(begun, 0, state_shared_by=None)) as second:
         first.check()  # once is no proof
-        with pytest.raises(CalledOff, match="has taken"):
+        with pytest.raises(HarvestCancelled, match="has taken"):
             first.check()
         second.check()
         other.check()
         first.urls(b'{"loc":"a"}\n', 1)
-        with pytest.raises(CalledOff):
+        with pytest.raises(HarvestCancelled):
             first.publish(TOLD)
         first.close()
         second.check()
@@ -208,7 +208,7 @@ def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
         run.tries.mkdir()
     first, second = (Parts(run, 0, state_shared_by=None) for run in runs)
     runs[1].call_off()
-    with pytest.raises(CalledOff):
+    with pytest.raises(HarvestCancelled):
         Parts(runs[1], 1, state_shared_by=None)
     assert (first.are_gone, second.are_gone) == (False, True)
     second.close()
@@ -402,11 +402,11 @@ def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
     parts = Parts(first, 0, state_shared_by=None)
     found = harvest_near([host], folder.path, limits=HASTY, resume=True)
     assert (found.complete, found.urls) == (True, 1)
-    with pytest.raises(CalledOff):
+    with pytest.raises(HarvestCancelled):
         parts.publish(TOLD)
     parts.close()
     assert [row["loc"] for row in rows(folder, "urls")] == [f"{host}/a"]
-    with pytest.raises(CalledOff):
+    with pytest.raises(HarvestCancelled):
         Parts(first, 0, state_shared_by=None)
     assert not folder.unfinished.exists()
 

@@ -19,7 +19,7 @@ import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.fetch.client import AiohttpFetcher
 from sitemap_reader.scale import shard as room
-from sitemap_reader.scale.folder import CalledOff, Parts
+from sitemap_reader.scale.folder import HarvestCancelled, Parts
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.jsonl import json_form
 
@@ -379,7 +379,7 @@ def test_a_try_whose_folder_is_taken_away_ends(farm, hosts, out, monkeypatch, ha
             shutil.rmtree(folder.unfinished, ignore_errors=True)
             assert len(told) < 10, "nobody looks whether it is there"
 
-    with pytest.raises(CalledOff, match=f"another harvest has taken {out} over"):
+    with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
         harvest_shard(folder, 0, order, take_away)
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
@@ -393,7 +393,7 @@ def test_so_does_one_that_has_much_to_write(farm, hosts, out, has_state):
     def take_away(tally):
         shutil.rmtree(folder.unfinished, ignore_errors=True)
 
-    with pytest.raises(CalledOff, match=f"another harvest has taken {out} over"):
+    with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
         harvest_shard(folder, 0, order, take_away)
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 

@@ -13,7 +13,7 @@ import sitemap_reader as sr
 from sitemap_reader.parser.fast_scanner import Columns, Entries, merged, records_of
 from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, lines_of_columns, new_lines
 from sitemap_reader.state.diff_rules import Changed
-from sitemap_reader.state.document_buffer import Said, Shelf
+from sitemap_reader.state.document_buffer import Said, SpillBuffer
 from sitemap_reader.state.documents import stored_authorities
 from sitemap_reader.state.rows import (
     CHANGEFREQS,
@@ -164,7 +164,7 @@ def test_keys_depend_on_a_secret() -> None:
 def test_what_is_as_it_was_takes_eight_bytes() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(3)]
     stated = stated_by_records(records, KEYS)
-    said = Said(0, Shelf())
+    said = Said(0, SpillBuffer())
     said.add(stated, {}, 0)
     assert (said.changed_urls, [*said.changed()]) == (0, [])
     assert [*said.same] == [*stated.keys]
@@ -193,12 +193,12 @@ def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, s
     before = [record for record, _, is_new in pairs if not is_new]
     place, seen = Place(1, "https://a.example/map.xml", "", 0), Changed()
     if before:
-        said = Said(0, Shelf())
+        said = Said(0, SpillBuffer())
         listed.say(place, said, before, DAY)
         assert said.stored_urls == 0
         told = [*listed.changes(place, said, seen)]
         assert sum(each.urls for each in told if isinstance(each, Entries | Lines)) == len(before)
-    said, place = Said(0, Shelf()), attrs.evolve(place, prefix=seen.prefix or "", stored=len(before))
+    said, place = Said(0, SpillBuffer()), attrs.evolve(place, prefix=seen.prefix or "", stored=len(before))
     listed.say(place, said, [new for _, new, _ in pairs], DAY)
     same = [is_new is False and stated_of(old) == stated_of(new) for old, new, is_new in pairs]
     assert [*said.same] == [*KEYS.of([new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if is_same])]
@@ -214,14 +214,14 @@ def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
         for at_once in (True, False):
             db = open_scratch()
             lists = Listed(db, 1, b"0123456789abcdef", "any")
-            place, said = Place(1, "https://a.example/map.xml", "", 0), Said(0, Shelf())
+            place, said = Place(1, "https://a.example/map.xml", "", 0), Said(0, SpillBuffer())
             lists.say(place, said, [plain], DAY)
             seen = Changed()
             assert len([*lists.changes(place, said, seen)]) == 1
             told_of = "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (1, ?, 0, 0, 1)"
             db.execute(told_of, (place.sitemap,))
             lists = Listed(db, 1, b"0123456789abcdef", "any")  # the next run
-            place, said = attrs.evolve(place, prefix=seen.prefix or "", stored=1), Said(0, Shelf())
+            place, said = attrs.evolve(place, prefix=seen.prefix or "", stored=1), Said(0, SpillBuffer())
             for some in [listed] if at_once else [[record] for record in listed]:
                 lists.say(place, said, some, DAY)
             changes = [change for piece in lists.changes(place, said, Changed()) for change in piece]  # type: ignore[union-attr]
@@ -236,7 +236,7 @@ def test_documents_of_any_size_make_few_statements() -> None:
     db = open_scratch()
     lists = Listed(db, 1, b"0123456789abcdef", "any")
     for number, size in enumerate([1, 2, 3, 511, 512, 513, 700, 1023, 1500], 1):
-        place, said = Place(number, "https://a.example/map.xml", "", 0), Said(0, Shelf())
+        place, said = Place(number, "https://a.example/map.xml", "", 0), Said(0, SpillBuffer())
         records = [sr.UrlRecord(f"https://a.example/{number}/{page}") for page in range(size)]
         lists.say(place, said, records, DAY)
         assert sum(piece.urls for piece in lists.changes(place, said, Changed())) == size  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.state.document_buffer import Shelf
+from sitemap_reader.state.document_buffer import SpillBuffer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @given(st.lists(st.tuples(st.binary(max_size=40), st.booleans())), st.integers(0, 200))
 def test_what_is_put_comes_back_until_it_is_dropped(pieces: list[tuple[bytes, bool]], memory_bytes: int) -> None:
-    shelf = Shelf(memory_bytes)
+    shelf = SpillBuffer(memory_bytes)
     put = []
     for data, drops_one in pieces:
         put.append((data, shelf.put(data)))
@@ -31,7 +31,7 @@ def test_what_is_put_comes_back_until_it_is_dropped(pieces: list[tuple[bytes, bo
 
 
 def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
-    shelf = Shelf(10)
+    shelf = SpillBuffer(10)
     first, second = shelf.put(b"x" * 10), shelf.put(b"y" * 10)
     assert (isinstance(first, bytes), isinstance(second, bytes)) == (True, False)
     shelf.drop(first)
@@ -45,5 +45,5 @@ def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
 def test_a_disk_that_takes_no_more_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(sr.StateError, match=r"cannot be put aside: No such file .*; free some space") as caught:
-        Shelf(0).put(b"x")
+        SpillBuffer(0).put(b"x")
     assert caught.value.is_unwritable

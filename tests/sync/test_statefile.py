@@ -189,7 +189,7 @@ def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -
     """Root may write everywhere, so this cannot be played for everyone."""
     db = sqlite3.connect(":memory:")
     db.execute("PRAGMA query_only = ON")
-    with pytest.raises(sr.StateError, match=r"x\.db cannot be written") as caught, statefile.telling("x.db"):
+    with pytest.raises(sr.StateError, match=r"x\.db cannot be written") as caught, statefile.events("x.db"):
         db.execute("CREATE TABLE a (b)")
     assert caught.value.is_unwritable
 

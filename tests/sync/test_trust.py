@@ -33,7 +33,7 @@ def publish(site: World, number: int) -> None:
     site.documents["a.xml"].lastmod = f"{site.now - DAY:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def honesty_of(state: Path, name: str) -> sr.Honesty:
+def honesty_of(state: Path, name: str) -> sr.LastmodTrust:
     with sr.State(state) as opened:
         return {document.url.rpartition("/")[2]: document.honesty for document in opened.documents()}[name]
 
@@ -156,7 +156,7 @@ def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
     ]
     site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
     site.run(state)
-    assert honesty_of(state, "a.xml") == sr.Honesty(0.0, ("100% have a lastmod in the future",))
+    assert honesty_of(state, "a.xml") == sr.LastmodTrust(0.0, ("100% have a lastmod in the future",))
 
 
 def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
@@ -209,4 +209,4 @@ def test_what_an_index_states_is_counted_by_child(state: Path, alike: int, perce
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
     site = World(documents, listed=[*documents])
     site.run(state)
-    assert honesty_of(state, "index.xml") == sr.Honesty(score, (f"{percent}% have the same lastmod",))
+    assert honesty_of(state, "index.xml") == sr.LastmodTrust(score, (f"{percent}% have the same lastmod",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from walks import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
-from sitemap_reader.client.summary import Ledger
+from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.frontier.blocked import OWN_REMEDY
 from sitemap_reader.frontier.document_request import Failed
 from sitemap_reader.frontier.seeds import WELL_KNOWN
@@ -20,10 +20,10 @@ GOOD = urlset(f"{SITE}/1")
 REFUSALS: list[Reply] = [400, 401, 403, 405, 407, 418, 429, 451, 500, 503, 599, 304, REFUSED]
 
 
-def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[Ledger, list[str]]:
+def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[SummaryBuilder, list[str]]:
     """What a caller is told, and the errors and warnings in words."""
     seen = walk(targets, pages, **plan)
-    ledger = Ledger()
+    ledger = SummaryBuilder()
     ledger.take([*seen.records, *seen.told], UrlRecord)
     ledger.progress.urls = len(seen.records)
     told = [each for each in seen.told if isinstance(each, Problem) and each.severity != "info"]

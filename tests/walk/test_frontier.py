@@ -26,7 +26,7 @@ from walks import (
     walk,
 )
 
-from sitemap_reader.client.summary import Ledger
+from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.frontier.document_request import Arrived, Failed, Finished, Head
 from sitemap_reader.frontier.filters import Selection, Window
 from sitemap_reader.frontier.frontier import Frontier, Plan
@@ -55,7 +55,7 @@ def test_documents_wait_until_robots_txt_has_been_read() -> None:
     assert frontier.next_requests(5.0) == []
     assert frontier.wait(5.0) is None
     frontier.receive(robots, Head(404, {}), 6.0, TODAY)
-    assert [visit.url for visit in frontier.next_requests(6.0)] == [MAP]
+    assert [request.url for request in frontier.next_requests(6.0)] == [MAP]
 
 
 def test_a_forbidden_sitemap_is_not_fetched_and_said_so() -> None:
@@ -903,8 +903,8 @@ def test_a_part_of_a_document_is_no_answer(url: str) -> None:
         assert frontier.receive(robots, Head(206, {}), 0.0, TODAY)
         return
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
-    (visit,) = frontier.next_requests(0.0)
-    reads_body = frontier.receive(visit, Head(206, {"content-range": "bytes 0-99/900"}), 0.0, TODAY)
+    (request,) = frontier.next_requests(0.0)
+    reads_body = frontier.receive(request, Head(206, {"content-range": "bytes 0-99/900"}), 0.0, TODAY)
     assert not reads_body
     assert frontier.done
     told = [told for told in frontier.take() if isinstance(told, Problem)]
@@ -1103,18 +1103,18 @@ def test_a_document_that_has_arrived_leaves_its_slot_to_another_but_not_without_
     for _ in children:
         started = frontier.next_requests(0.0)
         asked += started
-        for visit in started:
-            frontier.receive(visit, Head(200, {}), 0.0, TODAY)
-            frontier.receive(visit, Arrived(), 0.0, TODAY)
-    assert [visit.url for visit in asked] == children[:4]  # two at work, and two whose slots are not given back
+        for request in started:
+            frontier.receive(request, Head(200, {}), 0.0, TODAY)
+            frontier.receive(request, Arrived(), 0.0, TODAY)
+    assert [request.url for request in asked] == children[:4]  # two at work, and two whose slots are not given back
     assert (frontier.in_flight, frontier.awaits_answers, frontier.done) == (2, True, False)
-    for visit in asked[:2]:
-        frontier.receive(visit, Finished(Outcome(format="urlset")), 0.0, TODAY)
+    for request in asked[:2]:
+        frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     assert (frontier.in_flight, frontier.awaits_answers) == (2, True)
-    for visit in asked[2:]:
-        frontier.receive(visit, Failed("F04", "it shrank", transient=False), 0.0, TODAY)
+    for request in asked[2:]:
+        frontier.receive(request, Failed("F04", "it shrank", transient=False), 0.0, TODAY)
     assert (frontier.in_flight, frontier.awaits_answers) == (0, False)
-    assert [visit.url for visit in frontier.next_requests(0.0)] == children[4:]
+    assert [request.url for request in frontier.next_requests(0.0)] == children[4:]
 
 
 # --- book-keeping ---------------------------------------------------------------------------------------------
@@ -1129,9 +1129,9 @@ def test_validators_and_status_are_in_the_outcome() -> None:
     frontier = Frontier([parse_target(MAP)], Plan())
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
-    (visit,) = frontier.next_requests(0.0)
-    assert frontier.receive(visit, Head(200, {"etag": '"7"', "last-modified": "yesterday"}), 0.0, TODAY)
-    frontier.receive(visit, Finished(Outcome(format="urlset")), 0.0, TODAY)
+    (request,) = frontier.next_requests(0.0)
+    assert frontier.receive(request, Head(200, {"etag": '"7"', "last-modified": "yesterday"}), 0.0, TODAY)
+    frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == MAP]
     assert (outcome.etag, outcome.last_modified, outcome.status) == ('"7"', "yesterday", 200)
 
@@ -1203,7 +1203,7 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
     seen = walk(INDEX, pages)
-    ledger = Ledger()
+    ledger = SummaryBuilder()
     ledger.take([*seen.told], UrlRecord)
     assert (ledger.complete, ledger.summary().complete) == (False, False)
     assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
@@ -1232,7 +1232,7 @@ def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
     }
     assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
     assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))
-    ledger = Ledger()
+    ledger = SummaryBuilder()
     ledger.take([*seen.told], UrlRecord)
     summary = ledger.summary()
     assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
@@ -1245,7 +1245,7 @@ def test_guesses_that_all_lead_to_one_place_say_nothing_of_it(reply: Reply) -> N
     pages: Pages = {**home, ROBOTS: "", f"{SITE}/": reply, f"{SITE}{WELL_KNOWN[-1]}": urlset(f"{SITE}/page")}
     seen = walk(SITE, pages)
     assert seen.locs == [f"{SITE}/page"]
-    ledger = Ledger()
+    ledger = SummaryBuilder()
     ledger.take([*seen.told], UrlRecord)
     assert ledger.summary().complete
     assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
@@ -1298,8 +1298,8 @@ def test_of_many_forbidden_documents_some_are_told_of_in_one_call() -> None:
     assert len(problems(seen, "F02")) == len(children)
     frontier, told = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(rules="Disallow: /no/"), index(*children)):
-        (visit,) = frontier.next_requests(0.0)
-        answer(Walk(frontier), visit, page, 0.0)
+        (request,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), request, page, 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []
@@ -1314,8 +1314,8 @@ def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> 
     children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(30)]
     frontier = Frontier([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
     for page in (names(rules=rules), index(*children)):
-        (visit,) = frontier.next_requests(0.0)
-        answer(Walk(frontier), visit, page, 0.0)
+        (request,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), request, page, 0.0)
     calls = []
     while len(calls) < 100 and sum(calls) < 30:
         calls.append(len(frontier.next_requests(0.0)))
@@ -1327,10 +1327,10 @@ def test_documents_that_were_held_back_end_some_in_one_call() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(2_500)]
     frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
     for page in (names(), index(*children)):
-        (visit,) = frontier.next_requests(0.0)
-        answer(Walk(frontier), visit, page, 0.0)
-    for visit in [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]:
-        answer(Walk(frontier), visit, urlset("https://other.example/"), 0.0)
+        (request,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), request, page, 0.0)
+    for request in [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]:
+        answer(Walk(frontier), request, urlset("https://other.example/"), 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []

@@ -9,7 +9,7 @@ import pytest
 from calls import calls_of
 from walks import INDEX, TODAY
 
-from sitemap_reader.frontier.document_request import Finished, Head, Visit
+from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.host_queue import Hosts, Line
 from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from sitemap_reader.frontier.robots_rules import Rules
 
 
-def visit(url: str, not_before: float = 0.0) -> Visit:
-    return Visit(url, url, "given", not_before=not_before)
+def request(url: str, not_before: float = 0.0) -> DocumentRequest:
+    return DocumentRequest(url, url, "given", not_before=not_before)
 
 
 def test_visits_that_have_to_wait_come_behind_those_that_need_not() -> None:
     line = Line()
     for url, not_before in (("late", 9.0), ("a", 0.0), ("soon", 5.0), ("b", 0.0)):
-        line.add(visit(url, not_before))
+        line.add(request(url, not_before))
     assert line.due == float("-inf")
     assert [found.url for found in (line.next(4.0), line.next(4.0)) if found] == ["a", "b"]
     assert (line.next(4.0), line.due, len(line)) == (None, 5.0, 2)
-    line.add(visit("c"))
+    line.add(request("c"))
     assert [found.url for found in (line.next(5.0), line.next(5.0)) if found] == ["c", "soon"]
     assert [late.url for late in line.drain()] == ["late"]
     assert (len(line), line.due) == (0, None)
@@ -43,14 +43,14 @@ def test_visits_that_have_to_wait_come_behind_those_that_need_not() -> None:
 def test_visits_that_are_due_at_one_time_keep_their_order() -> None:
     line = Line()
     for url in "dcba":
-        line.add(visit(url, 3.0))
+        line.add(request(url, 3.0))
     assert [found.url for _ in "1234" if (found := line.next(3.0))] == ["d", "c", "b", "a"]
 
 
 def served(hosts: Hosts, visits: int) -> None:
     """Every visit is taken, one in each call, and ends before the next."""
     for _ in range(visits):
-        host, _visit = next(hosts.startable(1.0, robots_only=False))
+        host, _request = next(hosts.startable(1.0, robots_only=False))
         host.pace.started(1.0)
         host.pace.finished()
     assert next(hosts.startable(1.0, robots_only=False), None) is None
@@ -60,7 +60,7 @@ def served(hosts: Hosts, visits: int) -> None:
 def one_visit_each(count: int) -> Hosts:
     hosts = Hosts(4)
     for number in range(count):
-        hosts.add(visit(f"https://h{number}.example/a.xml"))
+        hosts.add(request(f"https://h{number}.example/a.xml"))
         hosts.of(f"https://h{number}.example/").rules = ALLOW_ALL
     return hosts
 
@@ -69,7 +69,7 @@ def one_host(count: int) -> Hosts:
     hosts = Hosts(4)
     hosts.of("https://h.example/").rules = ALLOW_ALL
     for number in range(count):
-        hosts.add(visit(f"https://h.example/{number}.xml", not_before=number % 2))
+        hosts.add(request(f"https://h.example/{number}.xml", not_before=number % 2))
     return hosts
 
 
@@ -85,7 +85,7 @@ def test_the_work_grows_with_the_visits_and_no_faster(make: Callable[[int], Host
 def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
     """A walk over an index with two sitemaps on each of many hosts; an answer takes a hundredth of a second."""
     asked: Counter[str] = Counter()
-    flying: list[Visit] = []
+    flying: list[DocumentRequest] = []
     now = 0.0
     while not frontier.done:
         flying += frontier.next_requests(now)
@@ -141,7 +141,7 @@ def test_a_host_that_was_busy_first_goes_first_whenever_it_may() -> None:
     for host in "ab":
         hosts.of(f"https://{host}.example/").rules = ALLOW_ALL
         for number in range(3):
-            hosts.add(visit(f"https://{host}.example/{number}"))
+            hosts.add(request(f"https://{host}.example/{number}"))
     assert taken(hosts, 0.0) == ["https://a.example/0", "https://b.example/0"]
     for number in "12":
         for host in "ba":
@@ -156,11 +156,11 @@ def test_a_host_that_has_to_wait_holds_up_none_behind_it_and_comes_first_again()
     hosts = Hosts(4)
     for host in "ab":
         hosts.of(f"https://{host}.example/").rules = ALLOW_ALL
-        hosts.add(visit(f"https://{host}.example/0"))
+        hosts.add(request(f"https://{host}.example/0"))
     hosts.of("https://a.example/").pace.hold(10.0)
     assert taken(hosts, 0.0) == ["https://b.example/0"]
     assert hosts.wait(2.0, robots_only=False) == 8.0
-    hosts.add(visit("https://b.example/1", not_before=4.0))
+    hosts.add(request("https://b.example/1", not_before=4.0))
     assert hosts.wait(2.0, robots_only=False) == 2.0
     assert taken(hosts, 10.0) == ["https://a.example/0", "https://b.example/1"]
 
@@ -169,9 +169,9 @@ def test_a_time_that_has_changed_is_not_waited_for() -> None:
     hosts = Hosts(4)
     host = hosts.of("https://a.example/")
     host.rules = ALLOW_ALL
-    hosts.add(visit("https://a.example/late", not_before=9.0))
+    hosts.add(request("https://a.example/late", not_before=9.0))
     assert hosts.wait(0.0, robots_only=False) == 9.0
-    hosts.add(visit("https://a.example/soon", not_before=5.0))
+    hosts.add(request("https://a.example/soon", not_before=5.0))
     assert hosts.wait(0.0, robots_only=False) == 5.0
     host.pace.hold(7.0)
     assert taken(hosts, 5.0) == []
@@ -195,7 +195,7 @@ def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
         host.rules = ALLOW_ALL
         host.pace.hold(9.0)
         for number in range(looks):
-            hosts.add(visit(f"https://a.example/{number}"))
+            hosts.add(request(f"https://a.example/{number}"))
             assert hosts.wait(0.0, robots_only=False) == 9.0
         return calls_of(lambda: next(hosts.startable(9.0, robots_only=False)))
 
@@ -205,13 +205,13 @@ def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
 def test_no_time_is_waited_for_at_which_nothing_may_start() -> None:
     hosts = Hosts(4)
     hosts.of("https://a.example/").rules = ALLOW_ALL
-    hosts.add(visit("https://a.example/1", not_before=3.0))
+    hosts.add(request("https://a.example/1", not_before=3.0))
     assert [hosts.wait(0.0, robots_only=only) for only in (False, True, False)] == [3.0, None, 3.0]
 
 
 def test_documents_wait_for_their_rules_and_while_only_robots_txt_counts() -> None:
     hosts = Hosts(4)
-    document, robots = visit("https://a.example/s.xml"), visit("https://a.example/robots.txt")
+    document, robots = request("https://a.example/s.xml"), request("https://a.example/robots.txt")
     robots.is_robots = True
     hosts.add(document)
     hosts.add(robots)

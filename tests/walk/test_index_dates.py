@@ -291,11 +291,11 @@ def test_a_walk_that_is_left_tells_of_an_index_whose_children_wait() -> None:
     frontier = Frontier([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
-    (visit,) = frontier.next_requests(0.0)
-    frontier.receive(visit, Head(200, {}), 0.0, TODAY)
+    (request,) = frontier.next_requests(0.0)
+    frontier.receive(request, Head(200, {}), 0.0, TODAY)
     for child in CHILDREN:
-        frontier.receive(visit, SitemapRef(child, datetime(2025, 6, 1, tzinfo=UTC), "day", INDEX, 2), 0.0, TODAY)
-    frontier.receive(visit, Finished(Outcome(format="index", entries=8)), 0.0, TODAY)
+        frontier.receive(request, SitemapRef(child, datetime(2025, 6, 1, tzinfo=UTC), "day", INDEX, 2), 0.0, TODAY)
+    frontier.receive(request, Finished(Outcome(format="index", entries=8)), 0.0, TODAY)
     frontier.next_requests(0.0)
     assert INDEX not in [told.url for told in frontier.take() if isinstance(told, Outcome)]
     assert INDEX in [told.url for told in frontier.abandon() if isinstance(told, Outcome)]

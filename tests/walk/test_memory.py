@@ -11,26 +11,26 @@ from walks import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, 
 from sitemap_reader.frontier.document_request import Head
 from sitemap_reader.frontier.filters import make_patterns
 from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.revalidation import Known, Memory, conditions, is_strong
+from sitemap_reader.frontier.revalidation import CachedDocument, DocumentCache, conditions, is_strong
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.records import SitemapRef
 
 DAY = timedelta(days=1)
 STATED = (TODAY - 5 * DAY, "second")
 HOST = (f"{SITE}/", "http://shop.example/")
-READ = Known(
+READ = CachedDocument(
     "urlset",
     etag='"1"',
     authorities=frozenset(HOST),
     listed=STATED,  # type: ignore[arg-type]
     read_at=TODAY - 2 * DAY,
     looked_at=TODAY - timedelta(hours=1),
-    index_is_honest=True,
+    index_is_accurate=True,
 )
 
 
-def memory(known: Known = READ, trust: str = "auto", **more: object) -> Memory:
-    return Memory(TODAY, trust, {MAP: known}, frozenset({MAP}), **more)  # type: ignore[arg-type]
+def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) -> DocumentCache:
+    return DocumentCache(TODAY, trust, {MAP: known}, frozenset({MAP}), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_its_index_does_not_date_is_asked_for() -> None:
         (attrs.evolve(READ, etag=None), {}),
     ],
 )
-def test_conditions(known: Known, headers: dict[str, str]) -> None:
+def test_conditions(known: CachedDocument, headers: dict[str, str]) -> None:
     assert conditions(known) == headers
 
 
@@ -108,14 +108,14 @@ def test_a_last_modified_of_just_now_tells_nothing(text: str, expected: bool) ->
 PAGES = {ROBOTS: names(INDEX), INDEX: index(MAP), MAP: urlset(f"{SITE}/1")}
 
 
-def known_index(*children: str, stated: object = None) -> Known:
+def known_index(*children: str, stated: object = None) -> CachedDocument:
     lastmod, precision = stated or (None, None)  # type: ignore[misc]
     refs = tuple(SitemapRef(child, lastmod, precision, INDEX, number) for number, child in enumerate(children, 2))
-    return Known("sitemapindex", etag='"i"', authorities=frozenset(HOST), children=refs)
+    return CachedDocument("sitemapindex", etag='"i"', authorities=frozenset(HOST), children=refs)
 
 
 def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> None:
-    known = Memory(TODAY, "auto", {INDEX: known_index(MAP)}, frozenset({INDEX}))
+    known = DocumentCache(TODAY, "auto", {INDEX: known_index(MAP)}, frozenset({INDEX}))
     seen = walk("shop.example", {**PAGES, INDEX: 304}, memory=known)
     assert seen.asked == [ROBOTS, INDEX, MAP]
     assert seen.locs == [f"{SITE}/1"]
@@ -127,11 +127,11 @@ def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> N
 
 def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(1_000)]
-    known = Memory(TODAY, "auto", {INDEX: known_index(*children)}, frozenset({INDEX}))
+    known = DocumentCache(TODAY, "auto", {INDEX: known_index(*children)}, frozenset({INDEX}))
     frontier = Frontier([parse_target(INDEX)], Plan(memory=known, no_follow=make_patterns("", r"/\d+\.xml")))
     for head in (404, 304):
-        (visit,) = frontier.next_requests(0.0)
-        frontier.receive(visit, Head(head, {}), 0.0, TODAY)
+        (request,) = frontier.next_requests(0.0)
+        frontier.receive(request, Head(head, {}), 0.0, TODAY)
     assert frontier.wait(0.0) == 0.0
     assert frontier.next_requests(0.0) == []
     assert 0 < frontier.pruned["no-follow"] < len(children)
@@ -142,7 +142,9 @@ def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> N
 
 def test_a_child_that_is_not_asked_for_ends_as_unchanged() -> None:
     documents = {INDEX: known_index(MAP, stated=STATED), MAP: attrs.evolve(READ, authorities=_held())}
-    seen = walk("shop.example", {**PAGES, INDEX: 304}, memory=Memory(TODAY, "auto", documents, frozenset(documents)))
+    seen = walk(
+        "shop.example", {**PAGES, INDEX: 304}, memory=DocumentCache(TODAY, "auto", documents, frozenset(documents))
+    )
     assert seen.asked == [ROBOTS, INDEX]
     outcome = seen.outcomes[MAP]
     assert (outcome.not_modified, outcome.status, outcome.complete) == (True, None, True)
@@ -163,14 +165,14 @@ def test_a_304_that_nobody_asked_for_is_a_failure() -> None:
 
 def test_a_document_that_may_speak_for_more_by_now_is_asked_for_without_conditions() -> None:
     for held, status in ((_held(), True), (_held() | {"https://other.example/"}, False)):
-        known = Memory(TODAY, "auto", {MAP: attrs.evolve(READ, authorities=held)}, frozenset({MAP}))
+        known = DocumentCache(TODAY, "auto", {MAP: attrs.evolve(READ, authorities=held)}, frozenset({MAP}))
         seen = walk("shop.example", {**PAGES, MAP: 304}, memory=known)
         assert seen.outcomes[MAP].not_modified is status
 
 
 def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
     guess = f"{SITE}/sitemap.xml"
-    known = Memory(TODAY, "auto", {}, frozenset({guess}))
+    known = DocumentCache(TODAY, "auto", {}, frozenset({guess}))
     assert walk("shop.example", {ROBOTS: names()}).codes == ["F09"]
     seen = walk("shop.example", {ROBOTS: names()}, memory=known)
     assert (seen.codes, seen.outcomes[guess].complete) == (["F09", "F01"], False)
@@ -187,7 +189,7 @@ def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
     ids=["given", "robots", "index", "guess"],
 )
 def test_a_settled_document_is_not_asked_for_whoever_names_it(target: str, pages: Pages) -> None:
-    seen = walk(target, pages, memory=Memory(settled={MAP: "urlset"}))
+    seen = walk(target, pages, memory=DocumentCache(settled={MAP: "urlset"}))
     assert MAP not in seen.asked
     assert not seen.locs
     outcome = seen.outcomes[MAP]

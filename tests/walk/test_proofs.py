@@ -25,8 +25,8 @@ from walks import (
 )
 
 from sitemap_reader.frontier import authority as proofs
-from sitemap_reader.frontier.authority import Listing, Proofs
-from sitemap_reader.frontier.document_request import Finished, Head, Visit
+from sitemap_reader.frontier.authority import Authorities, Listing
+from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.limits import Limits
@@ -134,11 +134,11 @@ def test_a_second_reading_has_its_own_time_of_the_network() -> None:
     spent: list[float] = []
     seen = Walk(frontier)
     while not frontier.done:
-        for visit in frontier.next_requests(0.0):
-            if visit.url == SHARED:
-                spent.append(visit.network_seconds)
-                visit.network_seconds += 200.0
-            answer(seen, visit, pages.get(visit.url, 404), 0.0)
+        for request in frontier.next_requests(0.0):
+            if request.url == SHARED:
+                spent.append(request.network_seconds)
+                request.network_seconds += 200.0
+            answer(seen, request, pages.get(request.url, 404), 0.0)
     assert spent == [0.0, 0.0]
 
 
@@ -347,26 +347,26 @@ def test_a_document_that_is_read_again_and_redirects_by_then_ends_once() -> None
 def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_with_it() -> None:
     http = "http://shop.example"
     frontier = Frontier([parse_target("shop.example"), parse_target(f"{http}/x.xml")], Plan(), jitter=lambda: 0.5)
-    https_robots, http_robots = sorted(frontier.next_requests(0.0), key=lambda visit: visit.url, reverse=True)
+    https_robots, http_robots = sorted(frontier.next_requests(0.0), key=lambda request: request.url, reverse=True)
     frontier.receive(http_robots, Head(200, {}), 0.0, TODAY)
     frontier.receive(http_robots, SitemapRef(f"{http}/a.xml"), 0.0, TODAY)
     frontier.receive(http_robots, Finished(Outcome(format="robots")), 0.0, TODAY)
     assert frontier.next_requests(0.0) == [], "the site may be named by the other robots.txt yet"
     frontier.receive(https_robots, REFUSED, 1.0, TODAY)
-    assert {visit.url for visit in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}
+    assert {request.url for request in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}
 
 
 def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each line might concern all that the index lists."""
-    handed, real = [], Proofs._hand_down
+    handed, real = [], Authorities._hand_down
 
-    def counted(self: Proofs, index: Visit) -> Iterator[Listing | None]:
+    def counted(self: Authorities, index: DocumentRequest) -> Iterator[Listing | None]:
         handed.append(index.asked)
         return real(self, index)
 
-    monkeypatch.setattr(Proofs, "_hand_down", counted)
+    monkeypatch.setattr(Authorities, "_hand_down", counted)
     child = "https://cdn.example/x.xml"
     pages: Pages = {INDEX: index(child, MAP), MAP: urlset(), "https://cdn.example/robots.txt": names(*[INDEX] * 500)}
     seen = walk(INDEX, pages)
@@ -377,11 +377,11 @@ def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_do
 # --- what one call costs ----------------------------------------------------------------------------------------
 
 
-def play(frontier: Frontier, visits: list[Visit], pages: Pages) -> None:
-    for visit in visits:
-        reply = pages.get(visit.url, 404)
+def play(frontier: Frontier, visits: list[DocumentRequest], pages: Pages) -> None:
+    for request in visits:
+        reply = pages.get(request.url, 404)
         assert not isinstance(reply, list)
-        answer(Walk(frontier), visit, reply, 0.0)
+        answer(Walk(frontier), request, reply, 0.0)
 
 
 def handing_down(children: int) -> tuple[Frontier, list[str]]:
@@ -417,19 +417,19 @@ def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> N
     play(frontier, frontier.next_requests(0.0), {NARROW: index(PROVEN, *listed)})
     wide, *children = [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]
     assert len(children) == len(listed)
-    for visit in reversed(children):  # the last that ended is the first to be handed down to
-        assert frontier.receive(visit, Head(200, {}), 0.0, TODAY)
-        frontier.receive(visit, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
+    for request in reversed(children):  # the last that ended is the first to be handed down to
+        assert frontier.receive(request, Head(200, {}), 0.0, TODAY)
+        frontier.receive(request, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
     play(frontier, [wide], {PROVEN: index(NARROW)})
     frontier.take()
     assert (frontier.next_requests(0.0), frontier.take()) == ([], [])
     assert (frontier.done, frontier.wait(0.0)) == (False, 0.0)
     again = set()
     while not frontier.done:
-        for visit in frontier.next_requests(0.0):
-            assert frontier.receive(visit, Head(200, {}), 0.0, TODAY)
-            again.add(visit.url)
-            frontier.receive(visit, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
+        for request in frontier.next_requests(0.0):
+            assert frontier.receive(request, Head(200, {}), 0.0, TODAY)
+            again.add(request.url)
+            frontier.receive(request, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert again == {*listed}
     assert all(told.dropped == {} for told in frontier.take() if isinstance(told, Outcome))
 
@@ -459,10 +459,10 @@ def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() ->
     frontier.receive(narrow, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
     held: dict[str, tuple[str, ...]] = {}
     while not frontier.done:
-        for visit in frontier.next_requests(0.0):
-            frontier.receive(visit, Head(200, {}), 0.0, TODAY)
-            held[visit.url] = visit.holds
-            frontier.receive(visit, Finished(Outcome(format="urlset")), 0.0, TODAY)
+        for request in frontier.next_requests(0.0):
+            frontier.receive(request, Head(200, {}), 0.0, TODAY)
+            held[request.url] = request.holds
+            frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     assert held.keys() == {*listed, late}
     assert all(f"{HOST}/" in holds for holds in held.values())
 
@@ -471,8 +471,8 @@ def test_children_that_stay_without_proof_are_told_of_some_in_one_call() -> None
     children = [f"https://other.example/{number}.xml" for number in range(2_500)]
     frontier, told = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(), index(*children), names()):
-        (visit,) = frontier.next_requests(0.0)
-        answer(Walk(frontier), visit, page, 0.0)
+        (request,) = frontier.next_requests(0.0)
+        answer(Walk(frontier), request, page, 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []

@@ -5,90 +5,90 @@ from __future__ import annotations
 import pytest
 from calls import calls_of
 
-from sitemap_reader.frontier.document_request import Register, Visit
+from sitemap_reader.frontier.document_request import DocumentRequest, KnownDocuments
 
 # As many as are looked at.
 NEAREST = 64
 
 
-def visit(number: int, *parents: Visit) -> Visit:
+def request(number: int, *parents: DocumentRequest) -> DocumentRequest:
     url = f"https://shop.example/{number}.xml"
-    return Visit(url, url, "index", parents=[parent.asked for parent in parents])
+    return DocumentRequest(url, url, "index", parents=[parent.asked for parent in parents])
 
 
-def register(*visits: Visit) -> Register:
-    known = Register()
+def register(*visits: DocumentRequest) -> KnownDocuments:
+    known = KnownDocuments()
     for each in visits:
         known.add(each)
     return known
 
 
 def test_a_document_is_above_itself() -> None:
-    alone = visit(0)
+    alone = request(0)
     assert register(alone).is_above(alone, alone)
-    assert not register(alone).is_above(visit(1), alone)
+    assert not register(alone).is_above(request(1), alone)
 
 
 @pytest.mark.parametrize(("distance", "found"), [(1, True), (2, True), (NEAREST, True), (NEAREST + 1, False)])
 def test_a_chain_is_followed_so_far_up(distance: int, found: bool) -> None:
-    chain = [visit(0)]
+    chain = [request(0)]
     for number in range(distance):
-        chain.append(visit(number + 1, chain[-1]))
+        chain.append(request(number + 1, chain[-1]))
     assert register(*chain).is_above(chain[0], chain[-1]) is found
 
 
 @pytest.mark.parametrize(("place", "found"), [(0, True), (NEAREST - 1, True), (NEAREST, False), (999, False)])
 def test_of_many_parents_the_first_are_looked_at(place: int, found: bool) -> None:
-    parents = [visit(number) for number in range(1_000)]
-    child = visit(1_000, *parents)
+    parents = [request(number) for number in range(1_000)]
+    child = request(1_000, *parents)
     assert register(*parents, child).is_above(parents[place], child) is found
 
 
 @pytest.mark.parametrize(("place", "found"), [(0, True), (NEAREST - 2, True), (NEAREST - 1, False)])
 def test_the_parents_of_a_parent_come_behind_it(place: int, found: bool) -> None:
-    parents = [visit(number) for number in range(1_000)]
-    middle = visit(1_000, *parents)
-    child = visit(1_001, middle)
+    parents = [request(number) for number in range(1_000)]
+    middle = request(1_000, *parents)
+    child = request(1_001, middle)
     assert register(*parents, middle, child).is_above(parents[place], child) is found
 
 
 def test_those_that_are_nearer_are_looked_at_first() -> None:
     """One parent stands below a long chain, the other below what is looked for."""
-    top = visit(0)
-    chain = [visit(1)]
+    top = request(0)
+    chain = [request(1)]
     for number in range(2, 2 * NEAREST):
-        chain.append(visit(number, chain[-1]))
-    near = visit(1_000, top)
-    child = visit(1_001, near, chain[-1])
+        chain.append(request(number, chain[-1]))
+    near = request(1_000, top)
+    child = request(1_001, near, chain[-1])
     assert register(top, *chain, near, child).is_above(top, child)
 
 
 def test_those_that_list_each_other_are_looked_at_once() -> None:
-    top = visit(0)
-    ring = [visit(number) for number in range(1, 20)]
+    top = request(0)
+    ring = [request(number) for number in range(1, 20)]
     for each in ring:
         each.parents = [other.asked for other in ring]
     ring[-1].parents.append(top.asked)
-    child = visit(100, *ring)
+    child = request(100, *ring)
     assert register(top, *ring, child).is_above(top, child)
 
 
 def test_a_robots_txt_among_the_parents_is_no_document() -> None:
-    top = visit(0)
-    child = visit(1, top)
+    top = request(0)
+    child = request(1, top)
     child.parents.insert(0, "https://shop.example/robots.txt")
     assert register(top, child).is_above(top, child)
-    assert not register(top, child).is_above(visit(2), child)
+    assert not register(top, child).is_above(request(2), child)
 
 
 def test_a_thicket_of_indexes_costs_what_the_nearest_do() -> None:
     """Each lists all: without a bound each question would look at all of them, and at the parents of each."""
 
     def calls(count: int) -> int:
-        thicket = [visit(number) for number in range(count)]
+        thicket = [request(number) for number in range(count)]
         for each in thicket:
             each.parents = [other.asked for other in thicket]
-        known, stranger = register(*thicket), visit(count)
+        known, stranger = register(*thicket), request(count)
         return calls_of(lambda: known.is_above(stranger, thicket[-1]))
 
     assert calls(4 * NEAREST) == calls(2 * NEAREST)

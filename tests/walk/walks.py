@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from sitemap_reader.frontier.document_request import Failed, Finished, Head, Visit
+from sitemap_reader.frontier.document_request import DocumentRequest, Failed, Finished, Head
 from sitemap_reader.frontier.filters import Dates
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
@@ -87,20 +87,20 @@ def walk(
     replies = {url: list(reply) if isinstance(reply, list) else [reply] for url, reply in pages.items()}
     seen = Walk(frontier)
     now = 0.0
-    flying: list[Visit] = []
+    flying: list[DocumentRequest] = []
     while not frontier.done:
-        for visit in frontier.next_requests(now):
-            seen.asked.append(visit.url)
+        for request in frontier.next_requests(now):
+            seen.asked.append(request.url)
             seen.at.append(now)
-            flying.append(visit)
+            flying.append(request)
         seen.most_in_flight = max(seen.most_in_flight, len(flying))
-        by_host = Counter(urlsplit(visit.url).netloc for visit in flying)
+        by_host = Counter(urlsplit(request.url).netloc for request in flying)
         seen.most_a_host = max([seen.most_a_host, *by_host.values()])
         if flying:
             now += takes
-            visit = flying.pop(chance.randrange(len(flying)) if chance else 0)
-            answers = replies.get(visit.url, [404])
-            answer(seen, visit, answers.pop(0) if len(answers) > 1 else answers[0], now)
+            request = flying.pop(chance.randrange(len(flying)) if chance else 0)
+            answers = replies.get(request.url, [404])
+            answer(seen, request, answers.pop(0) if len(answers) > 1 else answers[0], now)
         elif not frontier.done:
             seconds = frontier.wait(now)
             assert seconds is not None, f"stuck after {seen.asked}"
@@ -110,38 +110,38 @@ def walk(
     return seen
 
 
-def answer(seen: Walk, visit: Visit, reply: Reply, now: float) -> None:
+def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float) -> None:
     frontier = seen.frontier
     if isinstance(reply, Failed):
-        frontier.receive(visit, reply, now, TODAY)
+        frontier.receive(request, reply, now, TODAY)
         return
     body = reply if isinstance(reply, str) else ""
     status, headers = reply if isinstance(reply, tuple) else (200 if isinstance(reply, str) else reply, {})
-    if not frontier.receive(visit, Head(status, headers), now, TODAY):
+    if not frontier.receive(request, Head(status, headers), now, TODAY):
         return
     parser = SitemapParser(
-        url=visit.asked,
-        final_url=visit.url,
+        url=request.asked,
+        final_url=request.url,
         scope=frontier.plan.scope,
-        authorities=visit.holds,
+        authorities=request.holds,
         child_scope="any",
         limits=frontier.plan.limits,
     )
-    visit.dates = Dates()
+    request.dates = Dates()
     for item in [*parser.feed(body.encode()), *parser.close()]:
         if isinstance(item, UrlRecord):
-            visit.dates.add(item)
-        if visit.again:
-            reason = visit.again.former.reason(item.loc) if isinstance(item, UrlRecord) else None
+            request.dates.add(item)
+        if request.again:
+            reason = request.again.former.reason(item.loc) if isinstance(item, UrlRecord) else None
             if isinstance(item, UrlRecord) and reason:
-                visit.again.regained[reason] += 1
+                request.again.regained[reason] += 1
                 seen.records.append(item)
         elif isinstance(item, SitemapRef):
-            frontier.receive(visit, item, now, TODAY)
+            frontier.receive(request, item, now, TODAY)
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
-    rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if visit.is_robots else None
-    frontier.receive(visit, Finished(parser.outcome, rules), now, TODAY)
+    rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.is_robots else None
+    frontier.receive(request, Finished(parser.outcome, rules), now, TODAY)
 
 
 def names(*sitemaps: str, rules: str = "") -> str:

@@ -74,7 +74,7 @@ class WarcFetcher:
     def _found(self, file: BinaryIO, key: str) -> _Found | None:
         """What stands for the URL, if anything does; FetchError where that is a failure, or cannot be read."""
         answer, failure = self._index.answers.get(key), self._index.failures.get(key)
-        with self._telling():
+        with self._events():
             record = None if answer is None else self._record(file, answer, key)
             if record is not None and (failure is None or failure < record.offset):
                 return self._answer(file, record)
@@ -127,7 +127,7 @@ class WarcFetcher:
 
     def _chunks(self, record: Record, headers: Mapping[str, str], error: FetchError | None) -> Iterator[bytes]:
         received = 0
-        with self._telling():
+        with self._events():
             for chunk in body(record.block, headers, unpack=not self._index.is_ours, place=str(self._path)):
                 received += len(chunk)
                 yield chunk
@@ -139,13 +139,13 @@ class WarcFetcher:
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
-        with self._telling():
+        with self._events():
             file = self._path.open("rb")
         with file:
             yield file
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _events(self) -> Iterator[None]:
         """What goes wrong with the file, as what the URL gets."""
         try:
             yield

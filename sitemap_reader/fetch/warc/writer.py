@@ -21,7 +21,7 @@ from ...frontier.seeds import HEADER_NAME
 from ...model.errors import UsageError, install_hint
 from ...version import __version__
 from ..client import usable_url
-from ..replay import ERROR_FIELD, Taping, Tee, error_text, one_line
+from ..replay import ERROR_FIELD, RecordingFetcher, Tee, error_text, one_line
 from .index import SEEDS_FIELD, key_of
 from .records import GZIP_MAGIC, Damaged, Record
 
@@ -130,7 +130,7 @@ _BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _IN_MEMORY_BYTES = 1 << 20
 
 
-class WarcRecorder(Taping):
+class WarcRecorder(RecordingFetcher):
     """A Fetcher that passes on what another one fetches, and writes it to a WARC file; one that is there goes on.
 
     `seeds` go to a warcinfo record; without any, the root of the first URL that is asked for. UsageError, at once, for

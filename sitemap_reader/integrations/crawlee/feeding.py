@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ...client.dedupe import Seen
+from ...client.dedupe import UrlSet
 from ...client.query import Asked
 from ...client.streams import batches_of
-from ...client.summary import Ledger, Problems
+from ...client.summary import Problems, SummaryBuilder
 from ...model.problems import Problem
 from ...model.records import Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
-from ...pipeline.executor import Aside
+from ...pipeline.executor import WorkerThread
 from ...serialize.jsonl import json_line
 from ..log import Log
 from .requests import LOGGER
@@ -74,7 +74,7 @@ class Feeding:
         self._summaries: list[Summary] = []
         self._walk: Walk | None = None
         self._log = Log(LOGGER)
-        self._keys = Seen()
+        self._keys = UrlSet()
         self._committed: list[str] = []
         self._failure_is_told = False
         self._is_closed = False
@@ -86,7 +86,7 @@ class Feeding:
     def summary(self) -> Summary:
         """The numbers of all targets so far."""
         summaries = [*self._summaries, *([self._walk.summary()] if self._walk else [])]
-        return sum(summaries, Ledger().summary())
+        return sum(summaries, SummaryBuilder().summary())
 
     # --- its life ---
 
@@ -195,7 +195,7 @@ class Feeding:
         asked = Asked(**wanted.filters, on_item=self._heard.append)
         walk = wanted.reader.change_walk(target, asked, wanted.state, wanted.plan, self._note_commit)
         self._walk = walk
-        aside = Aside("sitemap-reader-state")
+        aside = WorkerThread("sitemap-reader-state")
         with walk.reading():
             try:
                 async with aclosing(batches_of(walk.run)) as batches:
@@ -206,7 +206,7 @@ class Feeding:
                 await aside.close()
         return walk
 
-    async def _give_pieces(self, aside: Aside, pieces: Iterator[ChangePiece]) -> None:
+    async def _give_pieces(self, aside: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
         from ...client.streams import changes_of
 
         while True:
@@ -230,7 +230,7 @@ class Feeding:
                 self._wanted.on_removed(change.record)
             self.removed += 1
             return
-        marks = self._standing.value.undelivered.setdefault(change.record.sitemap or "", Seen())
+        marks = self._standing.value.undelivered.setdefault(change.record.sitemap or "", UrlSet())
         line = json_line(change).decode()
         if line in marks:  # given before the last process ended
             return

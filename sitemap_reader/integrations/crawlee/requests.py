@@ -17,7 +17,7 @@ from crawlee import Request
 from crawlee._utils.recoverable_state import RecoverableState
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
-from ...client.dedupe import Seen
+from ...client.dedupe import UrlSet
 from ...model.errors import UsageError
 from ...model.records import UrlRecord
 from ...serialize.jsonl import from_json, json_form, json_line
@@ -67,7 +67,7 @@ class RequestMaker:
         self._transform = transform
         self._logger = logger
 
-    def make(self, record: UrlRecord, given: Seen, change: Change | None = None) -> Request | None:
+    def make(self, record: UrlRecord, given: UrlSet, change: Change | None = None) -> Request | None:
         """`given` are the URLs that were given before, and learns of unique keys. What the transform raises passes."""
         options = _options(record, change)
         answer = self._transform(options) if self._transform is not None else "unchanged"
@@ -109,7 +109,7 @@ def _options(record: UrlRecord, change: Change | None) -> RequestOptions:
     return options
 
 
-def _is_free(request: Request, given: Seen) -> bool:
+def _is_free(request: Request, given: UrlSet) -> bool:
     """Whether no other URL has its unique key: Crawlee's knows no case, no last slash and no utm_source.
 
     A queue would take two such URLs for one, and drop the second.
@@ -134,11 +134,11 @@ _PATIENCE_SECONDS = 1.0
 
 
 def _marks(value: object) -> object:
-    return Seen.from_bytes(b64decode(value)) if isinstance(value, str) else value
+    return UrlSet.from_bytes(b64decode(value)) if isinstance(value, str) else value
 
 
 _Marks = Annotated[
-    Seen,
+    UrlSet,
     BeforeValidator(_marks),
     PlainSerializer(lambda seen: b64encode(seen.to_bytes()).decode(), return_type=str),
 ]
@@ -158,7 +158,7 @@ class LoaderState(BaseModel):
     queue: Annotated[deque[Request], Field(alias="requestQueue")] = deque()
     in_progress: Annotated[dict[str, Request], Field(alias="inProgress")] = {}
     documents: Annotated[dict[str, str], Field(alias="documentsGiven")] = {}
-    marks: _Marks = Field(alias="givenMarks", default_factory=Seen)
+    marks: _Marks = Field(alias="givenMarks", default_factory=UrlSet)
     undelivered: Annotated[dict[str, _Marks], Field(alias="undeliveredMarks")] = {}
     completed: Annotated[bool, Field(alias="readingCompleted")] = False
     total_count: Annotated[int, Field(alias="totalCount")] = 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from ...frontier.document_request import Answer, Visit
+    from ...frontier.document_request import Answer, DocumentRequest
     from ...frontier.plan import Plan
     from ...frontier.seeds import Seed
     from ...model.records import Outcome, Precision
@@ -67,21 +67,21 @@ class ChoosingFrontier(Frontier):
     ) -> None:
         super().__init__(seeds, plan)
         self._choose = choose
-        self._listed: dict[Visit, list[SitemapRef]] = {}
+        self._listed: dict[DocumentRequest, list[SitemapRef]] = {}
 
-    def receive(self, visit: Visit, answer: Answer, now: float, today: datetime) -> bool:
+    def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Holds the children of an index back until its end."""
-        if isinstance(answer, SitemapRef) and not visit.is_robots:
-            self._listed.setdefault(visit, []).append(answer)
+        if isinstance(answer, SitemapRef) and not request.is_robots:
+            self._listed.setdefault(request, []).append(answer)
             return True
         if isinstance(answer, Finished | Failed):
-            listed = self._listed.pop(visit, [])
+            listed = self._listed.pop(request, [])
             chosen = [*self._choose(listed)]
             if len(chosen) < len(listed):
                 self.pruned["filter"] += len(listed) - len(chosen)
             for ref in chosen:
-                super().receive(visit, ref, now, today)
-        return super().receive(visit, answer, now, today)
+                super().receive(request, ref, now, today)
+        return super().receive(request, answer, now, today)
 
 
 class WholeDocuments:

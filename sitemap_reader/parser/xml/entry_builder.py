@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 import attrs
 
 from ...model.problems import Problem, over_limit, report
-from ..fast_extensions import Tails
+from ..fast_extensions import ExtensionReader
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import Misplaced, Stop, TooLong
 from .scan import controls_back, declared_prefixes, end_tag, names_location, tag_name
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
 
     from ...model.limits import Limits
-    from .replay_buffer import Pending
+    from .replay_buffer import ReplayBuffer
 
 
 @attrs.define
@@ -49,7 +49,7 @@ class Builder:
         self,
         limits: Limits,
         open_root: Callable[[str, str], Vocabulary],
-        pending: Pending,
+        pending: ReplayBuffer,
         out: list[Entry | Problem],
         mends_of: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
@@ -73,7 +73,7 @@ class Builder:
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
-        self._tails: Tails | None = None
+        self._tails: ExtensionReader | None = None
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -135,11 +135,11 @@ class Builder:
         return b"".join(ancestor.written for ancestor in self._ancestors)
 
     @property
-    def tails(self) -> Tails:
+    def tails(self) -> ExtensionReader:
         """What reads the tails of plain entries that stand inside of head()."""
         head = self.head()
         if self._tails is None or self._tails.head != head:
-            self._tails = Tails(head, self._vocabulary, self._limits)
+            self._tails = ExtensionReader(head, self._vocabulary, self._limits)
         return self._tails
 
     def attach(self, parser: XMLParserType, counted_from: int, line_offset: int) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .entry_builder import Builder
     from .errors import Budget
-    from .replay_buffer import Pending
+    from .replay_buffer import ReplayBuffer
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Driver:
     count. `sections_end` is False where none of the CDATA sections in what is pending does, and all has come.
     """
 
-    def __init__(self, pending: Pending, builder: Builder, budget: Budget, max_token_bytes: int) -> None:
+    def __init__(self, pending: ReplayBuffer, builder: Builder, budget: Budget, max_token_bytes: int) -> None:
         self._pending = pending
         self._builder = builder
         self._budget = budget

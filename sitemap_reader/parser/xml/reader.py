@@ -17,16 +17,16 @@ from .errors import TAG, UNCLOSED_SECTION, Fault, Misplaced, Spent, Stop, TooLon
 from .expat_driver import BareDoctype, Driver
 from .recovery.recovery import Recovery
 from .recovery.tokenizer import blank_doctype
-from .replay_buffer import Pending, Told
+from .replay_buffer import RepairReport, ReplayBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ...model.limits import Limits
-    from ..fast_extensions import Tails
+    from ..fast_extensions import ExtensionReader
     from .elements import Entry, Vocabulary
     from .errors import Budget
-    from .recovery.characters import Mender
+    from .recovery.characters import CharacterRepair
 
     OpenRoot = Callable[[str, str], Vocabulary]
     from collections.abc import Callable, Iterable, Iterator
@@ -53,9 +53,9 @@ class Markup:
     def __init__(self, limits: Limits, open_root: OpenRoot, budget: Budget, line: int = 1) -> None:
         self._budget = budget
         self._may_renew = True
-        self._pending = Pending(line, limits.max_entry_bytes)
+        self._pending = ReplayBuffer(line, limits.max_entry_bytes)
         out: list[Entry | Problem] = []
-        self._told = Told(limits, budget, self._pending, out)
+        self._told = RepairReport(limits, budget, self._pending, out)
         self._builder = Builder(limits, open_root, self._pending, out, self._told.of)
         self._driver = Driver(self._pending, self._builder, budget, limits.max_token_bytes)
         self._recovery = Recovery(limits, budget, self._pending, self._told, self._builder, self._driver)
@@ -106,7 +106,7 @@ class Markup:
         return self._builder.line()
 
     @property
-    def tails(self) -> Tails:
+    def tails(self) -> ExtensionReader:
         """What reads the tails of plain entries here."""
         return self._builder.tails
 
@@ -121,7 +121,7 @@ class Markup:
             block.mends.extend(self._mender.pass_over(data, block.bare))
 
     @property
-    def _mender(self) -> Mender | None:
+    def _mender(self) -> CharacterRepair | None:
         """What the bytes go through from the first fault on."""
         return self._recovery.mender
 
@@ -209,7 +209,7 @@ class Markup:
 _MOST_BETWEEN = 4096
 
 
-class PlainPath:
+class FastPath:
     """feed() and close() as those of the `markup`, which is not shown what is plain.
 
     It is tried behind every entry, but ever less often where what follows is not plain.
@@ -300,7 +300,7 @@ class MarkupReader:
         self.format: Format | None = None
         self._limits = limits
         self._markup = Markup(limits, self._open_root, budget, line)
-        self._path = PlainPath(self._markup) if plain and pass_all(limits) else self._markup
+        self._path = FastPath(self._markup) if plain and pass_all(limits) else self._markup
         self._opening: list[Problem] = []
         self._raw_entries: Callable[[Entry, Limits], list[RawEntry]] = urlset.raw_entries
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...model.problems import Problem, over_limit, placed
 from .errors import EVENT, Stop
-from .recovery.edits import Mend, Mends
+from .recovery.edits import Repair, RepairLog
 from .scan import tag_end
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .recovery.edits import Edit
 
 
-class Pending:
+class ReplayBuffer:
     """`data` begins on `line`, and at `base` of the parser's count, which was `shown` so many bytes of it.
 
     Up to `straight` it was set straight by edits.
@@ -121,17 +121,17 @@ class Pending:
         """From the first of them on all bytes are counted as mended ones."""
         self._to_mended = -self.base
 
-    def carry_out(self, edits: list[Edit], end: int | None) -> list[Mend]:
+    def carry_out(self, edits: list[Edit], end: int | None) -> list[Repair]:
         """Carries out the edits, in their order; up to `end` the bytes are straight then. What there is to report."""
         growth = sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
         self._to_mended -= growth
         self.straight = growth + (self.straight if end is None else end)
         edited, done, line = bytearray(), 0, self.line
-        mends: list[Mend] = []
+        mends: list[Repair] = []
         for edit in edits:
             edited += self.data[done : edit.start]
             line += self.data.count(b"\n", done, edit.start)
-            mends.append(Mend(self.mended(self.base + len(edited)), placed(edit.problem, line=line)))
+            mends.append(Repair(self.mended(self.base + len(edited)), placed(edit.problem, line=line)))
             edited += edit.replacement
             line += self.data.count(b"\n", edit.start, edit.stop)
             done = edit.stop
@@ -146,23 +146,23 @@ class Pending:
 # bytes that are lost is not told: of these it is said that they are.
 
 
-class Told:
+class RepairReport:
     """Between begin() and end() of() an entry, release() and forget() take its mends; `out` gets what belongs to none.
 
     `is_error` once one of them may have cost an entry. Stop where there were too many of them.
     """
 
-    def __init__(self, limits: Limits, budget: Budget, pending: Pending, out: list[Entry | Problem]) -> None:
+    def __init__(self, limits: Limits, budget: Budget, pending: ReplayBuffer, out: list[Entry | Problem]) -> None:
         self.is_error = False
         self._limits = limits
         self._budget = budget
         self._pending = pending
         self._out = out
-        self._mends: Mends | None = None
+        self._mends: RepairLog | None = None
 
-    def begin(self) -> Mends:
+    def begin(self) -> RepairLog:
         """From here on there are some: the place for them."""
-        self._mends = Mends(self._limits.max_entry_problems, self._limits.max_repairs)
+        self._mends = RepairLog(self._limits.max_entry_problems, self._limits.max_repairs)
         return self._mends
 
     def end(self) -> None:
@@ -193,12 +193,12 @@ class Told:
             self.is_error = self.is_error or is_error
             self._judge(self._mends, index)
 
-    def _judge(self, mends: Mends, index: int) -> None:
+    def _judge(self, mends: RepairLog, index: int) -> None:
         if mends.over_line is not None:
             limit = self._limits.max_repairs
             raise Stop(over_limit("max_repairs", limit, "places that were mended", mends.over_line), index)
 
-    def _taken(self, mends: Mends, until: int | None) -> list[Problem]:
+    def _taken(self, mends: RepairLog, until: int | None) -> list[Problem]:
         taken = mends.taken(until)
         self.is_error = self.is_error or any(mend.severity == "error" for mend in taken)
         return taken

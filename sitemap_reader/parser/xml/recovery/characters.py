@@ -15,7 +15,7 @@ import attrs
 from ....model.problems import Problem, Severity, report
 from ..errors import CHARACTERS, COPIED, REFERENCE
 from ..scan import CONTROL, names_location, needs_stand_in, stand_in
-from .edits import Mend, Mends
+from .edits import Repair, RepairLog
 from .tokenizer import character_number
 
 if TYPE_CHECKING:
@@ -59,20 +59,20 @@ _NOTHING = re.compile(rb"(?!)")
 _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 
 
-class Mender:
+class CharacterRepair:
     """Filters a stream that begins on `line`: feed() gives the mended bytes, `mends` what was mended.
 
     For the end of a comment, an instruction or a CDATA section is waited up to `max_aside_bytes`. Where it `is_behind`,
     each further call takes at least one byte.
     """
 
-    def __init__(self, line: int, mends: Mends, max_aside_bytes: int, budget: Budget) -> None:
+    def __init__(self, line: int, mends: RepairLog, max_aside_bytes: int, budget: Budget) -> None:
         self._max_aside_bytes = max_aside_bytes
         self._budget = budget
         self.mends = mends
         self._room = 0  # for mends of one call of feed()
         self._only_counts = False  # this call
-        self._last: Mend | None = None
+        self._last: Repair | None = None
         self._controls = 0  # how many control characters there are in the present run
         self._offset = 0
         self._line = line
@@ -257,7 +257,7 @@ class Mender:
             self._last = None
             self.mends.count(self._offset, self._line, change.severity)
         else:
-            self._last = Mend(self._offset, self._problem(written, change))
+            self._last = Repair(self._offset, self._problem(written, change))
             self.mends.add(self._last)
             self._room -= 1
         self._passed = ((self._passed if is_run else b"") + written)[-_SNIPPET_BYTES:]

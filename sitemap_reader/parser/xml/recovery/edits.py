@@ -89,14 +89,14 @@ _MAX_WAITING = 10_000
 
 
 @attrs.define
-class Mend:
+class Repair:
     """One mended place: where it ends in the mended bytes, and what to report."""
 
     end: int
     problem: Problem
 
 
-class Mends:
+class RepairLog:
     """add() and join() put them in; taken() takes them out, no more than `max_told` at once, and counts the rest.
 
     Of more than `max_taken` in all, `over_line` is where the first stands that is one too many.
@@ -107,19 +107,19 @@ class Mends:
         self._left = max_taken
         self._max_told = max_told
         self._max_waiting = max(max_told, _MAX_WAITING)
-        self._waiting: deque[Mend] = deque()
+        self._waiting: deque[Repair] = deque()
         # Of what waits behind them only this is known: where each ends, and its line, below 0 for an error.
         self._ends = array("q")
         self._lines = array("q")
 
-    def add(self, mend: Mend) -> None:
+    def add(self, mend: Repair) -> None:
         """One that stands behind all others."""
         self._waiting.append(mend)
 
-    def join(self, mends: list[Mend]) -> None:
+    def join(self, mends: list[Repair]) -> None:
         """Repairs of the structure. Most of what waits stands behind them."""
         last = max(mend.end for mend in mends)
-        before: list[Mend] = []
+        before: list[Repair] = []
         while self._waiting and self._waiting[0].end <= last:
             before.append(self._waiting.popleft())
         self._waiting.extendleft(reversed(sorted((*before, *mends), key=attrgetter("end"))))

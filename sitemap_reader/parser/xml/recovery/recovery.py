@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from ....model.problems import Problem, over_limit, report
 from ..errors import ENDED_EARLY, LANDMARK, MOVED, UNBOUND_PREFIX, UNCLOSED_SECTION, Fault, Stop
 from ..scan import declared_prefixes, end_tag, epilog_end, next_landmark, tag_name, unbound_prefixes
-from .characters import Mender
+from .characters import CharacterRepair
 from .edits import Edit
-from .structure import Straightener
+from .structure import StructureRepair
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
     from ..entry_builder import Builder
     from ..errors import Budget
     from ..expat_driver import Driver
-    from ..replay_buffer import Pending, Told
+    from ..replay_buffer import RepairReport, ReplayBuffer
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -73,19 +73,25 @@ class Recovery:
     """
 
     def __init__(
-        self, limits: Limits, budget: Budget, pending: Pending, told: Told, builder: Builder, driver: Driver
+        self,
+        limits: Limits,
+        budget: Budget,
+        pending: ReplayBuffer,
+        told: RepairReport,
+        builder: Builder,
+        driver: Driver,
     ) -> None:
         self.complete = True
         self.stopped = False
         self.cut = False
-        self.mender: Mender | None = None
+        self.mender: CharacterRepair | None = None
         self._limits = limits
         self._budget = budget
         self._pending = pending
         self._told = told
         self._builder = builder
         self._driver = driver
-        self._straightener: Straightener | None = None  # while it waits for the rest of its entry
+        self._straightener: StructureRepair | None = None  # while it waits for the rest of its entry
         self._fault: Fault | None = None  # the one that it is there for
         self._wake_bytes = 0  # how much has to be pending before it pays to look again
         self._reached = -1  # up to where all bytes were set straight, in the mender's count
@@ -190,7 +196,7 @@ class Recovery:
         """The first fault: from the last complete entry on, every byte goes through the mender."""
         self._pending.begin_mending()
         mends, longest = self._told.begin(), self._limits.max_token_bytes
-        self.mender = Mender(self._pending.line, mends, longest, self._budget)
+        self.mender = CharacterRepair(self._pending.line, mends, longest, self._budget)
         self._pending.data[:] = self.mender.feed(bytes(self._pending.data), final=final)
         return self._restart()
 
@@ -199,18 +205,18 @@ class Recovery:
         self._driver.restart()
         return True
 
-    def _straightener_for(self, fault: Fault) -> Straightener:
+    def _straightener_for(self, fault: Fault) -> StructureRepair:
         names, limits, budget = self._builder.names, self._limits, self._budget
         if fault.misplaced and fault.misplaced.loose_entry:
             prefix, colon, _ = tag_name(self._pending.data, fault.position).rpartition(b":")
             loose = prefix + colon + fault.misplaced.loose_entry.encode()
-            return Straightener(fault.position, fault.position, names, limits, budget, inside=True, loose=loose)
+            return StructureRepair(fault.position, fault.position, names, limits, budget, inside=True, loose=loose)
         self._budget.look(self._pending.data, 0, fault.position, LANDMARK)
         entry = next_landmark(self._pending.data, 0, fault.position + 1, ends=False).found
         inside = entry is not None and entry < fault.position and self._builder.root_seen
         behind_entry = self._builder.behind_entry
         start = entry or 0 if inside else 0
-        return Straightener(start, fault.position, names, limits, budget, inside=inside, behind_entry=behind_entry)
+        return StructureRepair(start, fault.position, names, limits, budget, inside=inside, behind_entry=behind_entry)
 
     def _straighten(self, *, final: bool) -> bool:
         """Sets the entry at fault straight, once all of it is there."""

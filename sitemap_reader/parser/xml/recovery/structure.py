@@ -77,7 +77,7 @@ class Element:
 
 
 @attrs.define
-class Nest:
+class ElementStack:
     """Both outermost first: `outer` as written around the entry, and `inner`: the entry and what is in it."""
 
     outer: list[bytes]
@@ -120,7 +120,7 @@ _DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # it declares
 _URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
 
 
-class Straightener:
+class StructureRepair:
     """go_on() until it is True: then `edits` set the bytes up to `end` straight, or they are `hopeless`.
 
     It begins at `start`, which is an entry's tag if `inside`, and ends with that entry; else where the next one begins.
@@ -154,7 +154,7 @@ class Straightener:
         self.at = start  # up to where it has read
         self._before = b""  # what stands between the last token and this one
         self._fault = fault
-        self._nest = Nest(list(outer))
+        self._nest = ElementStack(list(outer))
         self._limits = limits
         self._budget = budget
         self._done = 0  # edits, of which the budget knows
@@ -196,7 +196,7 @@ class Straightener:
 
     # --- one rule for each kind of token ---
 
-    def _aside(self, token: Token) -> None:
+    def _worker_thread(self, token: Token) -> None:
         if token.written.startswith(b"<?") and not token.is_well_formed:
             if not self._in_location():
                 self.edits.pass_over(token, "is no instruction")
@@ -444,12 +444,12 @@ class Straightener:
         return self.hopeless
 
 
-_RULES: dict[str, Callable[[Straightener, Token], None]] = {
-    "aside": Straightener._aside,
-    "declaration": Straightener._declaration,
-    "comment": Straightener._comment,
-    "stray": Straightener._stray,
-    "reference": Straightener._reference,
-    "start": Straightener._start,
-    "stop": Straightener._stop,
+_RULES: dict[str, Callable[[StructureRepair, Token], None]] = {
+    "aside": StructureRepair._worker_thread,
+    "declaration": StructureRepair._declaration,
+    "comment": StructureRepair._comment,
+    "stray": StructureRepair._stray,
+    "reference": StructureRepair._reference,
+    "start": StructureRepair._start,
+    "stop": StructureRepair._stop,
 }
