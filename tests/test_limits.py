@@ -247,22 +247,22 @@ def test_a_time_without_end_is_a_limit() -> None:
 
 # What a site and a request are allowed, and what feedparser's process is: tested where it is played.
 ELSEWHERE = {
-    "max_work_per_byte": "read/test_work.py::test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it",
-    "fallback_memory_bytes": "crawl/test_feedchild.py::test_child_that_needs_too_much_memory_fails_alone",
-    "max_index_depth": "walk/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
-    "max_documents": "walk/test_frontier.py::test_no_more_documents_are_read_than_the_limit",
-    "max_site_bytes": "walk/test_frontier.py::test_no_more_bytes_are_read_than_the_limit",
-    "max_proof_hosts": "walk/test_proofs.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
-    "max_robots_redirects": "walk/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
-    "max_redirects": "walk/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
-    "max_crawl_delay_seconds": "walk/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",
-    "connect_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
-    "read_seconds": "crawl/test_run.py::test_a_fetcher_that_never_answers_is_left",
-    "document_seconds": "crawl/test_run.py::test_a_document_has_so_many_seconds_of_the_network",
-    "min_bytes_per_second": "crawl/test_run.py::test_a_network_below_the_minimum_rate_is_left",
-    "min_rate_after_seconds": "crawl/test_run.py::test_a_network_below_the_minimum_rate_is_left",
-    "max_wait_seconds": "walk/test_frontier.py::test_a_host_that_asks_for_too_much_patience_is_given_up_aloud",
-    "tries": "walk/test_frontier.py::test_a_document_is_tried_as_often_as_the_limit_says",
+    "max_work_per_byte": "parser/test_work.py::test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it",
+    "fallback_memory_bytes": "pipeline/test_feedparser_process.py::test_child_that_needs_too_much_memory_fails_alone",
+    "max_index_depth": "frontier/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
+    "max_documents": "frontier/test_frontier.py::test_no_more_documents_are_read_than_the_limit",
+    "max_site_bytes": "frontier/test_frontier.py::test_no_more_bytes_are_read_than_the_limit",
+    "max_proof_hosts": "frontier/test_authority.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
+    "max_robots_redirects": "frontier/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
+    "max_redirects": "frontier/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
+    "max_crawl_delay_seconds": "frontier/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",
+    "connect_seconds": "pipeline/test_crawl.py::test_a_fetcher_that_never_answers_is_left",
+    "read_seconds": "pipeline/test_crawl.py::test_a_fetcher_that_never_answers_is_left",
+    "document_seconds": "pipeline/test_crawl.py::test_a_document_has_so_many_seconds_of_the_network",
+    "min_bytes_per_second": "pipeline/test_crawl.py::test_a_network_below_the_minimum_rate_is_left",
+    "min_rate_after_seconds": "pipeline/test_crawl.py::test_a_network_below_the_minimum_rate_is_left",
+    "max_wait_seconds": "frontier/test_frontier.py::test_a_host_that_asks_for_too_much_patience_is_given_up_aloud",
+    "tries": "frontier/test_frontier.py::test_a_document_is_tried_as_often_as_the_limit_says",
 }
 
 

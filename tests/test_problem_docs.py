@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parent.parent
-sys.path += [str(ROOT / "tests" / "checks"), str(ROOT / "tests" / "sync")]
+sys.path += [str(ROOT / "tests" / "checks"), str(ROOT / "tests" / "state")]
 
 import audit_cases  # noqa: E402
-from worlds import Document, World, entries  # noqa: E402
+from changing_sites import Document, World, entries  # noqa: E402
 
 TEXT = (ROOT / "docs" / "problems.md").read_text("utf-8")
 SITES = sorted(path.name for path in (CORPUS / "sites").iterdir() if path.is_dir())
@@ -99,7 +99,7 @@ def _withheld() -> Sequence[Problem]:
 
 NOT_IN_THE_CORPUS = {
     "F08": Elsewhere(
-        "tests/read/test_document.py",
+        "tests/parser/test_document.py",
         "test_more_bytes_than_the_protocol_allows_are_read_and_reported",
         "a document of more than 50 MiB",
         "parser",
@@ -113,21 +113,21 @@ NOT_IN_THE_CORPUS = {
         _withheld,
     ),
     "S03": Elsewhere(
-        "tests/read/test_document.py",
+        "tests/parser/test_document.py",
         "test_more_entries_than_the_protocol_allows_are_read_and_reported",
         "more than 50,000 entries, and as many lines of expectation",
         "parser",
         lambda: _parsed(PROTOCOL_MAX_ENTRIES + 1),
     ),
     "X01": Elsewhere(
-        "tests/sync/test_changes.py",
+        "tests/state/test_sync.py",
         "test_removals_of_most_urls_are_held_back",
         "two runs, and a site that changes in between",
         "state",
         lambda: _followed(_shrink, "a2002"),
     ),
     "X02": Elsewhere(
-        "tests/sync/test_changes.py",
+        "tests/state/test_sync.py",
         "test_what_a_complete_index_no_longer_lists_is_gone_at_once",
         "two runs, and a site that changes in between",
         "state",

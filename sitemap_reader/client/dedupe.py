@@ -24,7 +24,7 @@ class UrlSet:
     is taken for another are 1 in 24 billion (n² / 2 pairs in 2⁸⁰); the key of the hash is drawn anew for each Seen, so
     that nobody can choose URLs that collide.
 
-    >>> seen = Seen()
+    >>> seen = UrlSet()
     >>> seen.add("https://example.com/"), seen.add("https://example.com/a"), seen.add("https://example.com/")
     (True, True, False)
     >>> len(seen)

@@ -114,7 +114,7 @@ def honesty(seen: History) -> LastmodTrust:
 def in_words(judged: LastmodTrust) -> str:
     """What follows "lastmods".
 
-    >>> in_words(Honesty(0.95))
+    >>> in_words(LastmodTrust(0.95))
     'can be trusted (0.95)'
     """
     return next(f"{words} ({judged.score:.2f})" for least, words in _VERDICTS if judged.score >= least)

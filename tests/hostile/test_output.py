@@ -280,11 +280,11 @@ QUIET = [sys.executable, "-W", "error", "-c"]
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 ENTRIES = ["-m", tomllib.loads(PROJECT.read_text("utf-8"))["project"]["scripts"]["sitemap-reader"]]
 PLACES = [
-    "sitemap_reader.cli sitemap_reader.cli <module>",
-    "sitemap_reader.cli importlib._bootstrap cb",  # called by a weak reference: what it raises reaches nobody
-    "sitemap_reader.cli functools __set_name__",  # what it raises comes out as a RuntimeError, before Python 3.12
-    "sitemap_reader.cli attr <module>",
-    "sitemap_reader.cli sitemap_reader.cli.command main",
+    "sitemap_reader.cli.main sitemap_reader.cli.main <module>",
+    "sitemap_reader.cli.main importlib._bootstrap cb",  # called by a weak reference: what it raises reaches nobody
+    "sitemap_reader.cli.main functools __set_name__",  # what it raises comes out as a RuntimeError, before Python 3.12
+    "sitemap_reader.cli.main attr <module>",
+    "sitemap_reader.cli.main sitemap_reader.cli.command main",
     "sitemap_reader.cli.dump sitemap_reader.cli.dump <module>",
     "sitemap_reader.cli.dump asyncio <module>",
     "sitemap_reader.client.reader importlib._bootstrap cb",

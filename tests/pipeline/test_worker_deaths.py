@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from played import (
+from scripted_fetcher import (
     MAP,
     ROBOTS,
     SITE,
@@ -58,7 +58,7 @@ A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
 # What bodies make of a worker that is to be at work on them: the word, then what happens.
 POISON = """
 import os, signal, time
-from {package}.document_parser import Sieve
+from {package}.document_parser import DocumentParser
 class Strange(Exception):
     def __init__(self, one, two):
         super().__init__(one + two)
@@ -72,7 +72,7 @@ harms = (
     (b"<!-- strange", lambda: raising(Strange("a", "b"))),
     (b"<!-- print", lambda: print("words " * 100, flush=True)),
 )
-pieces, end, finish = Sieve.pieces, Sieve.end, Sieve.finish
+pieces, end, finish = DocumentParser.pieces, DocumentParser.end, DocumentParser.finish
 def poisoned(self, chunk):
     for word, harm in harms:
         if word in chunk:
@@ -86,7 +86,7 @@ def poisoned_finish(self, answer):
     if "finish" in self._task.url:
         os._exit(9)
     return finish(self, answer)
-Sieve.pieces, Sieve.end, Sieve.finish = poisoned, poisoned_end, poisoned_finish
+DocumentParser.pieces, DocumentParser.end, DocumentParser.finish = poisoned, poisoned_end, poisoned_finish
 """
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from faultserver import Wire
 
 WAIT_SECONDS = 20.0
-SHOP = Path(__file__).parents[1] / "corpus" / "sites" / "shop"
+SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import attrs
 import pytest
-from walks import (
+from simulated import (
     INDEX,
     MAP,
     REFUSED,

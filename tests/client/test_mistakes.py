@@ -16,7 +16,7 @@ from sitemap_reader.model.errors import UnknownKeyword
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SHOP = Path(__file__).parents[1] / "corpus" / "sites" / "shop"
+SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 class NoFetcher:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from calls import calls_of
-from walks import INDEX, TODAY
+from simulated import INDEX, TODAY
 
 from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan

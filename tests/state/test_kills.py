@@ -150,7 +150,7 @@ import sitemap_reader.cli.sync
 from sitemap_reader.serialize import byte_streams as blocks
 from sitemap_reader.__main__ import main
 from sitemap_reader.fetch import client as fetch
-from sitemap_reader.state.sync import Following
+from sitemap_reader.state.sync import StateSync
 seen = 0
 def struck(what, is_here):
     global seen
@@ -166,7 +166,7 @@ def around(what, function):
         return result
     return call
 blocks.Blocks.write_lines = around("write", blocks.Blocks.write_lines)
-Following._commit = around("commit", Following._commit)
+StateSync._commit = around("commit", StateSync._commit)
 sys.argv[0] = "sitemap-reader"
 for line in sys.stdin:
     place, number, when, output = line.rstrip().split(" ", 3)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from worlds import DAY, HOUR, NOTHING, Document, World, entries, loc
+from changing_sites import DAY, HOUR, NOTHING, Document, World, entries, loc
 
 import sitemap_reader as sr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from worlds import DAY, HOUR, NOTHING, Document, World, entries
+from changing_sites import DAY, HOUR, NOTHING, Document, World, entries
 
 import sitemap_reader as sr
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from worlds import Document, World, entries
+from changing_sites import Document, World, entries
 
 import sitemap_reader as sr
 from sitemap_reader.state import schema as statefile

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from played import MAP, many, packed
+from scripted_fetcher import MAP, many, packed
 from test_workers import task_of, worked
 
 from sitemap_reader.parser.content.decoder import Decoder

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pytest
 from corpus_cases import cases, fallback, feedparser_answer
-from played import (
+from scripted_fetcher import (
     HOST,
     MAP,
     NAMESPACE,

@@ -9,12 +9,12 @@ import os
 from random import Random
 from typing import TYPE_CHECKING
 
+import fast_documents
 import plain_documents
 import pytest
-import tail_documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_plain import HEAD, URL, check_same, read
+from test_fast_scanner import HEAD, URL, check_same, read
 from tiers import examples
 
 import sitemap_reader as sr
@@ -24,7 +24,7 @@ from sitemap_reader.parser.fast_extensions import ExtensionReader
 if TYPE_CHECKING:
     from sitemap_reader.parser.fast_extensions import Extensions
 
-DECLARED = "".join(f' xmlns:{prefix}="{name}"' for prefix, name in tail_documents.NAMESPACES.items())
+DECLARED = "".join(f' xmlns:{prefix}="{name}"' for prefix, name in fast_documents.NAMESPACES.items())
 ROOT = HEAD.replace(b"<urlset", b"<urlset" + DECLARED.encode())
 LINK = b'<xhtml:link rel="alternate" hreflang="de" href="https://example.com/de?a=1&amp;b=2"/>'
 IMAGE = b"<image:image> <image:loc>https://example.com/a.jpg</image:loc> <image:title>A</image:title> </image:image>"
@@ -47,8 +47,8 @@ def check_made_up(seed: int) -> None:
     dice = Random(seed)  # noqa: S311
     usual, plain.WINDOW_BYTES = plain.WINDOW_BYTES, dice.choice((2048, plain.WINDOW_BYTES))
     try:
-        made = tail_documents.document(dice)
-        check_same(plain_documents.cuts(dice, made), **tail_documents.options(dice))
+        made = fast_documents.document(dice)
+        check_same(plain_documents.cuts(dice, made), **fast_documents.options(dice))
     finally:
         plain.WINDOW_BYTES = usual
 

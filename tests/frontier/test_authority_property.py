@@ -10,7 +10,7 @@ from collections import Counter
 
 import attrs
 import pytest
-from walks import Pages, index, names, urlset, walk
+from simulated import Pages, index, names, urlset, walk
 
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.parser.normalise.scope import Mode, Scope, host_authorities

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from worlds import SITE, Document, World, entries, loc
+from changing_sites import SITE, Document, World, entries, loc
 
 import sitemap_reader as sr
 from sitemap_reader.client.sync_api import change_lines

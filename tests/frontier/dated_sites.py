@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-    from walks import Pages
+    from simulated import Pages
 
 TODAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SITE = "https://shop.example"

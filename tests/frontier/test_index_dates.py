@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from dated_sites import HONEST, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
-from walks import Pages, Walk, index, names, problems, urlset, walk
+from simulated import Pages, Walk, index, names, problems, urlset, walk
 
 from sitemap_reader.frontier.document_request import Finished, Head
 from sitemap_reader.frontier.filters import Selection, Undated, Window, make_patterns

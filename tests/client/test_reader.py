@@ -800,7 +800,7 @@ def _no_stray_threads() -> Iterator[None]:
     assert not any(thread.name == "sitemap-reader" for thread in threading.enumerate())
 
 
-SHOP = Path(__file__).parent.parent / "corpus" / "sites" / "shop"
+SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 def test_a_stream_that_is_dropped_in_mid_loop_leaves_no_thread() -> None:

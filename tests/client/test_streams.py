@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Stream = sr.UrlStream | sr.AsyncUrlStream | LineStream
     Read = Callable[..., tuple[list[str], Stream]]
 
-SITES = Path(__file__).parents[1] / "corpus" / "sites"
+SITES = Path(__file__).parents[2] / "corpus" / "sites"
 SHOP, BROKEN = SITES / "shop", SITES / "broken"
 XML = {"Content-Type": "application/xml"}
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import attrs
 import hypothesis.strategies as st
+from changing_sites import SITE, Document, World, loc
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tiers import examples
-from worlds import SITE, Document, World, loc
 
 import sitemap_reader as sr
 

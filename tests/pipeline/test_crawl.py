@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from played import (
+from scripted_fetcher import (
     HOST,
     MAP,
     NAMESPACE,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from calls import calls_of
-from walks import (
+from simulated import (
     INDEX,
     MAP,
     REFUSED,

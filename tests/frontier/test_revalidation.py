@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import attrs
 import pytest
-from walks import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, walk
+from simulated import INDEX, MAP, ROBOTS, SITE, TODAY, Pages, index, names, urlset, walk
 
 from sitemap_reader.frontier.document_request import Head
 from sitemap_reader.frontier.filters import make_patterns
@@ -39,8 +39,8 @@ def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) ->
         ({}, "auto", True),
         ({}, "always", True),
         ({}, "never", False),
-        ({"index_is_honest": False}, "auto", False),
-        ({"index_is_honest": False}, "always", True),
+        ({"index_is_accurate": False}, "auto", False),
+        ({"index_is_accurate": False}, "always", True),
         ({"listed": None}, "always", False),
         ({"listed": (TODAY, "second")}, "always", False),
         ({"listed": (STATED[0], "day")}, "always", False),

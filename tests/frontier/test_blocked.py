@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from walks import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
+from simulated import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
 from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.frontier.blocked import OWN_REMEDY
