@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .client.streams import AsyncChangeStream, AsyncUrlStream, ChangeStream, UrlStream
     from .client.summary import Problems, Progress, Summary
     from .client.sync_api import changes, discover, urls
-    from .compare.diff import Changes, Counts, diff
+    from .compare.diff import Changes, diff
     from .fetch.client import AiohttpFetcher, Fetcher, Response, guarded_connector
     from .fetch.replay import ReplayFetcher
     from .fetch.warc.fetcher import WarcFetcher
-    from .frontier.lastmod_trust import History, LastmodTrust, honesty
+    from .frontier.lastmod_trust import History, LastmodTrust, judge_history
     from .model.errors import (
         FallbackFailed,
         FetchError,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         Alternate,
         Candidate,
         Change,
+        ChangeCounts,
         Extra,
         Image,
         Item,
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from .serialize.schema import schema
     from .state.documents import StoredDocument
     from .state.state import State, StoredRun, StoredSite
-    from .state.sync import Counted
 
 # Module -> the public names that live there.
 _HOMES = {
@@ -72,8 +72,7 @@ _HOMES = {
     "checks.rule_docs": ("Explanation", "explain"),
     "checks.findings": ("Finding",),
     "checks.report": ("Report",),
-    "compare.diff": ("Changes", "Counts", "diff"),
-    "state.sync": ("Counted",),
+    "compare.diff": ("Changes", "diff"),
     "state.documents": ("StoredDocument",),
     "pipeline.feedparser_process": ("FallbackResult", "feedparser_fallback"),
     "fetch.client": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
@@ -102,6 +101,7 @@ _HOMES = {
         "Alternate",
         "Candidate",
         "Change",
+        "ChangeCounts",
         "Extra",
         "Image",
         "Item",
@@ -114,7 +114,7 @@ _HOMES = {
     "client.dedupe": ("UrlSet",),
     "serialize.schema": ("schema",),
     "client.streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
-    "frontier.lastmod_trust": ("History", "LastmodTrust", "honesty"),
+    "frontier.lastmod_trust": ("History", "LastmodTrust", "judge_history"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 # Whose names are asked for by theirs: `sr.scale.harvest()`.
@@ -128,10 +128,9 @@ __all__ = [
     "AsyncUrlStream",
     "Candidate",
     "Change",
+    "ChangeCounts",
     "ChangeStream",
     "Changes",
-    "Counted",
-    "Counts",
     "Document",
     "Explanation",
     "Extra",
@@ -184,10 +183,10 @@ __all__ = [
     "feedparser_fallback",
     "from_json",
     "guarded_connector",
-    "honesty",
     "iter_parse",
     "json_form",
     "json_line",
+    "judge_history",
     "load",
     "parse",
     "schema",

@@ -16,7 +16,7 @@ from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Outcome, UrlRecord
 from sitemap_reader.serialize.jsonl import json_form, stamp
 from sitemap_reader.statistics.collector import Fact, Statistics
-from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Tops
+from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, TopCounts
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 A = "https://a.example"
@@ -222,7 +222,7 @@ def test_years_are_the_newest_and_the_rest() -> None:
 @given(st.lists(st.integers(0, 30).map(str), max_size=200))
 def test_counts_are_never_too_high_and_too_low_by_little(names: list[str]) -> None:
     room = 10
-    tops = Tops(room)
+    tops = TopCounts(room)
     for name in names:
         tops.add(name)
         assert len(tops) <= room
@@ -237,7 +237,7 @@ def test_counts_are_never_too_high_and_too_low_by_little(names: list[str]) -> No
 
 
 def test_a_frequent_name_is_found_although_it_comes_late() -> None:
-    tops = Tops(100)
+    tops = TopCounts(100)
     for number in range(10_000):
         tops.add(f"rare {number}")
     for _ in range(10_000):
@@ -249,7 +249,7 @@ def test_a_frequent_name_is_found_although_it_comes_late() -> None:
 
 
 def test_names_of_any_length_are_counted_by_their_beginning() -> None:
-    tops = Tops()
+    tops = TopCounts()
     for name in ("x" * MAX_NAME_CHARS, "x" * 1_000_000 + "1", "x" * 1_000_000 + "2"):
         tops.add(name)
     assert tops.top(3) == [("x" * MAX_NAME_CHARS + "…", 2), ("x" * MAX_NAME_CHARS, 1)]

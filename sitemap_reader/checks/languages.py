@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ..parser.normalise.urls import is_web_url
-from ..state.schema import on_disk, temporary_database
+from ..state.schema import temp_database_errors, temporary_database
 from .findings import Check
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class ReturnLinks(Check):
         if missing:
             self._missing[pages] = missing
         links = orjson.dumps([[code, href] for href, code in hrefs.items() if href in others])
-        with on_disk():
+        with temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
             row = (pages, page, record.loc, record.sitemap, record.line, links)
             self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -216,7 +216,7 @@ class ReturnLinks(Check):
     def end(self, found: Findings) -> None:
         """Of a page that is listed nowhere nobody knows what it names."""
         if self._db is not None:
-            with closing(self._db), self._giving_up(), on_disk():
+            with closing(self._db), self._giving_up(), temp_database_errors():
                 self._judge(self._db, found)
             self._db = None
 

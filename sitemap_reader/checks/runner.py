@@ -17,7 +17,7 @@ from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.fast_scanner import Entries, merged
 from ..statistics.collector import Fact
-from ..statistics.facts import Tops, facts, share
+from ..statistics.facts import TopCounts, facts, share
 from .dates import Age, Future, Priorities, SitemapDates
 from .documents import Answers, Emptiness, Listings, Spellings
 from .findings import Check, listed
@@ -64,7 +64,7 @@ class Survey(Check):
         self._urls = 0
         self._dated = 0
         self._months: Counter[tuple[int, int]] = Counter()
-        self._sections = Tops()
+        self._sections = TopCounts()
         self._formats: Counter[str] = Counter()
 
     def urls(self, listed: Listed, found: Findings) -> None:

@@ -344,7 +344,7 @@ class SitemapReader:
         following = StateSync(state, site_name(found.seeds), self.followed(asked), plan)
         try:
             # What is recorded is to be whole, so nothing is asked for under conditions.
-            memory = following.memory(knows_documents=self._record is None)
+            memory = following.cache(knows_documents=self._record is None)
             run = self._run(found, as_entries=True, workers=workers, memory=memory, **wanted)
         except BaseException:
             following.close()

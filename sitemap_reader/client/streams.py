@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
     from ..model.problems import Problem
-    from ..model.records import Outcome
+    from ..model.records import ChangeCounts, Outcome
     from ..pipeline.crawl import Batch, Run
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
-    from ..state.sync import Counted, StateSync
+    from ..state.sync import StateSync
     from .progressbar import ProgressBar
     from .summary import Problems, Progress, Summary, SummaryBuilder
 
@@ -486,7 +486,7 @@ class _ChangeStream(Stream):
     _walk: ChangeWalk
 
     @property
-    def counts(self) -> Counted:
+    def counts(self) -> ChangeCounts:
         """How many URLs were found to be what, so far."""
         return self._walk.following.counts
 

@@ -20,7 +20,7 @@ from ..client.reader import ReaderOptions, at_least_one
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.jsonl import stamp
-from ..state.sync import told_differences
+from ..state.sync import settings_difference
 from .cluster import Tasks, connected, require_dask, shards_at_once
 from .folder import Folder, Plan
 from .hosts import HostList, read_hosts, sharded
@@ -137,7 +137,7 @@ def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: Harve
 
 def _check_settings(before: Plan, wanted: dict[str, Any], what: str) -> None:
     """UsageError where it was something else before."""
-    told = told_differences({**before.settings, "shards": before.shards}, wanted)
+    told = settings_difference({**before.settings, "shards": before.shards}, wanted)
     if told:
         raise UsageError(f"{what} {told}; go on as it was, or name another folder")
 

@@ -16,7 +16,7 @@ from ..client.dedupe import UrlSet
 from ..model.errors import UsageError
 from ..parser.content.sniff import Format
 from ..serialize.jsonl import from_json
-from .facts import Dates, Fact, Tops, as_stated, facts, share
+from .facts import Dates, Fact, TopCounts, as_stated, facts, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ class Places:
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
         self._sitemap = self._host = ""  # the last ones: mostly the next URL has the same
-        self._hosts, self._sections, self._codes = Tops(), Tops(), Tops()
+        self._hosts, self._sections, self._codes = TopCounts(), TopCounts(), TopCounts()
         self._depths: Counter[int] = Counter()
         self._having: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
@@ -133,7 +133,7 @@ class Runs:
         self._documents: dict[str, _Document] = {}
         self._robots_failed = 0
         self._has_run = False
-        self._reported, self._on_urls = Tops(), Tops()
+        self._reported, self._on_urls = TopCounts(), TopCounts()
 
     def __bool__(self) -> bool:
         return self._has_run
@@ -165,7 +165,7 @@ class Runs:
 
     def dropped(self, urls: int) -> Iterator[Fact]:
         """URLs by the reason why they are not among those listed."""
-        dropped = Tops()
+        dropped = TopCounts()
         for document in self._documents.values():
             for reason, count in document.dropped.items():
                 dropped.add(reason, count)
@@ -173,7 +173,7 @@ class Runs:
 
     def documents(self, urls: int) -> Iterator[Fact]:
         """Sitemaps: how they were read, of which formats they are, how large."""
-        states, formats, sizes = Tops(), Tops(), Tops()
+        states, formats, sizes = TopCounts(), TopCounts(), TopCounts()
         for document in self._documents.values():
             states.add(document.state)
             formats.add(document.format)
@@ -198,7 +198,7 @@ class Hints:
     """take() every form, then facts()."""
 
     def __init__(self) -> None:
-        self._changefreqs, self._priorities = Tops(), Tops()
+        self._changefreqs, self._priorities = TopCounts(), TopCounts()
 
     def take(self, form: Mapping[str, Any]) -> None:
         """Takes in a URL."""

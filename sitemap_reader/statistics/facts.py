@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
+from ..frontier.lastmod_trust import FEW_ALIKE, History, judge_history, trust_in_words
 from ..parser.normalise.dates import PRECISION_CHARACTERS, tolerance
 from ..serialize.jsonl import stamp
 
@@ -66,7 +66,7 @@ class Fact:
         return {"type": "statistic", **attrs.asdict(self)}
 
 
-class Tops:
+class TopCounts:
     """Counts by name, to tell those that have most.
 
     Exact for up to `room` names. Where there are more, rare ones are given up, and counts may be too low by
@@ -187,7 +187,7 @@ class Trust:
         seen = attrs.evolve(self._sum, future=future)
         if seen.identical:
             yield Fact("lastmod", "alike", seen.identical, share(seen.identical, seen.dated))
-        yield Fact("lastmod verdict", in_words(honesty(seen)), seen.dated, share(seen.dated, urls))
+        yield Fact("lastmod verdict", trust_in_words(judge_history(seen)), seen.dated, share(seen.dated, urls))
 
     def _close(self, sitemap: object) -> None:
         seen = self._open.pop(sitemap)
@@ -238,7 +238,7 @@ class Dates:
         self._weekdays: Counter[str] = Counter()
         self._hours: Counter[str] = Counter()
         self._trust = Trust()
-        self._values = Tops()
+        self._values = TopCounts()
         self._oldest = self._newest = ("", 0)
 
     def take(self, form: Mapping[str, Any]) -> None:
