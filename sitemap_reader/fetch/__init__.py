@@ -1,0 +1,29 @@
+"""Fetches URLs: the Fetcher protocol, its implementations over aiohttp, recorded folders and WARC files.
+
+One GET per call; redirects, retries and politeness are the frontier's. Imports the frontier and all folders below it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from ..model.errors import FetchError as FetchError
+    from .client import AiohttpFetcher as AiohttpFetcher
+    from .client import Fetcher as Fetcher
+    from .client import Response as Response
+    from .client import guarded_connector as guarded_connector
+    from .replay import ReplayFetcher as ReplayFetcher
+    from .warc.fetcher import WarcFetcher as WarcFetcher
+
+_NAMES = {
+    "..model.errors": ("FetchError",),
+    ".client": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
+    ".replay": ("ReplayFetcher",),
+    ".warc.fetcher": ("WarcFetcher",),
+}
+
+if not TYPE_CHECKING:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
