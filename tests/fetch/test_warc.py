@@ -412,7 +412,7 @@ NO_WARCS = [
     (ARC, "is an ARC; `warcio recompress .* makes a WARC of it"),
     (gzip.compress(ARC, mtime=0), "is an ARC; `warcio recompress"),
     (response(BODY)[:80], "holds no whole record"),
-    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several records.*`warcio .* converts "),
+    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several.*`warcio .* converts "),
     (response(BODY, url="https://shop.example/x").replace(b"urlset", b"nothin"), "nothing to start from"),
     (record("warcinfo", b"software: x\r\n", url=""), "nothing to start from"),
 ]
