@@ -1,6 +1,7 @@
-"""Fetches URLs: the Fetcher protocol, its implementations over aiohttp, recorded folders and WARC files.
+"""Fetches URLs: the Fetcher protocol, its aiohttp implementation with an SSRF guard, recordings and WARC files.
 
-One GET per call; redirects, retries and politeness are the frontier's. Imports the frontier and all folders below it.
+A URL and headers go in; a Response with the chunks of its body, or a FetchError, comes out. One request per call: the
+frontier decides about redirects and retries. Imports model, serialize, parser and frontier.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from warcs import MAP, fetched, http, record, response, urlset, write
 
 import sitemap_reader as sr
 from sitemap_reader.client.targets import find_target
-from sitemap_reader.fetch.warc.index import Table
+from sitemap_reader.fetch.warc.index import OffsetTable
 from sitemap_reader.model.errors import UsageError
 
 brotli = pytest.importorskip("brotli")
@@ -51,9 +51,9 @@ def test_what_is_not_there_is_not_found(warc):
     assert fetched(fetcher, "http://shop.example/sitemap.xml")[0] == 404
 
 
-def test_a_url_that_only_looks_the_same_to_the_index_is_not_found(warc):
+def test_a_url_with_the_hash_of_an_indexed_one_is_not_found(warc):
     fetcher = warc(response(BODY))
-    fetcher._index.answers.put("https://shop.example/other.xml", fetcher._index.answers.get(MAP))
+    fetcher._index.responses.put("https://shop.example/other.xml", fetcher._index.responses.get(MAP))
     assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
 
 
@@ -412,7 +412,7 @@ NO_WARCS = [
     (ARC, "is an ARC; `warcio recompress .* makes a WARC of it"),
     (gzip.compress(ARC, mtime=0), "is an ARC; `warcio recompress"),
     (response(BODY)[:80], "holds no whole record"),
-    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several records.*`warcio recompress .* mends "),
+    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several.*`warcio .* converts "),
     (response(BODY, url="https://shop.example/x").replace(b"urlset", b"nothin"), "nothing to start from"),
     (record("warcinfo", b"software: x\r\n", url=""), "nothing to start from"),
 ]
@@ -465,7 +465,7 @@ ANSWERS = 20_000
 
 def test_an_answer_takes_at_most_32_bytes_of_memory():
     tracemalloc.start()
-    table = Table()
+    table = OffsetTable()
     for number in range(ANSWERS):
         table.put(f"https://shop.example/{number}", number)
     assert tracemalloc.get_traced_memory()[0] < ANSWERS * 32

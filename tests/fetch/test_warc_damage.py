@@ -81,7 +81,7 @@ def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, place, b
 def cut_behind(whole, url):
     """The records up to that of a URL, and half of it."""
     fetcher = sr.fetch.WarcFetcher(whole)
-    offset = fetcher._index.answers.get(url)
+    offset = fetcher._index.responses.get(url)
     return whole.read_bytes()[: offset + 60], offset
 
 

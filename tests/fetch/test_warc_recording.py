@@ -20,7 +20,7 @@ from fakenet import Answer, FakeFetcher, fetch
 from warcs import MAP, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.warc import writer as tail
+from sitemap_reader.fetch.warc import writer
 from sitemap_reader.fetch.warc.writer import WarcRecorder
 from sitemap_reader.model.errors import FetchError, UsageError
 
@@ -224,7 +224,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
         written.append(real(number, data[: len(data) // 2]))
         return written[0]
 
-    monkeypatch.setattr(tail.os, "write", full)
+    monkeypatch.setattr(writer.os, "write", full)
     with pytest.raises(OSError, match=rf"No space left on device: '.*{kind}'"):
         taped(path, {MAP: ANSWERS[1]})
     assert written
@@ -261,7 +261,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
         time.sleep(0.0005)
         return real(number, data[:5_000])
 
-    monkeypatch.setattr(tail.os, "write", in_bits)
+    monkeypatch.setattr(writer.os, "write", in_bits)
     bodies = [os.urandom(100_000) for _ in range(4)]
     urls = [f"https://s{n}.example/" for n in range(4)]
     threads = [
