@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # ----------------------------------------------------------------------------------------------------
 # What lastmods are worth: the dates of each sitemap in, a score with its reasons out; and a verdict on a site's.
 #
-# The score is walk/honesty's, of one look: whether a lastmod moves with its page can only be told from two.
+# The score is from frontier/lastmod_trust.py, for one read: that a lastmod moves with its page takes two to see.
 
 
 _NOTHING = "there is no URL"

@@ -1,5 +1,24 @@
-"""The state file of sync: one SQLite database of the documents, URLs and runs of sites from earlier reads.
+"""The SQLite state file: what each site listed in earlier runs, and what is new, updated or removed since.
 
-In: the batches of a crawl. Out: new, updated and removed URLs, and a cache for the next crawl.
-Imports model, serialize, parser, frontier and (for types) pipeline; is imported by client and above.
+Batches of a run go in; changes come out. Imports pipeline/ and all folders below it.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from .documents import StoredDocument as StoredDocument
+    from .state import State as State
+    from .state import StoredRun as StoredRun
+    from .state import StoredSite as StoredSite
+
+_NAMES = {
+    ".documents": ("StoredDocument",),
+    ".state": ("State", "StoredRun", "StoredSite"),
+}
+
+if not TYPE_CHECKING:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
