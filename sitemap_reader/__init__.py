@@ -12,8 +12,8 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from . import scale as scale
-    from .analysis.loading import load, snapshot
     from .analysis.snapshot import Snapshot
+    from .analysis.sources import load, snapshot
     from .checks.audit import audit
     from .checks.findings import Finding
     from .checks.report import Report
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 # Module -> the public names that live there.
 _HOMES = {
-    "analysis.loading": ("load", "snapshot"),
+    "analysis.sources": ("load", "snapshot"),
     "analysis.snapshot": ("Snapshot",),
     "client.sync_api": ("changes", "discover", "urls"),
     "checks.audit": ("audit",),
