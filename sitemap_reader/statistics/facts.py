@@ -41,7 +41,7 @@ class Fact:
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
       and `urls dropped` are told only where there are lines of type outcome.
     - `lastmod`: `stated`; `in the future`; `alike`: those that have the most frequent one of their sitemap, if ten or
-      more have it, as a share of those stated. `lastmod verdict`: what they are worth, with the score of judge_history() (0
+      more have it, as a share of those stated. `lastmod verdict`: what they are worth, with their score (0
       to 1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
       as exact as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
       counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod month`: the newest 6.
