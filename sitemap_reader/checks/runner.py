@@ -16,8 +16,7 @@ from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.fast_scanner import Entries, merged
-from ..statistics.collector import Fact
-from ..statistics.facts import TopCounts, facts, share
+from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import Age, Future, Priorities, SitemapDates
 from .documents import Answers, Emptiness, Listings, Spellings
 from .findings import Check, listed
