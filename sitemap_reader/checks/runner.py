@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import Row
     from ..model.records import Item
-    from ..pipeline.document_parser import Many
+    from ..pipeline.document_parser import UrlGroup
     from .findings import Findings, Listed
 
 
@@ -148,7 +148,7 @@ class AuditRunner:
 
     # --- what comes ---
 
-    def take(self, batch: Sequence[Item | Many]) -> None:
+    def take(self, batch: Sequence[Item | UrlGroup]) -> None:
         """Some of what a run gives, in its order."""
         for (kind, sitemap), group in groupby(batch, _whose):
             _TAKERS[kind](self, sitemap, [*group])

@@ -1,0 +1,5 @@
+"""Drives a frontier with a fetcher: requests are sent, bodies are parsed outside the event loop.
+
+Seeds go in; batches of URL records, sitemap links, problems and outcomes come out. Also runs feedparser in a child
+process. Imports model, serialize, parser, frontier and fetch.
+"""
