@@ -399,7 +399,7 @@ def _check_fetcher(fetcher: object) -> None:
     if isinstance(fetcher, type):
         raise UsageError(f"fetcher is an object, and not a class: give fetcher={fetcher.__name__}(…)")
     if not callable(getattr(fetcher, "fetch", None)):
-        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher"
+        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.fetch.Fetcher"
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
 
 

@@ -61,7 +61,7 @@ def read_links(body: bytes, url: str) -> FallbackResult:
     repaired = _CHARACTER_REFERENCE.sub(_valid_reference, body)
     parsed, bases = _parse(repaired, base_url)
     text = body.decode(parsed.get("encoding") or "utf-8", "replace")
-    # Where tags do not match, feedparser loses track of which xml:base applies; a repaired document's lines do not match.
+    # Where tags do not match, feedparser loses track of which xml:base applies; so it may in a repaired document.
     is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding") or repaired != body
     knows_bases = not (is_loose and _BASE_ATTRIBUTE.search(text))
     document = _LinkFinder(_element_texts(text), bases, base_url, knows_bases, str(parsed.get("version") or ""))

@@ -31,7 +31,7 @@ def warc(request, tmp_path):
     """`warc(*records)` -> a WarcFetcher over them."""
 
     def opened(*records):
-        return sr.WarcFetcher(write(tmp_path / request.param, *records))
+        return sr.fetch.WarcFetcher(write(tmp_path / request.param, *records))
 
     return opened
 
@@ -294,7 +294,7 @@ def original(url=OLD, body=BODY, digest="A", **headers):
 # Their digests are made up: only gzip, which has sums of its own, reads them unchecked.
 @pytest.fixture
 def gz(tmp_path):
-    return lambda *records: sr.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
+    return lambda *records: sr.fetch.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
 
 
 @pytest.mark.parametrize("url", [OLD, MAP])
@@ -332,7 +332,7 @@ def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body)
     digest = f"sha1:{base64.b32encode(hashlib.sha1(BODY, usedforsecurity=False).digest()).decode()}"
     old = response(body, url=OLD, WARC_Payload_Digest=digest)
     revisit = record("revisit", WARC_Refers_To_Target_URI=OLD, WARC_Payload_Digest=digest)
-    _, _, given, error = fetched(sr.WarcFetcher(write(tmp_path / "site.warc", old, revisit)))
+    _, _, given, error = fetched(sr.fetch.WarcFetcher(write(tmp_path / "site.warc", old, revisit)))
     assert (given, error is None) in [(BODY, True), (b"", False)]
     assert (error is None) == (body == BODY)
 
@@ -437,7 +437,7 @@ def test_a_file_that_is_missing_or_unreadable_is_told(tmp_path, monkeypatch):
     def refuse(self, *_):
         raise PermissionError(13, "Permission denied", str(self))
 
-    fetcher = sr.WarcFetcher(path)
+    fetcher = sr.fetch.WarcFetcher(path)
     monkeypatch.setattr("pathlib.Path.open", refuse)
     with pytest.raises(UsageError, match=r"site\.warc cannot be read: Permission denied"):
         find_target(path)
@@ -478,7 +478,7 @@ def test_memory_is_flat_over_a_large_file(tmp_path):
     pages = b"".join(response(b"<html>" * 50, url=f"https://shop.example/{n}") for n in range(ANSWERS // 2))
     path = write(tmp_path / "site.warc", response(BODY), pages)
     tracemalloc.start()
-    fetcher = sr.WarcFetcher(path)
+    fetcher = sr.fetch.WarcFetcher(path)
     assert tracemalloc.get_traced_memory()[1] < 1_200_000
     tracemalloc.stop()
     assert fetched(fetcher, f"https://shop.example/{ANSWERS // 2 - 1}")[2] == b"<html>" * 50

@@ -34,13 +34,13 @@ from scripted_fetcher import (
     urlset,
 )
 
-import sitemap_reader as sr
 from sitemap_reader.client.sync_api import lines
 from sitemap_reader.frontier.filters import Selection, Window, make_patterns
-from sitemap_reader.model.errors import DocumentChanged, FetchError
+from sitemap_reader.model.errors import DocumentChanged, FallbackFailed, FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome
 from sitemap_reader.parser.normalise.scope import Scope
+from sitemap_reader.pipeline import feedparser_fallback
 from sitemap_reader.pipeline.document_parser import LineOptions, ParseTask
 from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
 from sitemap_reader.pipeline.worker_pool import WorkerPool
@@ -204,7 +204,7 @@ class Walk:
 
 
 def fails(body: bytes, url: str | None, /, *, limits: Limits) -> Any:
-    raise sr.FallbackFailed("it has had enough")
+    raise FallbackFailed("it has had enough")
 
 
 def reset(*pieces: bytes) -> list[Page]:
@@ -265,8 +265,8 @@ WALKS = {
         lambda: proven_late(Page([DATES])),
         options={"per_host": 1, "selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))},
     ),
-    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": sr.feedparser_fallback}),
-    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": sr.feedparser_fallback}),
+    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": feedparser_fallback}),
+    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": feedparser_fallback}),
     "feedparser fails": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": fails}),
     "too much for feedparser": Walk(
         lambda: three(FEED), options={"feed_fallback": fails, "limits": Limits(max_fallback_bytes=50)}
