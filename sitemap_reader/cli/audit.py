@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import Against, audit, audit_lines, make_findings, parse_codes
+from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
-from ..checks.text import headline, text_of
+from ..checks.text import headline, render_text
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_forms
@@ -37,7 +37,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "never": (),
 }
 _WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": text_of,
+    "text": render_text,
     "json": lambda report: report.to_json(),
     "html": lambda report: report.to_html(),
 }
@@ -72,9 +72,9 @@ def run(
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
-    against = Against(crawl, baseline, state, baseline_crawl)
+    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        auditor = _Auditor(console, interrupts, outputs, rules, against, as_of, reading)
+        auditor = _Auditor(console, interrupts, outputs, rules, compared_with, as_of, reading)
         ended = each_target([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
@@ -94,7 +94,7 @@ class _Auditor:
     interrupts: Interrupts
     outputs: Outputs
     rules: dict[str, Any]
-    against: Against
+    compared_with: ComparisonSources
     as_of: str | None
     reading: dict[str, Any]
     report: Report | None = None
@@ -108,7 +108,7 @@ class _Auditor:
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
         told: dict[str, Any] = {"on_outcome": self.console.hear_document, "on_progress": self.console.progress()}
-        given = {**self.rules, **attrs.asdict(self.against), **told, **self.reading}
+        given = {**self.rules, **attrs.asdict(self.compared_with), **told, **self.reading}
         with self.interrupts.held():  # what was read by then is told
             return self._keep(audit(target, as_of=self.as_of, stop=self._stop, **given))
 
@@ -116,14 +116,14 @@ class _Auditor:
         """Reads a dump to its end."""
         name = called(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
-        found = make_findings(**self.rules)
-        self.against.refuse(parse_codes(self.rules["select"]))
+        findings = make_findings(**self.rules)
+        self.compared_with.validate(parse_codes(self.rules["select"]))
         # Who waits for a pipe that is silent is not to be held.
         held = nullcontext() if file == STDIN else self.interrupts.held()
         with opened(file) as body, held:
             self.outputs.spare(body, name)
             lines = numbered_forms(body, name)
-            return self._keep(audit_lines(lines, name, found, self.against, as_of=as_of, stop=self._stop))
+            return self._keep(audit_lines(lines, name, findings, self.compared_with, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:
         return self.interrupts.is_pending
