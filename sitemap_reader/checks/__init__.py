@@ -4,3 +4,23 @@ audit.py has audit(); runner.py passes every item to the checks (urls, documents
 baseline), which report to findings.py; report.py and html/ render the result. May import all folders but analysis and
 cli.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from .findings import Finding as Finding
+    from .report import Report as Report
+    from .rule_docs import Explanation as Explanation
+
+_NAMES = {
+    ".findings": ("Finding",),
+    ".report": ("Report",),
+    ".rule_docs": ("Explanation",),
+}
+
+if not TYPE_CHECKING:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)

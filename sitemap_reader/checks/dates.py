@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..parser.content.sniff import Format
-from ..parser.normalise.dates import EXACT, TOLERANCE, period_end, stated, tolerance
+from ..parser.normalise.dates import CLOCK_TOLERANCE, TIMED, format_date, period_end, tolerance
 from ..serialize.jsonl import stamp
 from .documents import PerSitemapCheck
 from .findings import Check
@@ -43,12 +43,12 @@ class FutureDates(Check):
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Checks the URLs; most batches have none in the future."""
         now = self._clock()
-        if not batch.dated or max(batch.dated) - now <= TOLERANCE:
+        if not batch.dated or max(batch.dated) - now <= CLOCK_TOLERANCE:
             return
         rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
         for loc, lastmod, precision, line in rows:
             if lastmod is not None and lastmod - now > tolerance(precision):
-                date = stated(lastmod, precision)
+                date = format_date(lastmod, precision)
                 message = f"{loc}: lastmod {date} is in the future"
                 findings.report("D02", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=date)
 
@@ -125,10 +125,10 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         if count < _IDENTICAL_SHARE * stats.dated:
             return None
         precision = next(iter(stats.precisions)) if len(stats.precisions) == 1 else "second"
-        return f"{count:,} of {stats.dated:,} lastmods are {stated(lastmod, precision)}"
+        return f"{count:,} of {stats.dated:,} lastmods are {format_date(lastmod, precision)}"
 
     def _at_fetch(self, stats: _LastmodStats, outcome: Outcome | None) -> str | None:
-        if self._clock is None or outcome is None or not stats.precisions <= EXACT or stats.dated < _MIN_DATED_AT_FETCH:
+        if self._clock is None or outcome is None or not stats.precisions <= TIMED or stats.dated < _MIN_DATED_AT_FETCH:
             return None
         now = self._clock()
         took = timedelta(seconds=outcome.seconds or 0.0)
@@ -150,10 +150,8 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         end = period_end(ref.lastmod, ref.lastmod_precision or "second")
         if stats.newest - end < max(tolerance(ref.lastmod_precision), tolerance(stats.newest_precision)):
             return
-        date = stated(ref.lastmod, ref.lastmod_precision)
-        message = (
-            f"{sitemap} is said to be of {date}, and has an entry of {stated(stats.newest, stats.newest_precision)}"
-        )
+        date = format_date(ref.lastmod, ref.lastmod_precision)
+        message = f"{sitemap} is said to be of {date}, and has an entry of {format_date(stats.newest, stats.newest_precision)}"
         findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
 
 
@@ -186,7 +184,7 @@ class StaleSite(Check):
                 continue
             end = period_end(lastmod, precision or "second")
             if self._newest is None or end > self._newest.end:
-                self._newest = _Newest(end, stated(lastmod, precision), batch.sitemap, line)
+                self._newest = _Newest(end, format_date(lastmod, precision), batch.sitemap, line)
 
     def on_end(self, findings: Findings) -> None:
         """Checks the newest lastmod."""

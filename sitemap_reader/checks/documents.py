@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .findings import Findings, Location, UrlBatch
 
 
-Stats = TypeVar("Collected")
+Stats = TypeVar("Stats")
 
 
 class PerSitemapCheck(Check, Generic[Stats]):
