@@ -166,8 +166,8 @@ class Lines:
         if isinstance(exc, UnicodeDecodeError):
             # Lines decoded earlier were returned, so exc.object begins with the next one.
             number = self._number + 1 + exc.object.count(b"\n", 0, exc.start)
-            reason = "not UTF-8" if exc.encoding == "utf-8" else "damaged UTF-16"
-            return UsageError(f'{self._name}:{number}: {reason}: save it as UTF-8 (in Excel, "CSV UTF-8")')
+            fault = "not UTF-8" if exc.encoding == "utf-8" else "damaged UTF-16"
+            return UsageError(f'{self._name}:{number}: {fault}: save it as UTF-8 (in Excel, "CSV UTF-8")')
         if isinstance(exc, EOFError):
             return UsageError(f"{place}: the gzip file is cut off here; compress it again")
         if isinstance(exc, gzip.BadGzipFile | zlib.error):

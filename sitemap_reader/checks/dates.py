@@ -151,7 +151,8 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         if stats.newest - end < max(tolerance(ref.lastmod_precision), tolerance(stats.newest_precision)):
             return
         date = format_date(ref.lastmod, ref.lastmod_precision)
-        message = f"{sitemap} is said to be of {date}, and has an entry of {format_date(stats.newest, stats.newest_precision)}"
+        newest = format_date(stats.newest, stats.newest_precision)
+        message = f"{sitemap} is said to be of {date}, and has an entry of {newest}"
         findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
 
 
