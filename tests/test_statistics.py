@@ -244,7 +244,7 @@ def test_a_frequent_name_is_found_although_it_comes_late() -> None:
         counts.add("frequent")
     ((name, count),) = counts.top(1)
     assert (name, count) == ("frequent", 10_000)
-    (_, other) = counts.facts("names", 5, counts.total)  # the rare ones that are left are counted too low: none is reported
+    (_, other) = counts.facts("names", 5, counts.total)  # rare names are counted too low, so none is reported
     assert other == Fact("names", "other", 10_000, 0.5)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ..frontier.revalidation import DocumentCache, Trust
     from ..model.records import Item
-    from ..pipeline.document_parser import Many
+    from ..pipeline.document_parser import UrlGroup
     from ..serialize.jsonl import On
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
@@ -132,7 +132,7 @@ class StateSync:
     # --- during the crawl ---
 
     def take(
-        self, batch: Sequence[Item | Many], on_document: Callable[[StoredDocument], None] | None = None
+        self, batch: Sequence[Item | UrlGroup], on_document: Callable[[StoredDocument], None] | None = None
     ) -> Iterator[ChangePiece]:
         """Applies a batch, and yields the changes of the documents that end in it."""
         with sqlite_errors(self._state.name):
@@ -306,7 +306,7 @@ def _listing_document(row: DocumentRow) -> ListingDocument:
     return ListingDocument(row.id, row.stored.url, row.prefix, row.stored.entries)
 
 
-def _type_and_sitemap(item: Item | Many) -> tuple[type, str]:
+def _type_and_sitemap(item: Item | UrlGroup) -> tuple[type, str]:
     return type(item), getattr(item, "sitemap", None) or ""
 
 
