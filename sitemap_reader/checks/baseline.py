@@ -20,7 +20,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..compare.diff import is_state
-from ..frontier.blocked import hides_names
+from ..frontier.responses import hides_sitemap_lines
 from ..frontier.seeds import parse_target
 from ..model.errors import UsageError
 from ..model.records import Precision
@@ -242,7 +242,7 @@ class BaselineCheck(Check):
         """A document; one that was only guessed is none unless it is a sitemap."""
         self._hears_documents = True
         self._is_whole = self._is_whole and outcome.complete
-        self._names_are_hidden = self._names_are_hidden or hides_names(outcome)
+        self._names_are_hidden = self._names_are_hidden or hides_sitemap_lines(outcome)
         if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
             self._now.add(outcome.url)
 

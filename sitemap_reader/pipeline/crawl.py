@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..fetch.client import Fetcher, Response
     from ..frontier.document_request import Answer
     from ..frontier.frontier import Frontier
-    from ..frontier.robots_policy import Delay
+    from ..frontier.robots_policy import CrawlDelay
     from ..frontier.seeds import RequestHeaders
     from ..model.limits import Limits
     from ..model.problems import Problem
@@ -196,9 +196,9 @@ class Run:
         self._news = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
 
-    def delay(self) -> Delay | None:
+    def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that makes it take longest, if it is kept."""
-        return self.frontier.delay() if self._patient else None
+        return self.frontier.longest_crawl_delay() if self._patient else None
 
     async def batches(self) -> AsyncGenerator[Batch, None]:
         """What the walk gives, as it comes. Leaving early cancels every request."""
@@ -341,18 +341,18 @@ class Run:
     def _task(self, request: DocumentRequest, response: Response) -> Task:
         plan = self.frontier.plan
         return Task(
-            url=request.asked,
+            url=request.original_url,
             final_url=request.url,
             content_type=None if request.is_robots else response.headers.get("content-type"),
             scope=plan.scope,
-            authorities=request.holds,
+            authorities=request.authorities,
             limits=plan.limits,
             selection=plan.selection,
             extras=self._extras,
             asks_fallback=self._fallback is not None,
-            prefix=request.reached.prefix if request.reached else None,
-            skipped=request.reached.items if request.reached else 0,
-            former=request.again.former if request.again else None,
+            prefix=request.resume.prefix if request.resume else None,
+            skipped=request.resume.items if request.resume else 0,
+            former=request.reread.former if request.reread else None,
             peek=self._peek and not request.is_robots,
             as_lines=self._as_lines,
             as_entries=self._as_entries,
@@ -386,7 +386,7 @@ class Run:
         if reading is None or not reading.has_caught_up:
             return failed
         if self.frontier.tries_again(request, failed):
-            request.reached = reading.reached() if reading.given else None
+            request.resume = reading.reached() if reading.given else None
             return failed
         try:
             outcome = await reading.end(cut=True)

@@ -10,7 +10,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..frontier.document_request import Reached
+from ..frontier.document_request import ResumePoint
 from ..model.errors import DocumentChanged, SitemapReaderError
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef
@@ -51,7 +51,7 @@ class Reading:
         put: Callable[[Piece], Awaitable[None]],
         ask: Callable[[bytes, str | None], Awaitable[Answer]],
     ) -> None:
-        self.given = request.reached is not None or request.again is not None
+        self.given = request.resume is not None or request.reread is not None
         self._request = request
         self._hand = hand
         self._found = found
@@ -84,10 +84,10 @@ class Reading:
         """Whether it is at least as far as an earlier try was."""
         return self._hand.state.has_caught_up
 
-    def reached(self) -> Reached:
+    def reached(self) -> ResumePoint:
         """How far it is."""
         state = self._hand.state
-        return Reached(state.prefix, state.items, self._outcome())
+        return ResumePoint(state.prefix, state.items, self._outcome())
 
     async def end(self, *, cut: bool = False) -> Outcome:
         """The last items, then what became of the document; `cut` where its bytes broke off."""
@@ -115,8 +115,8 @@ class Reading:
     def _outcome(self) -> Outcome:
         state = self._hand.state
         self._request.dates = state.dates
-        if self._request.again:
-            self._request.again.regained.update(state.regained)
+        if self._request.reread:
+            self._request.reread.regained.update(state.regained)
         return state.outcome
 
     async def _give(self, piece: Piece, *, final: bool = False) -> None:
