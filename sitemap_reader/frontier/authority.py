@@ -11,7 +11,7 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..parser.normalise.scope import Scope, proof_authorities
+from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, without_userinfo
 from .document_request import Reread, has_scope_drops
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..model.records import Outcome, SitemapRef
-    from ..parser.normalise.scope import Mode, Reason
+    from ..parser.normalise.scope import DropReason, ScopeMode
     from .document_request import DocumentRequest, KnownDocuments
     from .events import Events
 
@@ -36,7 +36,7 @@ Listing = tuple["DocumentRequest", "SitemapRef"]
 class Authorities:
     """The authorities of each document in `documents`, and the listings that wait for robots.txt verification."""
 
-    def __init__(self, mode: Mode, documents: KnownDocuments) -> None:
+    def __init__(self, mode: ScopeMode, documents: KnownDocuments) -> None:
         self._mode = mode
         self._documents = documents
         self._by_robots: dict[str, tuple[str, ...]] = {}  # URL -> what the robots.txt files that name it grant
@@ -51,7 +51,7 @@ class Authorities:
         found = request.inherited_authorities
         found += self.granted_by_robots(request.original_url) + self.granted_by_robots(request.url)
         if request.why in ("given", "well-known"):  # submitted: its scope is its host
-            found += proof_authorities(request.original_url, request.url)
+            found += verified_prefixes(request.original_url, request.url)
         return tuple(dict.fromkeys(found))
 
     def passed_on(self, index: DocumentRequest) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Authorities:
         """The authorities that robots.txt files grant a document by naming it; empty where none does."""
         return self._by_robots.get(without_userinfo(url), ())
 
-    def out_of_scope(self, ref: SitemapRef, authorities: tuple[str, ...]) -> Reason | None:
+    def out_of_scope(self, ref: SitemapRef, authorities: tuple[str, ...]) -> DropReason | None:
         """What of a child's URL is out of scope for an index with these authorities; None if it may list the child.
 
         sitemaps.org: the sitemaps of an index are on its host. A robots.txt that names a sitemap verifies it, on
@@ -92,7 +92,7 @@ class Authorities:
     def add_sitemap_line(self, robots: DocumentRequest, url: str) -> None:
         """A robots.txt names a document: it may list all URLs of the robots.txt's host."""
         before = self.granted_by_robots(url)
-        granted = tuple(dict.fromkeys(before + proof_authorities(robots.original_url, robots.url)))
+        granted = tuple(dict.fromkeys(before + verified_prefixes(robots.original_url, robots.url)))
         if granted == before:  # thousands of lines may name the same index, and each may concern all below it
             return
         self._by_robots[without_userinfo(url)] = granted

@@ -16,14 +16,14 @@ import attrs
 from ..model.problems import Problem, Tally
 from ..model.records import Candidate, Outcome, Precision, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.normalise.scope import Reason
+from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import without_userinfo
 from .seeds import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..parser.content.decoder import Prefix
+    from ..parser.content.decoder import ReadPrefix
     from ..parser.normalise.scope import Scope
     from .filters import LastmodSummary
     from .robots_rules import Rules
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A lastmod as it is listed: the moment, and which of its fields were given.
 Lastmod = tuple[datetime, Precision]
 
-_SCOPE_REASONS = frozenset(get_args(Reason))
+_SCOPE_REASONS = frozenset(get_args(DropReason))
 # Parents that are examined for a cycle. Sites have a handful.
 _MAX_ANCESTORS = 64
 
@@ -43,7 +43,7 @@ class ResumePoint:
     `items` is the number of items that the parser had yielded, `outcome` the state of the document at that point.
     """
 
-    prefix: Prefix
+    prefix: ReadPrefix
     items: int
     outcome: Outcome
 

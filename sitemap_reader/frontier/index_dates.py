@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 import attrs
 
 from ..model.records import Precision, SitemapRef
-from ..parser.normalise.dates import period_end, stated, tolerance
+from ..parser.normalise.dates import format_date, period_end, tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -324,9 +324,9 @@ class IndexDateChecks:
     def _report(self, index: DocumentRequest, found: DateContradiction) -> None:
         if found.newest is None:
             return
-        listed = stated(*found.listed)
+        listed = format_date(*found.listed)
         message = (
-            f"{found.loc} is said to be of {listed}, and has an entry of {stated(*found.newest)}: "
+            f"{found.loc} is said to be of {listed}, and has an entry of {format_date(*found.newest)}: "
             "no sitemap of this index is skipped by its lastmod"
         )
         ref = SitemapRef(listed, line=found.line)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import SitemapRef
-    from ..parser.normalise.scope import Reason
+    from ..parser.normalise.scope import DropReason
     from .authority import Authorities
     from .document_request import KnownDocuments
     from .events import Events
@@ -50,7 +50,7 @@ class LinkDecision:
     message: str = ""
     pruned: str | None = None
     incomplete: bool = False
-    out_of_scope: Reason | None = None
+    out_of_scope: DropReason | None = None
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from ..model.limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..model.problems import report
 from ..model.records import Outcome
 from ..parser.content.sniff import Format
-from ..parser.normalise.scope import proof_authorities
+from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import origin, without_userinfo
 from .document_request import DocumentRequest
 from .responses import OTHER_AGENT, message_of_both_schemes, with_remedy
@@ -115,7 +115,7 @@ class RobotsPolicy:
         host = self._hosts.for_url(robots.url)
         if host.robots_request is not None or robots.url != f"{host.origin}/robots.txt":
             return
-        if robots.url.startswith(proof_authorities(robots.original_url, robots.url)):
+        if robots.url.startswith(verified_prefixes(robots.original_url, robots.url)):
             host.robots_request = robots
 
     def ensure_rules(self, host: HostQueue) -> None:

@@ -203,7 +203,7 @@ def test_a_reader_of_explanations_that_has_enough_ends_them_quietly() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which site? give a TARGET or a dump, or --explain CODE, FAMILY or all"),
+        ((), "give a TARGET or a dump, or --explain CODE, FAMILY or all"),
         (("--explain", "D99"), '"D99" is no code; there are C01 to C06, D01 to D08, F01 to '),
         (("--explain", "F01,ZZ9"), '"ZZ9" is no code; there are C01 to C06, D01 to D08, F01 to '),
         (("--explain", "u6"), '"U6" is no code; did you mean U06? there are '),
