@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 import attrs
@@ -15,7 +16,7 @@ import orjson
 
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
-from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +45,7 @@ REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sit
 # What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
 On = Literal["any", "lastmod"]
 ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
-NESTED = ("images", "videos", "news", "alternates", "mobile", "extras")
+NESTED = (*EXTENSIONS, "extras")
 STATED = (*ALWAYS, *NESTED)
 COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
 
@@ -207,21 +208,16 @@ def _form(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
         "sitemap": record.sitemap,
         "line": record.line,
     }
-    if record.images:
-        form["images"] = _plain(record.images)
-    if record.videos:
-        form["videos"] = _plain(record.videos)
-    if record.news:
-        form["news"] = _plain(record.news)
-    if record.alternates:
-        form["alternates"] = _plain(record.alternates)
-    if record.mobile:
-        form["mobile"] = True
-    if record.extras:
-        form["extras"] = _plain(record.extras)
+    nested = _nested_of(record)
+    if nested != _NOTHING_NESTED:
+        form.update((name, _plain(value)) for name, value in zip(NESTED, nested, strict=True) if value)
     if record.problems:
         form["problems"] = _short(record.problems)
     return form
+
+
+_nested_of = attrgetter(*NESTED)
+_NOTHING_NESTED = (*NO_EXTENSIONS, ())
 
 
 def _ref_form(ref: SitemapRef) -> dict[str, Any]:
