@@ -89,12 +89,12 @@ _PLAIN_IMAGES = {("image:image", "image:loc", ""), ("image:image", "image:loc", 
 _ATTRIBUTE = re.compile(r' ([a-z_]+)="([^"]*)"')
 _NO_ATTRIBUTES: dict[str, str] = {}
 _NOTHING: Extensions = (*NO_EXTENSIONS, None)
-# Element -> the index of its field in Extensions. Lists are collected in new lists.
+# Element -> the index of its field in Extensions.
 _INDEXES = {tag: index for index, tag in enumerate(ELEMENT_FIELDS)}
-_IS_LIST = [is_list for _, is_list in ELEMENT_FIELDS.values()]
 _IMAGES, _ALTERNATES = _INDEXES["image:image"], _INDEXES["xhtml:link"]
+# Element -> the fields that its record cannot do without.
 _REQUIRED = {
-    tag: frozenset(field.name for field in attrs.fields(record) if field.default is attrs.NOTHING)
+    tag: [field.name for field in attrs.fields(record) if field.default is attrs.NOTHING]
     for tag, record in RECORD_CLASSES.items()
 }
 _FLAGS = frozenset(ELEMENT_FIELDS.keys() - RECORD_CLASSES.keys() - {"xhtml:link"})
@@ -163,7 +163,9 @@ class ExtensionReader:
     def _extensions(self, tail: str) -> Extensions:
         """The values of a tail; _Odd where an element is unusual, or anything in it is a problem."""
         names = self._names
-        values: list[Any] = [[] if is_list else blank for is_list, blank in zip(_IS_LIST, NO_EXTENSIONS, strict=True)]
+        images: list[Image] = []
+        alternates: list[Alternate] = []
+        others: dict[int, Any] = {}  # by the index in Extensions
         for row in _compiled(_ELEMENTS).findall(tail):
             image, loc, source, title, titled, link, language, target, attributes, name, inside, rest = row
             if rest:
@@ -172,26 +174,33 @@ class ExtensionReader:
                 tags = names[image], names[loc], names[title] if title else ""
                 if tags not in _PLAIN_IMAGES or len(source) >= _MAX_URL_CHARACTERS:
                     raise _Odd
-                values[_IMAGES].append(Image(_unescaped(source), _unescaped(titled).strip() or None))
+                images.append(Image(_unescaped(source), _unescaped(titled).strip() or None))
                 continue
             tag = names[link or name]
             if target and tag == "xhtml:link" and len(target) < _MAX_URL_CHARACTERS:
-                values[_ALTERNATES].append(Alternate(language, _unescaped(target) if "&" in target else target))
+                alternates.append(Alternate(language, _unescaped(target) if "&" in target else target))
+            elif name and tag == "image:image":
+                images.append(Image(**self._fields(tag, inside)))
             elif name and tag in RECORD_CLASSES:
-                record, index = RECORD_CLASSES[tag](**self._fields(tag, inside)), _INDEXES[tag]
-                if _IS_LIST[index]:
-                    values[index].append(record)
-                elif values[index] is None:
-                    values[index] = record
+                index, is_list = _INDEXES[tag], ELEMENT_FIELDS[tag][1]
+                record = RECORD_CLASSES[tag](**self._fields(tag, inside))
+                if is_list:
+                    others.setdefault(index, []).append(record)
+                elif index not in others:
+                    others[index] = record
                 else:
                     raise _Odd
             elif link and not target and tag == "xhtml:link":
-                values[_ALTERNATES].append(self._alternate(tag, attributes))
-            elif link and tag in _FLAGS and not (values[_INDEXES[tag]] or attributes):
-                values[_INDEXES[tag]] = True
+                alternates.append(self._alternate(tag, attributes))
+            elif link and not attributes and tag in _FLAGS and _INDEXES[tag] not in others:
+                others[_INDEXES[tag]] = True
             else:
                 raise _Odd
-        return (*[tuple(value) if type(value) is list else value for value in values], None)
+        values = [*_NOTHING]
+        values[_IMAGES], values[_ALTERNATES] = tuple(images), tuple(alternates)
+        for index, value in others.items():
+            values[index] = tuple(value) if type(value) is list else value
+        return tuple(values)
 
     def _alternate(self, tag: str, attributes: str) -> Alternate:
         found = alternate(Element(tag, _attributes(attributes)), self._context)
@@ -225,8 +234,11 @@ class ExtensionReader:
                 _add_stamp(fields, field, stamp)
             else:
                 add_value(fields, rule, tag, value, _NO_ATTRIBUTES.get, context)
-        if publication or not fields.keys() >= _REQUIRED[element]:
+        if publication:
             raise _Odd
+        for field in _REQUIRED[element]:
+            if field not in fields:
+                raise _Odd
         lists = LIST_FIELDS[element]
         return with_tuples(fields, lists) if lists else fields
 
