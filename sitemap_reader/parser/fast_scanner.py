@@ -398,7 +398,8 @@ class FastNormaliser:
                 out += self._clean(_raw_entry(texts, line, elements, problems))
                 odd, problems = odd + 1, ()
             else:
-                record = UrlRecord(loc, moment, precision, changefreq, priority, *values, (), sitemap, line)
+                fields = (loc, moment, precision, changefreq, priority, *values, (), sitemap, line)
+                record = UrlRecord(*fields)  # mypy does not count what *values adds
                 if problems:
                     record.problems, problems = tuple(map(self._note, problems)), ()
                     out += record.problems

@@ -303,7 +303,6 @@ class Batches:
 # --- many lines at once ---
 
 
-
 def _keys_inside(shape: Shape, *kinds: Kind) -> Iterator[str]:
     """The keys of all values of these kinds, at any depth."""
     if isinstance(shape, Many):
