@@ -317,7 +317,7 @@ class SitemapReader:
             as_entries=as_entries,
             workers=workers,
             frontier=frontier,
-            memory=DocumentCache(settled=settled or {}),
+            cache=DocumentCache(settled=settled or {}),
             **plan,
         )
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
@@ -344,8 +344,8 @@ class SitemapReader:
         following = StateSync(state, site_name(found.seeds), self.followed(asked), plan)
         try:
             # What is recorded is to be whole, so nothing is asked for under conditions.
-            memory = following.cache(knows_documents=self._record is None)
-            run = self._run(found, as_entries=True, workers=workers, memory=memory, **wanted)
+            cache = following.cache(knows_documents=self._record is None)
+            run = self._run(found, as_entries=True, workers=workers, cache=cache, **wanted)
         except BaseException:
             following.close()
             raise

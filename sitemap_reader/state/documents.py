@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..frontier.document_request import has_drops
+from ..frontier.document_request import has_scope_drops
 from ..frontier.lastmod_trust import History, LastmodTrust, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
@@ -360,7 +360,7 @@ def stored_authorities(outcome: Outcome) -> str | None:
 
 def _authorities(outcome: Outcome) -> frozenset[str] | None:
     """The document's URL scope; None where it listed URLs outside it, as a later verification may extend the scope."""
-    return None if has_drops(outcome) else frozenset(outcome.authorities)
+    return None if has_scope_drops(outcome) else frozenset(outcome.authorities)
 
 
 def _validators(outcome: Outcome, read_at: datetime) -> dict[str, str | None]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 import orjson
 
-from ..model.records import ChangeFreq, Precision, UrlRecord
+from ..model.records import EXTENSIONS, ChangeFreq, Precision, UrlRecord
 from ..parser.fast_scanner import Columns
-from ..serialize.jsonl import json_form
+from ..serialize.jsonl import NESTED, json_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,10 +35,10 @@ _MINUTE = PRECISIONS.index("minute")
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
 _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
-# News first, so that a row with news begins with a zero (HAS_NEWS). Append only: the index is stored.
-_NESTED = ("news", "images", "videos", "alternates", "mobile", "extras")
+# Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
+_NESTED = dict(sorted([(5, "extras"), *((extension.state_code, name) for name, extension in EXTENSIONS.items())]))
 _NESTED_LENGTH = 9
-HAS_NEWS = "coalesce(substr(nested, 1, 1) = '0', 0)"  # in SQL
+HAS_NEWS = f"coalesce(substr(nested, 1, 1) = '{min(_NESTED)}', 0)"  # in SQL
 
 
 class Listing(NamedTuple):
@@ -60,11 +60,7 @@ class Listing(NamedTuple):
             if getattr(self, name) != getattr(other, name):
                 names.append("lastmod_precision" if name == "precision" else name)
         old, new = _digests(self.nested), _digests(other.nested)
-        changed = {name for name in _NESTED if old.get(name) != new.get(name)}
-        return (*names, *(name for name in _RECORD_ORDER if name in changed))
-
-
-_RECORD_ORDER = ("images", "videos", "news", "alternates", "mobile", "extras")
+        return (*names, *(name for name in NESTED if old.get(name) != new.get(name)))
 
 
 def newest_listing(listings: Iterable[Listing]) -> Listing:
@@ -280,8 +276,8 @@ def _values_of(record: UrlRecord) -> tuple[Any, ...]:
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:
-    """The index in _NESTED and the digest of each nested value, concatenated."""
-    present = ((code, json_object[name]) for code, name in enumerate(_NESTED) if name in json_object)
+    """The digit and the digest of each nested value, concatenated."""
+    present = ((code, json_object[name]) for code, name in _NESTED.items() if name in json_object)
     return "".join(f"{code}{_digest(value)}" for code, value in present) or None
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from ..frontier.blocked import hides_names
+from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import ChangeCounts, Outcome, SitemapRef, UrlRecord
@@ -178,7 +178,7 @@ class StateSync:
         url = outcome.url or ""
         if outcome.format == Format.ROBOTS or not is_web_url(url):  # not a web URL: a recording
             self._all_read = self._all_read and outcome.complete
-            if hides_names(outcome):
+            if hides_sitemap_lines(outcome):
                 self._hidden_robots.append(url)
             self._documents.forget_children(url)
             return

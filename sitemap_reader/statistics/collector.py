@@ -14,8 +14,9 @@ import attrs
 
 from ..client.dedupe import UrlSet
 from ..model.errors import UsageError
+from ..model.records import EXTENSIONS, NO_EXTENSIONS
 from ..parser.content.sniff import Format
-from ..serialize.jsonl import from_json
+from ..serialize.jsonl import NESTED, from_json
 from .facts import Fact, LastmodStatistics, TopCounts, facts, share
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 # --- URLs ---
 
 MAX_DEPTH = 5
-_EXTENSIONS = ("images", "videos", "news", "alternates", "mobile", "extras")
-_COUNTED = ("images", "videos", "alternates")
+# Extensions of which a URL may have several.
+_COUNTED = tuple(name for name, blank in zip(EXTENSIONS, NO_EXTENSIONS, strict=True) if blank == ())
 # Host and path; credentials are no part of a host.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
 
@@ -53,7 +54,7 @@ class UrlStatistics:
         match = _URL.match(json_object["loc"])
         if match is not None:
             self._count_location(*match.groups())
-        for name in _EXTENSIONS:
+        for name in NESTED:
             if json_object.get(name):
                 self._count_extension(name, json_object[name])
 
@@ -82,7 +83,7 @@ class UrlStatistics:
         yield Fact("urls", "repeated", repeated, share(repeated, urls))
         yield Fact("urls", "in sitemaps", len(self._sitemaps))
         yield Fact("urls", "on hosts", len(self._names))
-        yield from facts("urls with", _nonzero(self._having, _EXTENSIONS), urls)
+        yield from facts("urls with", _nonzero(self._having, NESTED), urls)
 
     def items(self, urls: int) -> Iterator[Fact]:
         """Numbers of images, videos and alternates."""
