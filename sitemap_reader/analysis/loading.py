@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.query import checked_keywords
-from ..client.reader import ReaderOptions
+from ..client.keywords import ReaderOptions, checked_keywords
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
-from ..client.targets import find_target, refuse_document
+from ..client.targets import find_target, reject_document
 from ..frontier.filters import UNWANTED, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
@@ -97,22 +96,20 @@ class SnapshotOptions(ReaderOptions, total=False):
     on_progress: Callable[[Progress], None] | None
 
 
-@checked_keywords(lambda: SnapshotOptions.__annotations__)
+@checked_keywords(SnapshotOptions)
 def snapshot(
     target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     show_progress: bool = True,
     **options: Unpack[SnapshotOptions],
 ) -> Snapshot:
-    """Reads a site, or several one after the other, into tables; a target is what urls() takes.
+    """Reads a site, or several one after the other, into the tables of a Snapshot; a target is what urls() takes.
 
-    `options` are the keywords of urls(), and `jobs`, how many processes read (None: as many as there are cores, once a
-    site proves large). In a notebook and on a terminal a bar shows how far it is.
+    Interrupted, by Ctrl-C or a notebook's stop button, it returns what was read by then: `complete` is False, and
+    `notes` says so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable if none
+    can be read.
 
-    Interrupted, by Ctrl-C or a notebook's stop button, it gives what was read by then: `complete` is False, and `notes`
-    say so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable where nothing was.
-
-    Needs the extra `analysis`. Memory is some 300 bytes a URL.
+    Needs the extra `analysis`. Memory is some 300 bytes per URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
     # All of them at once: what cannot be is told before anything is read.
@@ -127,7 +124,7 @@ def snapshot(
 
 def _names(target: Any) -> list[str | Path]:
     """The targets, each once; UsageError for what is none."""
-    refuse_document(target)
+    reject_document(target)
     names = [target] if isinstance(target, str | bytes | os.PathLike) or not hasattr(target, "__iter__") else [*target]
     if not names:
         raise UsageError("there is no target; name a site, such as example.com")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.query import checked_keywords
+from ..client.keywords import KEYWORDS, ReaderOptions, checked_keywords
 from ..client.summary import count_of
-from ..client.targets import find_target, refuse_document
+from ..client.targets import find_target, reject_document
 from ..frontier.filters import make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     Taken = UrlRecord | SitemapRef | Problem | Outcome
     from collections.abc import Callable
 
-    from ..client.reader import ReaderOptions
     from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
@@ -199,13 +198,35 @@ class Dumped:
 _AT_ONCE = 2_000
 
 
-def _reader_keywords() -> Iterable[str]:
-    from ..client.reader import ReaderOptions  # a dump needs no network library
+# The keywords of audit() that no other function has, or that mean something else here.
+_AUDIT_KEYWORDS = {
+    **KEYWORDS,
+    "crawl": (
+        "None",
+        "File that a crawler has exported, CSV or JSON lines: what its pages answer is compared with the sitemaps.",
+    ),
+    "baseline": (
+        "None",
+        "An earlier dump (its file, a Snapshot, or what load() returns), or a state as in `state`: which URLs have "
+        "vanished since.",
+    ),
+    "baseline_crawl": (
+        "None",
+        "An earlier `crawl`: pages whose lastmod has changed, and whose content has not. Needs crawl and baseline.",
+    ),
+    "state": ("None", "A state that changes() keeps, its file or an open State: which URLs have vanished since."),
+    "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
+    "ignore": ("()", "Codes not to report, as in `select`."),
+    "samples": (str(SAMPLES), "How many places of each finding are kept; their number is exact."),
+    "as_of": (
+        "None",
+        "The time by which ages go: a date, a datetime or text; None: the time of a recording, or else now.",
+    ),
+    "stop": ("None", "A function, called a few times a second: once it returns True, the Report is of what was read."),
+}
 
-    return ReaderOptions.__annotations__
 
-
-@checked_keywords(_reader_keywords)
+@checked_keywords(ReaderOptions, meanings=_AUDIT_KEYWORDS)
 def audit(
     source: str | os.PathLike[str] | Dump,
     *,
@@ -224,24 +245,12 @@ def audit(
     stop: Callable[[], bool] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Report:
-    """What is wrong with the sitemaps of a site, or with those that a dump was made of.
+    """A Report of what is wrong with the sitemaps of a site, or with those that a dump was made of.
 
-    `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() gives. `options` are
-    SitemapReader's, `jobs` the processes that read (None: as many as there are cores, once a site proves large).
+    `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. `jobs` and the
+    options of SitemapReader are for a target only.
 
-    `crawl` is the name of a file that a crawler has exported (CSV or JSON lines): what its pages answer is held against
-    what the sitemaps say. `baseline` is an earlier dump: its file, a Snapshot, or what load() gives; or it is a state
-    that changes() keeps, its file or an open State, as `state` always is: what vanished since. With
-    `baseline_crawl` too, an earlier export, pages whose lastmod changed and content did not.
-
-    `select` and `ignore` are codes, or beginnings of codes: `"L"` is all of hreflang. `samples` of the places of each
-    are kept, their number is exact. Ages go by `as_of`, a date, a datetime or text; without it, by the time of a
-    recording, or else by the clock.
-
-    `on_outcome`, `on_progress` and `show_progress` are as in urls(). `stop` is asked a few times a second: as soon as
-    it says so, the Report is of what was read by then.
-
-    UsageError for what cannot be. Where there is no sitemap, or none can be read, the Report says so.
+    UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
     _check_source(source)
     now = datetime.now(UTC)
@@ -263,7 +272,7 @@ def audit(
 
 
 def _check_source(source: object) -> None:
-    refuse_document(source)
+    reject_document(source)
     if not isinstance(source, str | os.PathLike | Dump):
         raise UsageError(f"a site is named by its host, URL or folder, a dump by its file, and not by {source!r}")
 

@@ -16,7 +16,7 @@ from .rule_docs import explain
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..client.sitemap_tree import Row
+    from ..client.sitemap_tree import TreeRow
     from ..model.problems import Severity
     from ..model.records import Outcome
     from ..statistics.collector import Fact
@@ -44,7 +44,7 @@ class Report:
     pages: int
     complete: bool | None
     findings: tuple[Finding, ...]
-    sitemaps: tuple[Row, ...]
+    sitemaps: tuple[TreeRow, ...]
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
@@ -127,7 +127,7 @@ def _in_utf8(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _row_form(row: Row) -> dict[str, Any]:
+def _row_form(row: TreeRow) -> dict[str, Any]:
     return {name: value for name, value in attrs.asdict(row).items() if name != "branch"}
 
 

@@ -29,7 +29,7 @@ from .urls import Assets, Hosts, Parameters
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from ..client.sitemap_tree import Row
+    from ..client.sitemap_tree import TreeRow
     from ..model.records import Item
     from ..pipeline.document_parser import Many
     from .findings import Findings, Listed
@@ -225,7 +225,7 @@ class AuditRunner:
             unnamed=tuple(self._unnamed),
         )
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[TreeRow]:
         """The tree, each document with all problems that were found in it."""
         found = self.found.by_document()
         for row in self._tree.rows():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from xml.etree.ElementTree import Element
 
-    from ...client.sitemap_tree import Row
+    from ...client.sitemap_tree import TreeRow
     from ..report import Report
 
 
@@ -83,7 +83,7 @@ def breadth(bars: Iterable[Bar]) -> int:
     return sum(GAP_BREADTH if bar.count is None else 1 for bar in bars)
 
 
-def slowest(rows: Iterable[Row]) -> list[tuple[str, float]]:
+def slowest(rows: Iterable[TreeRow]) -> list[tuple[str, float]]:
     """The sitemaps that took longest, and their seconds."""
     timed = ((row.url, seconds) for row in rows if (seconds := _seconds(row)) is not None)
     return sorted(timed, key=lambda pair: (-pair[1], pair[0]))[:MAX_SLOWEST]
@@ -168,7 +168,7 @@ def _named(report: Report, group: str) -> Figure:
 # --- response times ---
 
 
-def _times(rows: Iterable[Row]) -> Figure:
+def _times(rows: Iterable[TreeRow]) -> Figure:
     times = [seconds for row in rows if (seconds := _seconds(row)) is not None]
     reached = Counter(bisect_right(_EDGES, seconds) - 1 for seconds in times)
     ends = range(min(reached, default=0), max(reached, default=-1) + 1)
@@ -184,7 +184,7 @@ def _span(place: int) -> str:
     return f"{_EDGES[place]:g}–{_EDGES[place + 1]:g}"
 
 
-def _seconds(row: Row) -> float | None:
+def _seconds(row: TreeRow) -> float | None:
     """A time of a sitemap that can be drawn."""
     seconds = row.seconds
     if seconds is None or row.format == Format.ROBOTS:
