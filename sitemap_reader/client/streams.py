@@ -1,6 +1,6 @@
 """Streams of URL records and of changes, for `async for` and, over a thread, for `for`.
 
-In: a Run, and for changes a StateSync. Out: records or changes one by one, or JSON lines; beside them progress,
+In: a Crawl, and for changes a StateSync. Out: records or changes one by one, or JSON lines; beside them progress,
 problems, outcomes and a summary. A stream that ends without any URL raises the reason. Closing a stream cancels its
 requests; changes count as delivered when the next one is requested, and a document is committed when all its are.
 """
@@ -21,7 +21,7 @@ import attrs
 from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, UrlRecord
 from ..parser.fast_scanner import Entries, records_of
-from ..pipeline.document_parser import Many
+from ..pipeline.document_parser import UrlGroup
 from ..pipeline.executor import WorkerThread
 from ..serialize.jsonl import NEW, Lines, from_json, joined, json_line, lines_of_columns, new_lines
 from .summary import Output
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from ..model.errors import ReadError
     from ..model.problems import Problem
     from ..model.records import Outcome
-    from ..pipeline.crawl import Batch, Run
+    from ..pipeline.crawl import Crawl
+    from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.sync import Counted, StateSync
@@ -52,13 +53,13 @@ _TICK_SECONDS = 0.2
 
 @attrs.define(eq=False)
 class Walk:
-    """What all streams do with a Run: take its batches, count the records, report progress, raise at the end.
+    """What all streams do with a Crawl: take its batches, count the records, report progress, raise at the end.
 
     It holds no reference to its stream, so that a stream is closed as soon as it is garbage.
     """
 
     target: str
-    run: Run
+    run: Crawl
     summary_builder: SummaryBuilder
     on_progress: Callable[[Progress], None] | None = None
     bar: ProgressBar | None = None
@@ -114,7 +115,7 @@ class Walk:
         """Counts the URLs of a batch without yielding them; records its other items."""
         self.take(batch, UrlRecord)
         self.summary_builder.progress.urls += sum(
-            item.urls if isinstance(item, Many) else isinstance(item, UrlRecord) for item in batch
+            item.urls if isinstance(item, UrlGroup) else isinstance(item, UrlRecord) for item in batch
         )
 
     def report_progress(self) -> None:
@@ -190,7 +191,7 @@ class _Batches:
     would be closed twice, so this is no generator, and the hooks are off while the run's own generator starts.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Crawl) -> None:
         self._batches = run.batches()
 
     def __aiter__(self) -> AsyncIterator[Batch]:
@@ -216,7 +217,7 @@ class _Batches:
             sys.set_asyncgen_hooks(*hooks)
 
 
-def batches_of(run: Run) -> _Batches:
+def batches_of(run: Crawl) -> _Batches:
     """The batches of a run; a caller that stops before their end has to close them."""
     return _Batches(run)
 
@@ -394,7 +395,7 @@ def _read(
         walk.raise_verdict()
 
 
-async def _pump(run: Run, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
+async def _pump(run: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
     try:
         async with aclosing(run.batches()) as batches:
             async for batch in batches:
@@ -516,11 +517,11 @@ async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
                     pieces = walk.pieces(batch)
-                    while (piece := await thread.do(next, pieces, None)) is not None:
+                    while (piece := await thread.run(next, pieces, None)) is not None:
                         for change in changes_of(piece):
                             yield change
             pieces = walk.last_pieces()
-            while (piece := await thread.do(next, pieces, None)) is not None:
+            while (piece := await thread.run(next, pieces, None)) is not None:
                 for change in changes_of(piece):
                     yield change
         finally:

@@ -16,7 +16,7 @@ from ..model.problems import SAMPLES_PER_CODE, Problem, first_error
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import format_date
-from ..pipeline.document_parser import Many
+from ..pipeline.document_parser import UrlGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -200,11 +200,11 @@ class SummaryBuilder:
         self._most = limit
         self._repeated = 0
 
-    def take(self, batch: Sequence[Item | Many], output: type[Output]) -> list[Output]:
+    def take(self, batch: Sequence[Item | UrlGroup], output: type[Output]) -> list[Output]:
         """The items of type `output`; the others are recorded first, then passed to the callbacks, which may raise."""
         taken: list[Output] = [item for item in batch if isinstance(item, output)]
         if len(taken) < len(batch):
-            others = [item for item in batch if not isinstance(item, UrlRecord | Many)]
+            others = [item for item in batch if not isinstance(item, UrlRecord | UrlGroup)]
             for item in others:
                 self._record(item)
             for item in others:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import attrs
 
 from ..model.errors import UsageError
-from ..pipeline.document_parser import AsLines
-from ..pipeline.worker_pool import workers_for
+from ..pipeline.document_parser import LineOptions
+from ..pipeline.worker_pool import pool_for_jobs
 from .keywords import CHANGES_KEYWORDS, ReaderOptions, checked_keywords
 from .query import Query, check_positive
 from .reader import SitemapReader
@@ -94,7 +94,7 @@ def lines(
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     query = Query(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, limit=limit)
-    walk = reader.walk(target, query, as_lines=AsLines(site), workers=workers_for(jobs))
+    walk = reader.walk(target, query, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
     return LineStream(walk, reader.close, on_wait)
 
 
@@ -112,7 +112,7 @@ def batches(
     check_positive(jobs=jobs)
     reader = _own_reader(options)
     query = Query(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
-    return BatchStream(reader.walk(target, query, as_entries=True, workers=workers_for(jobs)), reader.close, on_wait)
+    return BatchStream(reader.walk(target, query, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait)
 
 
 class ChangesOptions(ReaderOptions, total=False):
@@ -167,7 +167,7 @@ def change_lines(
     from .streams import ChangeLineStream
 
     check_positive(jobs=jobs)
-    walk, reader = _change_walk(target, state, options, site=site, workers=workers_for(jobs))
+    walk, reader = _change_walk(target, state, options, site=site, workers=pool_for_jobs(jobs))
     return ChangeLineStream(walk, reader.close, on_wait)
 
 

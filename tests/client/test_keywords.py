@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.loading import SnapshotOptions
+from sitemap_reader.analysis.sources import SnapshotOptions
 from sitemap_reader.client.keywords import CHANGES_KEYWORDS, KEYWORDS, ReaderOptions
 from sitemap_reader.client.sync_api import ChangesOptions
 
