@@ -264,7 +264,7 @@ class SitemapReader:
             as_entries=as_entries,
             workers=workers,
             frontier=frontier,
-            memory=DocumentCache(settled=settled or {}),
+            cache=DocumentCache(settled=settled or {}),
             **plan,
         )
         return Walk(found.name, run, query.summary_builder(), query.guarded(query.on_progress), _progress_bar(query))
@@ -291,8 +291,8 @@ class SitemapReader:
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
         try:
             # A recording has to be whole, so no request of it is conditional.
-            memory = state_sync.memory(knows_documents=self._record is None)
-            run = self._run(found, as_entries=True, workers=workers, memory=memory, **plan_fields)
+            cache = state_sync.memory(knows_documents=self._record is None)
+            run = self._run(found, as_entries=True, workers=workers, cache=cache, **plan_fields)
         except BaseException:
             state_sync.close()
             raise

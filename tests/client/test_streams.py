@@ -36,7 +36,7 @@ READ = "this stream was read to its end or closed: keep list"
 
 
 def read_sync(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
-    """The URLs, `limit` of them at limit, and the stream that they are from."""
+    """The URLs, `limit` of them at most, and the stream that they are from."""
     found: list[str] = []
     with sr.urls(target, allow_private=True, **options) as stream:
         for url in stream:
