@@ -25,8 +25,9 @@ from corpus_cases import CORPUS, Case, cases
 from fakenet import Answer, FakeFetcher
 
 import sitemap_reader as sr
-from sitemap_reader import CATALOGUE, Problem
+from sitemap_reader import Problem
 from sitemap_reader.checks.rule_docs import explain
+from sitemap_reader.model import CATALOGUE
 from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _shrink(site: World) -> None:
 
 def _withheld() -> Sequence[Problem]:
     """A host that answers on http alone, and a target that means https."""
-    silent = Answer(error=sr.FetchError("no answer", transient=False), is_no_answer=True)
+    silent = Answer(error=sr.fetch.FetchError("no answer", transient=False), is_no_answer=True)
     there = Answer(chunks=(b"User-agent: *\n",))
     network = FakeFetcher({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": there})
     with (
@@ -347,14 +348,14 @@ def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:
     url = "http://10.0.0.7/sitemap.xml"
 
     async def fetch() -> None:
-        fetcher = sr.AiohttpFetcher(user_agent="sitemap-reader")
+        fetcher = sr.fetch.AiohttpFetcher(user_agent="sitemap-reader")
         try:
             async with fetcher.fetch(url, {}):
                 pass
         finally:
             await fetcher.close()
 
-    with pytest.raises(sr.FetchError) as caught:
+    with pytest.raises(sr.fetch.FetchError) as caught:
         asyncio.run(fetch())
     recorded = CORPUS / "sites" / "trouble" / "http" / "10.0.0.7" / "sitemap.xml.headers"
     assert recorded.read_text("utf-8") == f"replay-error: {caught.value.code} {caught.value}\n"

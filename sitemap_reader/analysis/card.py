@@ -100,13 +100,13 @@ def _most(column: Any) -> str:
 def _newest(pages: Any) -> str:
     from pyarrow import compute
 
-    from ..parser.normalise.dates import stated
+    from ..parser.normalise.dates import format_date
 
     newest = compute.max(pages["lastmod"]).as_py()
     if newest is None:
         return "none"
     place = compute.index(pages["lastmod"], newest).as_py()
-    return stated(newest, pages["lastmod_precision"][place].as_py())
+    return format_date(newest, pages["lastmod_precision"][place].as_py())
 
 
 def _sections(pages: Any) -> str:

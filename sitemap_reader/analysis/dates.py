@@ -12,7 +12,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
 from ..model.errors import UsageError
-from ..parser.normalise.dates import DAY, EXACT, TOLERANCE
+from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import ChartSpec
 from .measure import finding_of, measure, percent
 from .pages import days_between, lies_ahead, ordered, pages_of, share_of_site
@@ -70,7 +70,7 @@ def verdict_on(part: pd.DataFrame) -> str:
 def _frame(snapshot: Snapshot) -> pd.DataFrame:
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
     urls["sitemap"] = urls["sitemap"].fillna("")
-    is_exact = urls["lastmod_precision"].isin(EXACT)
+    is_exact = urls["lastmod_precision"].isin(TIMED)
     urls["dated"] = urls["lastmod"].notna()
     end = snapshot.read_until or snapshot.at
     urls["future"] = lies_ahead(urls, end)
@@ -101,7 +101,7 @@ def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:
     """False for all where nobody knows when it was read."""
     if snapshot.read_at is None or snapshot.read_until is None:
         return False
-    return lastmods.between(snapshot.read_at - TOLERANCE, snapshot.read_until + TOLERANCE)
+    return lastmods.between(snapshot.read_at - CLOCK_TOLERANCE, snapshot.read_until + CLOCK_TOLERANCE)
 
 
 # --- cadence -----------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
         "one in the year 1": pages["lastmod"].dt.year == 1,  # elsewhere that may be before all years
     }
     counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
-    has_time = counted["lastmod_precision"].isin(EXACT)
+    has_time = counted["lastmod_precision"].isin(TIMED)
     local = counted["lastmod"].dt.tz_convert(zone)
     # A day that was stated is that day wherever the reader is.
     weekday = local.dt.day_of_week.where(has_time, counted["lastmod"].dt.day_of_week)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..parser.normalise.dates import DAY, EXACT, TOLERANCE
+from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,8 +45,8 @@ def newest_of(snapshot: Snapshot) -> pd.DataFrame:
 
 def lies_ahead(dated: pd.DataFrame, moment: datetime) -> pd.Series[bool]:
     """Whether the lastmod of each row is in the future."""
-    is_exact = dated["lastmod_precision"].isin(EXACT)
-    return dated["lastmod"] > is_exact.map({True: moment + TOLERANCE, False: moment + DAY})
+    is_exact = dated["lastmod_precision"].isin(TIMED)
+    return dated["lastmod"] > is_exact.map({True: moment + CLOCK_TOLERANCE, False: moment + DAY})
 
 
 def share_of_site(frame: pd.DataFrame) -> pd.Series[float]:

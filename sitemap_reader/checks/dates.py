@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..parser.content.sniff import Format
-from ..parser.normalise.dates import EXACT, TOLERANCE, period_end, stated, tolerance
+from ..parser.normalise.dates import CLOCK_TOLERANCE, TIMED, format_date, period_end, tolerance
 from ..serialize.jsonl import stamp
 from .documents import ByDocument
 from .findings import Check
@@ -43,12 +43,12 @@ class Future(Check):
     def urls(self, listed: Listed, found: Findings) -> None:
         """Mostly not one of them does."""
         now = self._clock()
-        if not listed.dated or max(listed.dated) - now <= TOLERANCE:
+        if not listed.dated or max(listed.dated) - now <= CLOCK_TOLERANCE:
             return
         rows = zip(listed.locs, listed.lastmods, listed.precisions, listed.lines, strict=True)
         for loc, lastmod, precision, line in rows:
             if lastmod is not None and lastmod - now > tolerance(precision):
-                date = stated(lastmod, precision)
+                date = format_date(lastmod, precision)
                 told = f"{loc}: lastmod {date} is in the future"
                 found.note("D02", told, sitemap=listed.sitemap, line=line, field="lastmod", raw=date)
 
@@ -125,10 +125,10 @@ class SitemapDates(ByDocument[_Dated]):
         if count < _ALIKE * seen.dated:
             return None
         precision = next(iter(seen.precisions)) if len(seen.precisions) == 1 else "second"
-        return f"{count:,} of {seen.dated:,} lastmods are {stated(lastmod, precision)}"
+        return f"{count:,} of {seen.dated:,} lastmods are {format_date(lastmod, precision)}"
 
     def _at_fetch(self, seen: _Dated, outcome: Outcome | None) -> str | None:
-        if self._clock is None or outcome is None or not seen.precisions <= EXACT or seen.dated < _FEWEST_AT_FETCH:
+        if self._clock is None or outcome is None or not seen.precisions <= TIMED or seen.dated < _FEWEST_AT_FETCH:
             return None
         now = self._clock()
         took = timedelta(seconds=outcome.seconds or 0.0)
@@ -150,8 +150,10 @@ class SitemapDates(ByDocument[_Dated]):
         end = period_end(ref.lastmod, ref.lastmod_precision or "second")
         if seen.newest - end < max(tolerance(ref.lastmod_precision), tolerance(seen.newest_precision)):
             return
-        date = stated(ref.lastmod, ref.lastmod_precision)
-        told = f"{sitemap} is said to be of {date}, and has an entry of {stated(seen.newest, seen.newest_precision)}"
+        date = format_date(ref.lastmod, ref.lastmod_precision)
+        told = (
+            f"{sitemap} is said to be of {date}, and has an entry of {format_date(seen.newest, seen.newest_precision)}"
+        )
         found.note("D05", told, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
 
 
@@ -184,7 +186,7 @@ class Age(Check):
                 continue
             end = period_end(lastmod, precision or "second")
             if self._newest is None or end > self._newest.end:
-                self._newest = _Newest(end, stated(lastmod, precision), listed.sitemap, line)
+                self._newest = _Newest(end, format_date(lastmod, precision), listed.sitemap, line)
 
     def end(self, found: Findings) -> None:
         """Judges it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from ..parser.normalise.dates import period_end, stated
+from ..parser.normalise.dates import format_date, period_end
 from .documents import ByDocument
 from .findings import Check
 from .languages import LANGUAGES
@@ -75,7 +75,7 @@ class NewsItems(Check):
     def _faults(self, news: News) -> Iterator[tuple[str, str, str, str]]:
         date, precision = news.publication_date, news.publication_date_precision or "second"
         if date is not None and self._now - period_end(date, precision) > NEWS_AGE:
-            day = stated(date, precision)
+            day = format_date(date, precision)
             yield "N02", "publication_date", f"published {day}, over 48 hours ago", day
         if news.language and not is_publication_language(news.language):
             yield "N04", "language", f'"{news.language}" is no ISO 639 code', news.language

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import Item
-    from ..parser.normalise.scope import Mode
+    from ..parser.normalise.scope import ScopeMode
 
 READ_BYTES = 64 * 1024
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -37,7 +37,7 @@ def run(
     file: str,
     url: str | None,
     content_type: str | None,
-    scope: Mode,
+    scope: ScopeMode,
     authorities: Sequence[str],
     extras: bool,
     limits: Limits,

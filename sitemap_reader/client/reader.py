@@ -19,7 +19,7 @@ from ..frontier.revalidation import DocumentCache, Trust
 from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import Limits, checked_limits
-from ..parser.normalise.scope import MODES
+from ..parser.normalise.scope import SCOPE_MODES
 from ..pipeline.crawl import Run
 from ..pipeline.document_parser import AsLines, Many
 from ..pipeline.feedparser_process import feedparser_fallback
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..frontier.seeds import Logins, Probe, Seed
     from ..model.records import Candidate, Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
-    from ..parser.normalise.scope import Mode
+    from ..parser.normalise.scope import ScopeMode
     from ..pipeline.worker_pool import Workers
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
@@ -63,7 +63,7 @@ class ReaderOptions(TypedDict, total=False):
 
     user_agent: str
     headers: Mapping[str, str] | Iterable[tuple[str, str]]
-    scope: Mode
+    scope: ScopeMode
     probe: Probe
     obey_robots: bool
     allow_private: bool
@@ -116,7 +116,7 @@ class SitemapReader:
         *,
         user_agent: str = USER_AGENT,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-        scope: Mode = "protocol",
+        scope: ScopeMode = "protocol",
         probe: Probe = "auto",
         obey_robots: bool = True,
         allow_private: bool = False,
@@ -134,7 +134,7 @@ class SitemapReader:
         feed_fallback: FeedFallback | None = feedparser_fallback,
         record: str | Path | None = None,
     ) -> None:
-        one_of("scope", scope, MODES)
+        one_of("scope", scope, SCOPE_MODES)
         one_of("probe", probe, PROBES)
         if record == "":  # as of a shell's variable that is not set: it would be the folder one is in
             raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
@@ -399,7 +399,7 @@ def _check_fetcher(fetcher: object) -> None:
     if isinstance(fetcher, type):
         raise UsageError(f"fetcher is an object, and not a class: give fetcher={fetcher.__name__}(…)")
     if not callable(getattr(fetcher, "fetch", None)):
-        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher"
+        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.fetch.Fetcher"
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
 
 

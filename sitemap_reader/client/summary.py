@@ -15,7 +15,7 @@ from ..model.errors import NothingFound, NothingReadable, ReadError
 from ..model.problems import SAMPLES_PER_CODE, Problem, first_error
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.normalise.dates import stated
+from ..parser.normalise.dates import format_date
 from ..pipeline.document_parser import Many
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ class Summary:
             return f"{count_of(count, 'sitemap')} left out ({reason})"
         precision = "day" if self.since == self.since.replace(hour=0, minute=0, second=0, microsecond=0) else "minute"
         others = f"{count_of(self.checked, 'other')} checked" if self.checked else "not checked"
-        return f"{count_of(count, 'sitemap')} skipped: index lastmod before {stated(self.since, precision)}, {others}"
+        return (
+            f"{count_of(count, 'sitemap')} skipped: index lastmod before {format_date(self.since, precision)}, {others}"
+        )
 
     def _sitemaps(self) -> str:
         read = self.sitemaps_read - self.not_modified

@@ -10,14 +10,14 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..parser.normalise.scope import Scope, proof_authorities
+from ..parser.normalise.scope import Scope, verified_prefixes
 from ..parser.normalise.urls import directory, without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model.records import SitemapRef
-    from ..parser.normalise.scope import Mode, Reason
+    from ..parser.normalise.scope import DropReason, ScopeMode
     from .document_request import DocumentRequest, KnownDocuments
 
 # How often a document may gain authorities by being listed once more. Each time may concern all below it, so indexes
@@ -33,7 +33,7 @@ Listing = tuple["DocumentRequest", "SitemapRef"]
 class Authorities:
     """Authorities by document. `register` says which documents are known."""
 
-    def __init__(self, mode: Mode, register: KnownDocuments) -> None:
+    def __init__(self, mode: ScopeMode, register: KnownDocuments) -> None:
         self._mode = mode
         self._register = register
         self._named: dict[str, tuple[str, ...]] = {}  # document -> what the robots.txt files that name it prove
@@ -49,7 +49,7 @@ class Authorities:
         """What a document may speak for besides its own directory."""
         held = request.authorities + self.named(request.asked) + self.named(request.url)
         if request.why in ("given", "well-known"):  # submitted: it speaks for its host
-            held += proof_authorities(request.asked, request.url)
+            held += verified_prefixes(request.asked, request.url)
         return tuple(dict.fromkeys(held))
 
     def inheritance(self, index: DocumentRequest) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class Authorities:
         """What robots.txt files prove for a document by naming it; empty where none does."""
         return self._named.get(without_userinfo(url), ())
 
-    def distance(self, ref: SitemapRef, inherited: tuple[str, ...]) -> Reason | None:
+    def distance(self, ref: SitemapRef, inherited: tuple[str, ...]) -> DropReason | None:
         """None where an index may list the child, else what the child's place differs in.
 
         sitemaps.org: the sitemaps of an index lie on its host. A robots.txt that names one is the proof for it,
@@ -79,7 +79,7 @@ class Authorities:
     def name(self, robots: DocumentRequest, url: str) -> None:
         """A Sitemap line: proof for the whole host whose robots.txt it stands in."""
         before = self.named(url)
-        proven = tuple(dict.fromkeys(before + proof_authorities(robots.asked, robots.url)))
+        proven = tuple(dict.fromkeys(before + verified_prefixes(robots.asked, robots.url)))
         if proven == before:  # thousands of lines may name the same index, and each may concern all below it
             return
         self._named[without_userinfo(url)] = proven

@@ -14,7 +14,7 @@ import attrs
 from ..model.problems import Problem, Tally
 from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.normalise.scope import Reason
+from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import without_userinfo
 from .seeds import WELL_KNOWN, Probe, Seed
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from ..parser.content.decoder import Prefix
+    from ..parser.content.decoder import ReadPrefix
     from ..parser.normalise.scope import Scope
     from .filters import Dates
     from .index_dates import IndexCheck
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # again, and what the two readings come to. A second reading gives no child and repeats no record.
 
 
-_REASONS = frozenset(get_args(Reason))
+_REASONS = frozenset(get_args(DropReason))
 
 
 @attrs.define
@@ -171,7 +171,7 @@ class Reached:
     `items` counts what its parser had given by then, `outcome` says what had become of it.
     """
 
-    prefix: Prefix
+    prefix: ReadPrefix
     items: int
     outcome: Outcome
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, get_args
 import attrs
 
 from ..model.records import Precision, SitemapRef
-from ..parser.normalise.dates import period_end, stated, tolerance
+from ..parser.normalise.dates import format_date, period_end, tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -318,9 +318,9 @@ class IndexDateChecks:
     def _report(self, index: DocumentRequest, evidence: Evidence) -> None:
         if evidence.newest is None:
             return
-        said = stated(*evidence.stated)
+        said = format_date(*evidence.stated)
         message = (
-            f"{evidence.loc} is said to be of {said}, and has an entry of {stated(*evidence.newest)}: "
+            f"{evidence.loc} is said to be of {said}, and has an entry of {format_date(*evidence.newest)}: "
             "no sitemap of this index is skipped by its lastmod"
         )
         ref = SitemapRef(said, line=evidence.line)

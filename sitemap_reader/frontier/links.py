@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import SitemapRef
-    from ..parser.normalise.scope import Reason
+    from ..parser.normalise.scope import DropReason
     from .authority import Authorities
     from .document_request import KnownDocuments
     from .events import Events
@@ -51,7 +51,7 @@ class Verdict:
     message: str = ""
     pruned: str | None = None
     missing: bool = False
-    unproven: Reason | None = None
+    unproven: DropReason | None = None
 
 
 @attrs.frozen

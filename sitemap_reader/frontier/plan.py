@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model.records import SitemapRef
-    from ..parser.normalise.scope import Mode
+    from ..parser.normalise.scope import ScopeMode
     from .seeds import Probe
 
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Plan:
     """What a walk is to do; the same for all its sites."""
 
-    scope: Mode = "protocol"
+    scope: ScopeMode = "protocol"
     selection: Selection = attrs.field(factory=Selection)
     trust_lastmod: Trust = "auto"  # whether what an index calls older than the selection is skipped: see index_dates.py
     probe: Probe = "auto"

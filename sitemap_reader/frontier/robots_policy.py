@@ -15,7 +15,7 @@ from ..model.limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..model.problems import report
 from ..model.records import Outcome
 from ..parser.content.sniff import Format
-from ..parser.normalise.scope import proof_authorities
+from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import origin, without_userinfo
 from .blocked import of_both_schemes, with_remedy
 from .document_request import DocumentRequest
@@ -115,7 +115,7 @@ class RobotsPolicy:
         host = self._hosts.of(robots.url)
         if host.robots_request is not None or robots.url != f"{host.origin}/robots.txt":
             return
-        if robots.url.startswith(proof_authorities(robots.asked, robots.url)):
+        if robots.url.startswith(verified_prefixes(robots.asked, robots.url)):
             host.robots_request = robots
 
     def learn_rules(self, host: Host) -> None:

@@ -15,6 +15,9 @@ KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
 
+# What is read from a socket or a file at once.
+CHUNK_BYTES = 64 * KIB
+
 # sitemaps.org protocol, "Sitemap file location": 50,000 URLs and 50 MiB (52,428,800 bytes) unpacked.
 PROTOCOL_MAX_ENTRIES = 50_000
 PROTOCOL_MAX_BYTES = 50 * MIB

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Item
-    from ..parser.content.decoder import Prefix
+    from ..parser.content.decoder import ReadPrefix
     from ..parser.dialects.feed_fallback import FallbackLinks
     from ..parser.fast_scanner import Columns
-    from ..parser.normalise.scope import Mode, Scope
+    from ..parser.normalise.scope import Scope, ScopeMode
 
 # What is handed over at once, about: it is held in memory, and to hand it to somebody else costs some 100 us.
 _ENOUGH_BYTES = 256 * 1024
@@ -64,13 +64,13 @@ class Task:
     url: str
     final_url: str
     content_type: str | None
-    scope: Mode
+    scope: ScopeMode
     authorities: tuple[str, ...]
     limits: Limits
     selection: Selection
     extras: bool = False
     asks_fallback: bool = False
-    prefix: Prefix | None = None
+    prefix: ReadPrefix | None = None
     skipped: int = 0
     former: Scope | None = None
     peek: bool = False
@@ -96,7 +96,7 @@ class State:
     needs_no_more: bool
     has_caught_up: bool
     is_shorter: bool
-    prefix: Prefix
+    prefix: ReadPrefix
     outcome: Outcome
     question: tuple[bytes, str | None] | None
     regained: Counter[str]

@@ -109,7 +109,7 @@ def test_notes_are_told(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "site.toml").write_text('seeds = ["https://a.example/"]\n')
 
-    def at_once(progress: sr.Progress) -> None:
+    def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
     html = sr.snapshot(tmp_path / "site", show_progress=False, on_progress=at_once)._repr_html_()

@@ -139,7 +139,7 @@ def test_some_of_it_is_a_snapshot_too() -> None:
 def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
     make_site(tmp_path / "site", urls=4_000, per_document=100)
 
-    def enough(progress: sr.Progress) -> None:
+    def enough(progress: sr.client.Progress) -> None:
         if progress.urls >= 1_500:
             raise KeyboardInterrupt
 
@@ -153,7 +153,7 @@ def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
 
 
 def test_interrupted_before_anything_it_is_empty_and_no_error() -> None:
-    def at_once(progress: sr.Progress) -> None:
+    def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
     none = sr.snapshot(SITES / "shop", show_progress=False, on_progress=at_once)

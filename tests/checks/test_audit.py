@@ -503,7 +503,7 @@ def test_of_a_snapshot_of_several_sites_the_audited_one_counts() -> None:
 
 @pytest.mark.parametrize("keyword", ["baseline", "state"])
 def test_an_open_state_is_a_baseline_and_stays_open(keyword: str, tmp_path: Path) -> None:
-    with sr.State(tmp_path / "state.db", create=True) as state:
+    with sr.state.State(tmp_path / "state.db", create=True) as state:
         with sr.changes(SITES / "shop", state=state) as changes:
             assert len(list(changes)) == 640
         report = sr.audit(SITES / "shop", **{keyword: state})  # type: ignore[arg-type]

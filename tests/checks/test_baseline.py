@@ -266,9 +266,9 @@ class Pages:
         self._pages = pages
 
     @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         body = self._pages.get(url)
-        yield sr.Response(404 if body is None else 200, {}, _chunks((body or "").encode()), url)
+        yield sr.fetch.Response(404 if body is None else 200, {}, _chunks((body or "").encode()), url)
 
 
 async def _chunks(body: bytes) -> AsyncIterator[bytes]:
@@ -333,10 +333,10 @@ def test_feeds_of_a_state_do_not_count() -> None:
 def test_a_state_is_let_go_of_once_it_was_read() -> None:
     path = synced(SITE, {PAGES: locs(0, 60)})
     check = BaselineCheck.read(open_baseline(path))
-    with sr.State(path) as state:
+    with sr.state.State(path) as state:
         assert len(state.sites()) == 1
     assert len(audit(check, some(locs(0, 1)))) == 1
-    with sr.State(path) as state:
+    with sr.state.State(path) as state:
         assert len(state.sites()) == 1
 
 

@@ -13,7 +13,7 @@ from scripted_fetcher import MAP, many, packed
 from test_workers import task_of, worked
 
 from sitemap_reader.parser.content.decoder import Decoder
-from sitemap_reader.parser.content.gzip import Gunzip
+from sitemap_reader.parser.content.gzip import GzipDecoder
 from sitemap_reader.parser.parser import SitemapParser
 from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
 from sitemap_reader.pipeline.worker_main import ParseServer
@@ -27,7 +27,7 @@ BODY = packed(many(3000))
 
 def held() -> int:
     """How many documents are in memory, by what is large of each."""
-    return sum(isinstance(each, SitemapParser | Decoder | Gunzip) for each in gc.get_objects())
+    return sum(isinstance(each, SitemapParser | Decoder | GzipDecoder) for each in gc.get_objects())
 
 
 @contextmanager

@@ -296,9 +296,9 @@ def test_a_worker_that_dies_over_the_end_of_what_broke_off_ends_nothing_else(poi
 def test_a_worker_that_dies_over_the_answer_of_feedparser_is_not_asked_again(poison: None) -> None:
     asked: list[bytes] = []
 
-    def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> sr.FallbackResult:
+    def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> sr.pipeline.FallbackResult:
         asked.append(body)
-        return sr.FallbackResult()
+        return sr.pipeline.FallbackResult()
 
     fetcher = site(finish=page(b"<CHANNEL><ITEM HREF='https://shop.example/1'/></CHANNEL>"))
     items = asyncio.run(everything(run_of(fetcher, feed_fallback=fallback)))

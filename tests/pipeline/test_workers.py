@@ -40,6 +40,7 @@ from sitemap_reader.frontier.filters import Selection, Window, make_patterns
 from sitemap_reader.model.errors import DocumentChanged, FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome
+from sitemap_reader.pipeline import feedparser_fallback
 from sitemap_reader.pipeline.document_parser import AsLines, Task
 from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
 from sitemap_reader.pipeline.worker_pool import Workers
@@ -262,8 +263,8 @@ WALKS = {
         lambda: proven_late(Page([DATES])),
         options={"per_host": 1, "selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))},
     ),
-    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": sr.feedparser_fallback}),
-    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": sr.feedparser_fallback}),
+    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": feedparser_fallback}),
+    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": feedparser_fallback}),
     "feedparser fails": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": fails}),
     "too much for feedparser": Walk(
         lambda: three(FEED), options={"feed_fallback": fails, "limits": Limits(max_fallback_bytes=50)}

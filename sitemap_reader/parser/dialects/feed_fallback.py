@@ -43,7 +43,7 @@ class FeedFallback(Protocol):
     def __call__(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks: ...
 
 
-class FallbackFeed:
+class FallbackBuffer:
     """keep() the bytes, then ask for entries()."""
 
     def __init__(self, ask: FeedFallback, limits: Limits, base: str | None) -> None:

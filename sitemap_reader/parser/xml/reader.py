@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     OpenRoot = Callable[[str, str], Vocabulary]
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..dialects.text import Listing
+    from ..dialects.text import TextLines
     from ..normalise.entry import RawEntry
 
 
@@ -280,8 +280,8 @@ class Reader(Protocol):
     def complete(self) -> bool: ...
     @property
     def stopped(self) -> bool: ...
-    def feed(self, data: bytes) -> Iterable[RawEntry | Block | Listing | Problem]: ...
-    def close(self, *, cut: bool) -> Iterable[RawEntry | Block | Listing | Problem]: ...
+    def feed(self, data: bytes) -> Iterable[RawEntry | Block | TextLines | Problem]: ...
+    def close(self, *, cut: bool) -> Iterable[RawEntry | Block | TextLines | Problem]: ...
 
 
 # Format -> (names of the document for a root namespace, entry -> raw entries)
