@@ -22,9 +22,9 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from . import pipeline as pipeline
     from . import scale as scale
     from . import state as state
-    from .analysis.loading import load as load
-    from .analysis.loading import snapshot as snapshot
     from .analysis.snapshot import Snapshot as Snapshot
+    from .analysis.sources import load as load
+    from .analysis.sources import snapshot as snapshot
     from .checks.audit import audit as audit
     from .checks.report import Report as Report
     from .checks.rule_docs import explain as explain
@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
 
 # Module -> the public names that it defines.
 _NAMES = {
-    ".analysis.loading": ("load", "snapshot"),
+    ".analysis.sources": ("load", "snapshot"),
     ".analysis.snapshot": ("Snapshot",),
     ".checks.audit": ("audit",),
     ".checks.report": ("Report",),

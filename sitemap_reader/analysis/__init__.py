@@ -1,4 +1,7 @@
-"""Sites as tables, to be studied: Snapshot, its measures and their charts. Needs the extra `analysis`."""
+"""Sites as tables: Snapshot, its measures and their charts. Needs the extra `analysis`.
+
+In: a run of SitemapReader, or a dump on disk. Out: Arrow tables, pandas frames, charts. Imports every folder but cli.
+"""
 
 from __future__ import annotations
 

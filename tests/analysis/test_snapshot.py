@@ -99,7 +99,7 @@ def test_where_nothing_is_there_it_is_an_error(nothing: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("target", ["urls.jsonl", ["a.example", "old.parquet"], Path("urls.jsonl.gz")])
 def test_the_name_of_a_dump_is_told_how_to_be_opened(target: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"is a file, and no site: sr\.load\(\) opens a dump"):
+    with pytest.raises(sr.UsageError, match=r"is a file, not a site: sr\.load\(\) opens a dump"):
         sr.snapshot(target, show_progress=False)
 
 
