@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ..client.sitemap_tree import Row
     from ..model.records import Item
-    from ..pipeline.document_parser import Many
+    from ..pipeline.document_parser import UrlGroup
     from .findings import Findings
 
 
@@ -147,7 +147,7 @@ class AuditRunner:
         self._unnamed_url_checks = _overriding(of_sites, "on_urls")
         self._unnamed_record_checks = _overriding(of_sites, "on_record")
 
-    def add(self, items: Sequence[Item | Many]) -> None:
+    def add(self, items: Sequence[Item | UrlGroup]) -> None:
         """Passes consecutive items of a crawl to the checks."""
         for (kind, sitemap), group in groupby(items, _kind_and_sitemap):
             _HANDLERS[kind](self, sitemap, [*group])

@@ -20,8 +20,8 @@ from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import Limits, checked_limits
 from ..parser.normalise.scope import SCOPE_MODES
-from ..pipeline.crawl import Run
-from ..pipeline.document_parser import AsLines, Many
+from ..pipeline.crawl import Crawl
+from ..pipeline.document_parser import LineOptions, UrlGroup
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..model.records import Candidate, Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
-    from ..pipeline.worker_pool import Workers
+    from ..pipeline.worker_pool import WorkerPool
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
     from ..state.state import State
@@ -293,7 +293,7 @@ class SitemapReader:
         async with aclosing(batches_of(run)) as batches:
             async for batch in batches:
                 for item in batch:
-                    if on_item and not isinstance(item, Many):  # nobody asked for any
+                    if on_item and not isinstance(item, UrlGroup):  # nobody asked for any
                         on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
@@ -302,9 +302,9 @@ class SitemapReader:
         target: str | Path | Target,
         asked: Asked,
         *,
-        as_lines: AsLines | None = None,
+        as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         settled: Mapping[str, str] | None = None,
     ) -> Walk:
@@ -331,7 +331,7 @@ class SitemapReader:
         on_document: Callable[[StoredDocument], None] | None,
         *,
         site: str | None = None,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
     ) -> ChangeWalk:
         """What a stream of changes is made of; the state is open from here on."""
         from ..state.state import site_name
@@ -369,27 +369,27 @@ class SitemapReader:
         target: Target,
         *,
         peek: bool = False,
-        as_lines: AsLines | None = None,
+        as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
-    ) -> Run:
+    ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
-        return Run(
+        return Crawl(
             frontier(target.seeds, plan),
             fetcher,
             extras=self._extras,
             feed_fallback=self._fallback,
-            peek=peek,
-            patient=target.replay is None,
+            sniff_only=peek,
+            polite=target.replay is None,
             as_lines=as_lines,
             as_entries=as_entries,
             workers=workers,
-            told=target.told,
+            reported=target.told,
             headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )
 

@@ -16,7 +16,7 @@ from ..model.problems import SAMPLES_PER_CODE, Problem, first_error
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import format_date
-from ..pipeline.document_parser import Many
+from ..pipeline.document_parser import UrlGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -200,11 +200,11 @@ class SummaryBuilder:
         self._most = most
         self._repeated = 0
 
-    def take(self, batch: Sequence[Item | Many], given: type[Given]) -> list[Given]:
+    def take(self, batch: Sequence[Item | UrlGroup], given: type[Given]) -> list[Given]:
         """What is to be given of a batch; everything else is entered, and then told: who is told may raise."""
         taken: list[Given] = [item for item in batch if isinstance(item, given)]
         if len(taken) < len(batch):
-            others = [item for item in batch if not isinstance(item, UrlRecord | Many)]
+            others = [item for item in batch if not isinstance(item, UrlRecord | UrlGroup)]
             for item in others:
                 self._enter(item)
             for item in others:

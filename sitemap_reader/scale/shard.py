@@ -21,7 +21,7 @@ from ..client.targets import site_target
 from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
 from ..model.problems import report
-from ..pipeline.document_parser import AsLines
+from ..pipeline.document_parser import LineOptions
 from ..pipeline.executor import WorkerThread
 from ..state.sync import SyncPlan
 from .folder import NAMED, NOT_WHOLE, SUMS, HostRow, Parts
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..client.streams import Walk
-    from ..pipeline.crawl import Batch
+    from ..pipeline.document_parser import Batch
     from ..serialize.jsonl import Lines
     from .folder import Folder, Verdict
     from .options import HarvestOrder
@@ -69,7 +69,7 @@ class _Site:
     async def read(self) -> HostRow:
         started = time.monotonic()
         async with SitemapReader(**self._order.reading) as reader:
-            walk = await self._worker_thread.do(self._walk, reader)
+            walk = await self._worker_thread.run(self._walk, reader)
             verdict, why = await self._walked(walk)
         summary = walk.summary()
         return HostRow(
@@ -88,7 +88,7 @@ class _Site:
         asked = Asked(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
         site, state = site_target(self._target), self._parts.state
         if state is None:
-            return reader.walk(site, asked, as_lines=AsLines(self._target))
+            return reader.walk(site, asked, as_lines=LineOptions(self._target))
         plan = SyncPlan(asked.trust_lastmod, accept_removals=self._order.accept_removals)
         return reader.change_walk(site, asked, state, plan, None, site=self._target)
 
@@ -99,9 +99,9 @@ class _Site:
         try:
             left = await self._take_all(walk)
             if left is None and isinstance(walk, ChangeWalk):
-                await self._worker_thread.do(self._write, walk.last_lines())
+                await self._worker_thread.run(self._write, walk.last_lines())
         finally:
-            await asyncio.shield(self._worker_thread.do(ending.close))  # also of a host that is left while it ends
+            await asyncio.shield(self._worker_thread.run(ending.close))  # also of a host that is left while it ends
         return left or _verdict(walk)
 
     async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
@@ -123,13 +123,13 @@ class _Site:
                     # Not all others are to be lost for this one.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
                 seconds -= time.monotonic() - asked
-                await self._worker_thread.do(self._take, walk, batch)
+                await self._worker_thread.run(self._take, walk, batch)
                 if self._tally.urls > order.host_urls:
                     return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
 
     async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
         told = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.do(walk.enter, [report("S16", told, sitemap=self._target)])
+        await self._worker_thread.run(walk.enter, [report("S16", told, sitemap=self._target)])
         return "given_up", told
 
     def _take(self, walk: Walk, batch: Batch) -> None:
@@ -214,14 +214,14 @@ class _Shard:
         try:
             await self._read_all(parts)
             seconds = round(time.monotonic() - started, 3)
-            return await self._worker_thread.do(parts.publish, {**self._told, "seconds": seconds})
+            return await self._worker_thread.run(parts.publish, {**self._told, "seconds": seconds})
         except (OSError, StateError):
             if parts.are_gone:  # then they cannot be written either
                 raise self._folder.called_off() from None
             raise
         finally:
             try:
-                await self._worker_thread.do(parts.close)  # behind what hosts that were left have begun
+                await self._worker_thread.run(parts.close)  # behind what hosts that were left have begun
             finally:
                 await self._worker_thread.close()
 
@@ -245,7 +245,7 @@ class _Shard:
             for target in targets:
                 tally = self._running[target] = Tally()
                 row = await read_site(target, domain, self._order, parts, self._worker_thread, tally)
-                await self._worker_thread.do(parts.host, row)
+                await self._worker_thread.run(parts.host, row)
                 del self._running[target]  # until it is entered, what it has given counts here
                 self._enter(row)
 

@@ -18,7 +18,7 @@ from servers import is_untouched
 
 import sitemap_reader as sr
 from sitemap_reader.fetch.client import Response
-from sitemap_reader.pipeline.feedparser_process import SEATS
+from sitemap_reader.pipeline.feedparser_process import MAX_CHILDREN
 
 if TYPE_CHECKING:
     import socket
@@ -175,11 +175,9 @@ def test_more_feeds_than_the_loop_has_threads_do_not_hold_up_its_names(children:
             yield Response(200, {}, self.chunks(body if url.endswith("robots.txt") else self.slow), url)
 
     async def read() -> list[object]:
-        async with sr.SitemapReader(
-            fetcher=Many(QUADRATIC["author"], children), concurrency=40, per_host=40
-        ) as reader:
+        async with sr.SitemapReader(fetcher=Many(QUADRATIC["author"], children), concurrency=40, per_host=40) as reader:
             task = asyncio.ensure_future(anext(aiter(reader.urls(SITE))))
-            await started(children, SEATS)
+            await started(children, MAX_CHILDREN)
             found = await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
             alive: list[object] = [child.poll() for child in children]
             task.cancel()
