@@ -20,7 +20,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..compare.diff import is_state
-from ..frontier.blocked import hides_names
+from ..frontier.responses import hides_sitemap_lines
 from ..frontier.seeds import parse_target
 from ..model.errors import UsageError
 from ..model.records import Precision
@@ -243,7 +243,7 @@ class BaselineCheck(Check):
         """Remembers a document; one at a well-known path only if it is a sitemap."""
         self._has_documents = True
         self._is_complete = self._is_complete and outcome.complete
-        self._robots_is_html = self._robots_is_html or hides_names(outcome)
+        self._robots_is_html = self._robots_is_html or hides_sitemap_lines(outcome)
         if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
             self._listed.add(outcome.url)
 

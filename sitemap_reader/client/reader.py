@@ -317,7 +317,7 @@ class SitemapReader:
             as_entries=as_entries,
             workers=workers,
             frontier=frontier,
-            memory=DocumentCache(settled=settled or {}),
+            cache=DocumentCache(settled=settled or {}),
             **plan,
         )
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
@@ -345,7 +345,7 @@ class SitemapReader:
         try:
             # What is recorded is to be whole, so nothing is asked for under conditions.
             memory = following.memory(knows_documents=self._record is None)
-            run = self._run(found, as_entries=True, workers=workers, memory=memory, **wanted)
+            run = self._run(found, as_entries=True, workers=workers, cache=memory, **wanted)
         except BaseException:
             following.close()
             raise

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from ..frontier.robots_policy import Delay
+    from ..frontier.robots_policy import CrawlDelay
     from ..model.records import Item
     from ..serialize.jsonl import Lines
     from .dedupe import UrlSet
@@ -45,7 +45,7 @@ class Progress:
     documents_known: int = 0
     urls: int = 0
     bytes_wire: int = 0
-    delay: Delay | None = None
+    delay: CrawlDelay | None = None
 
 
 class Problems:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..fetch.client import Fetcher, Response
     from ..frontier.document_request import Answer
     from ..frontier.frontier import Frontier
-    from ..frontier.robots_policy import Delay
+    from ..frontier.robots_policy import CrawlDelay
     from ..frontier.seeds import RequestHeaders
     from ..model.limits import Limits
     from ..model.problems import Problem
@@ -95,9 +95,9 @@ class Crawl:
         self._wake = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
 
-    def delay(self) -> Delay | None:
+    def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
-        return self.frontier.delay() if self._polite else None
+        return self.frontier.longest_crawl_delay() if self._polite else None
 
     async def batches(self) -> AsyncGenerator[Batch, None]:
         """Yields the items of the crawl as they come. Leaving early cancels all requests."""
@@ -240,18 +240,18 @@ class Crawl:
     def _parse_task(self, request: DocumentRequest, response: Response) -> ParseTask:
         plan = self.frontier.plan
         return ParseTask(
-            url=request.asked,
+            url=request.original_url,
             final_url=request.url,
             content_type=None if request.is_robots else response.headers.get("content-type"),
             scope=plan.scope,
-            authorities=request.holds,
+            authorities=request.authorities,
             limits=plan.limits,
             selection=plan.selection,
             extras=self._extras,
             asks_fallback=self._fallback is not None,
-            prefix=request.reached.prefix if request.reached else None,
-            skipped=request.reached.items if request.reached else 0,
-            former=request.again.former if request.again else None,
+            prefix=request.resume.prefix if request.resume else None,
+            skipped=request.resume.items if request.resume else 0,
+            former=request.reread.former if request.reread else None,
             sniff_only=self._sniff_only and not request.is_robots,
             as_lines=self._as_lines,
             as_entries=self._as_entries,
@@ -285,7 +285,7 @@ class Crawl:
         if task is None or not task.has_caught_up:
             return failed
         if self.frontier.tries_again(request, failed):
-            request.reached = task.reached() if task.has_emitted else None
+            request.resume = task.resume_point() if task.has_emitted else None
             return failed
         try:
             outcome = await task.end(cut=True)

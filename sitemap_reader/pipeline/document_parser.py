@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 
-from ..frontier.filters import Dates
+from ..frontier.filters import LastmodSummary
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.fast_scanner import Entries, records_of
@@ -100,7 +100,7 @@ class ParseProgress:
     outcome: Outcome
     fallback_request: tuple[bytes, str | None] | None
     regained: Counter[str]
-    dates: Dates | None = None
+    dates: LastmodSummary | None = None
 
 
 class DocumentParser:
@@ -129,7 +129,7 @@ class DocumentParser:
         self._has_yielded = False
         self._filtered: Counter[str] = Counter()
         self._regained: Counter[str] = Counter()
-        self._dates = None if task.selection.window.since is None else Dates()
+        self._dates = None if task.selection.window.since is None else LastmodSummary()
         self._takes_every_record = task.selection.takes_all and task.former is None and not task.sniff_only
         self._takes_groups = self._takes_every_record and not task.skipped
 

@@ -10,7 +10,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..frontier.document_request import Reached
+from ..frontier.document_request import ResumePoint
 from ..model.errors import DocumentChanged, SitemapReaderError
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef
@@ -37,8 +37,8 @@ _SLICE_ITEMS = 256
 class DocumentTask:
     """Reads one document: read() the chunks, then end() for the outcome.
 
-    `has_emitted`: items are out that a retry must not repeat. A request that was `reached` before is parsed from its
-    beginning, but emits only what follows; one that is read `again` emits only what was dropped the first time.
+    `has_emitted`: items are out that a retry must not repeat. A request with a `resume` point is parsed from its
+    beginning, but emits only what follows; one that is read with `reread` emits only what was dropped the first time.
     `on_link(ref)` is called with each child at once; `on_batch(batch)` takes all items, and waits if the consumer is
     slow. `ask_fallback(body, url)` runs the feed fallback.
     """
@@ -52,7 +52,7 @@ class DocumentTask:
         on_batch: Callable[[Batch], Awaitable[None]],
         ask_fallback: Callable[[bytes, str | None], Awaitable[FallbackAnswer]],
     ) -> None:
-        self.has_emitted = request.reached is not None or request.again is not None
+        self.has_emitted = request.resume is not None or request.reread is not None
         self._request = request
         self._executor = executor
         self._on_link = on_link
@@ -85,10 +85,10 @@ class DocumentTask:
         """Whether it is at least as far as an earlier try."""
         return self._executor.progress.has_caught_up
 
-    def reached(self) -> Reached:
+    def resume_point(self) -> ResumePoint:
         """Returns where a retry can continue."""
         progress = self._executor.progress
-        return Reached(progress.prefix, progress.items, self._outcome())
+        return ResumePoint(progress.prefix, progress.items, self._outcome())
 
     async def end(self, *, cut: bool = False) -> Outcome:
         """Emits the last items and returns the outcome; `cut`: the bytes broke off."""
@@ -116,8 +116,8 @@ class DocumentTask:
     def _outcome(self) -> Outcome:
         progress = self._executor.progress
         self._request.dates = progress.dates
-        if self._request.again:
-            self._request.again.regained.update(progress.regained)
+        if self._request.reread:
+            self._request.reread.regained.update(progress.regained)
         return progress.outcome
 
     async def _emit(self, batch: Batch, *, final: bool = False) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from ..frontier.blocked import hides_names
+from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
@@ -193,7 +193,7 @@ class StateSync:
         url = outcome.url or ""
         if outcome.format == Format.ROBOTS or not is_web_url(url):  # the last: of a recording, and no document
             self._all_fine = self._all_fine and outcome.complete
-            if hides_names(outcome):
+            if hides_sitemap_lines(outcome):
                 self._silent_robots.append(url)
             self._documents.forget(url)
             return
