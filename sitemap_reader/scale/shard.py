@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.query import Asked
+from ..client.query import Query
 from ..client.reader import SitemapReader
 from ..client.streams import ChangeWalk, batches_of
 from ..client.targets import site_target
@@ -85,12 +85,12 @@ class _Site:
         )
 
     def _walk(self, reader: SitemapReader) -> Walk:
-        asked = Asked(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
+        query = Query(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
         site, state = site_target(self._target), self._parts.state
         if state is None:
-            return reader.walk(site, asked, as_lines=LineOptions(self._target))
-        plan = SyncPlan(asked.trust_lastmod, accept_removals=self._order.accept_removals)
-        return reader.change_walk(site, asked, state, plan, None, site=self._target)
+            return reader.walk(site, query, as_lines=LineOptions(self._target))
+        plan = SyncPlan(query.trust_lastmod, accept_removals=self._order.accept_removals)
+        return reader.change_walk(site, query, state, plan, None, site=self._target)
 
     async def _walked(self, walk: Walk) -> tuple[Verdict, str | None]:
         """What it comes to, and why."""
@@ -109,7 +109,7 @@ class _Site:
         order, seconds = self._order, self._order.host_seconds
         async with aclosing(batches_of(walk.run)) as batches:
             while True:
-                asked = time.monotonic()
+                since = time.monotonic()
                 try:
                     async with asyncio.timeout(seconds) as waiting:
                         batch = await anext(batches)
@@ -122,14 +122,14 @@ class _Site:
                         raise
                     # Not all others are to be lost for this one.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
-                seconds -= time.monotonic() - asked
+                seconds -= time.monotonic() - since
                 await self._worker_thread.run(self._take, walk, batch)
                 if self._tally.urls > order.host_urls:
                     return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
 
     async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
         told = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.run(walk.enter, [report("S16", told, sitemap=self._target)])
+        await self._worker_thread.run(walk.count, [report("S16", told, sitemap=self._target)])
         return "given_up", told
 
     def _take(self, walk: Walk, batch: Batch) -> None:
@@ -153,8 +153,8 @@ def _verdict(walk: Walk) -> tuple[Verdict, str | None]:
     if error is not None:
         if isinstance(error, NothingFound):
             return "nothing", str(error)
-        return ("blocked" if walk.ledger.blocked else "unreadable"), str(error)
-    held_back = walk.following.counts.held_back if isinstance(walk, ChangeWalk) else 0
+        return ("blocked" if walk.summary_builder.blocked else "unreadable"), str(error)
+    held_back = walk.state_sync.counts.held_back if isinstance(walk, ChangeWalk) else 0
     if held_back:
         return "partial", f"{held_back:,} removals are held back"
     if not summary.complete:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ...client.dedupe import UrlSet
-from ...client.query import Asked
+from ...client.query import Query
 from ...client.streams import batches_of
 from ...client.summary import Problems, SummaryBuilder
 from ...model.problems import Problem
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LoaderConfig:
-    """What a loader reads, and its callbacks; `filters` are fields of Asked, `plan` goes with a `state`."""
+    """What a loader reads, and its callbacks; `filters` are fields of Query, `plan` goes with a `state`."""
 
     targets: tuple[str | Path, ...] = attrs.field(repr=False)  # with user and password, where they have some
     filters: dict[str, Any]
@@ -169,8 +169,8 @@ class ReadTask:
 
     async def _records(self, target: str | Path) -> Walk:
         value = self._queue.value
-        asked = Asked(**self._config.filters, on_item=self._received.append, unique=value.marks)
-        self._walk = walk = self._config.reader.walk(target, asked, settled=value.documents)
+        query = Query(**self._config.filters, on_item=self._received.append, unique=value.marks)
+        self._walk = walk = self._config.reader.walk(target, query, settled=value.documents)
         with walk.reading():
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
@@ -184,7 +184,7 @@ class ReadTask:
         """Without an await, so that each URL that is marked as queued is in the queue."""
         marks = self._queue.value.marks
         request = None if record.loc in marks else self._maker.make(record, marks)
-        if walk.ledger.counts(record) and request is not None:
+        if walk.summary_builder.count_url(record) and request is not None:
             self._queue.put(request)
 
     # --- changes ---
@@ -193,8 +193,8 @@ class ReadTask:
         """Like AsyncChangeStream: SQLite runs in a thread beside the loop."""
         config = self._config
         assert config.state is not None and config.plan is not None  # noqa: S101, PT018 - for the type checker
-        asked = Asked(**config.filters, on_item=self._received.append)
-        walk = config.reader.change_walk(target, asked, config.state, config.plan, self._note_commit)
+        query = Query(**config.filters, on_item=self._received.append)
+        walk = config.reader.change_walk(target, query, config.state, config.plan, self._note_commit)
         self._walk = walk
         aside = WorkerThread("sitemap-reader-state")
         with walk.reading():

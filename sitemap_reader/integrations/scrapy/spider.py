@@ -20,7 +20,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import is_asyncio_available
 
-from ...client.query import Asked
+from ...client.query import Query
 from ...client.reader import SitemapReader
 from ...client.streams import batches_of
 from ...client.targets import Target
@@ -210,7 +210,7 @@ class SitemapReaderSpider(SitemapSpider):
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
         on_document = documents.end if self._filters else None
-        asked = Asked(
+        query = Query(
             since=self.sitemap_since,
             trust_lastmod=self.sitemap_trust_lastmod,
             on_item=reporter.report,
@@ -219,7 +219,7 @@ class SitemapReaderSpider(SitemapSpider):
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
         choose = partial(self._children, reporter=reporter)
-        return reader.walk(target, asked, frontier=partial(FilteredFrontier, choose=choose))
+        return reader.walk(target, query, frontier=partial(FilteredFrontier, choose=choose))
 
     async def _records(self, walk: Walk, documents: DocumentGrouper) -> AsyncGenerator[Iterable[UrlRecord], None]:
         """Records as they come; all of a document at once if `sitemap_filter` is overridden."""
