@@ -26,7 +26,7 @@ def host_prefixes(url: str) -> tuple[str, ...]:
 
     Where the URL has another port, that origin too: it is the one that was asked.
 
-    >>> host_authorities("http://example.com:8080/sitemap.xml")
+    >>> host_prefixes("http://example.com:8080/sitemap.xml")
     ('http://example.com/', 'https://example.com/', 'http://example.com:8080/')
     """
     name = host(url)
@@ -39,7 +39,7 @@ def verified_prefixes(asked: str, final: str) -> tuple[str, ...]:
     Elsewhere the asked host only. Its owner chose where the file lives, so the file is its word (RFC 9309
     2.3.1.2); but a redirect shows nothing of the other side: anyone can redirect to a file that a stranger serves.
 
-    >>> proof_authorities("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
+    >>> verified_prefixes("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
     ('http://www.example.com/', 'https://www.example.com/')
     """
     proven = host_prefixes(asked)
