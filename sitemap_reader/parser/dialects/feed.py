@@ -305,7 +305,7 @@ def _raw(
     raw = RawEntry("url", loc or None, item.line, bases=_bases(item), problems=problems, date_dialect="rss")
     raw.loc_base = link.get(XML_BASE) if link is not None else None
     # Atom has IRI references (RFC 4287 4.2.7.1), and who writes an xml:base means them to be relative.
-    raw.relative = "allowed" if item.element.tag == "entry" or raw.bases or raw.loc_base else "noted"
+    raw.relative = "allowed" if item.element.tag == "entry" or raw.bases or raw.loc_base else "reported"
     date = next((child for tag in dates for child in item.element if child.tag == tag and _text(child)), None)
     raw.lastmod = _text(date) if date is not None else None
     if not item.is_cut:  # what is missing may say what the media are

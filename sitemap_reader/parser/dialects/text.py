@@ -27,7 +27,7 @@ class TextLines(NamedTuple):
 
 def text_entry(text: str, line: int) -> RawEntry:
     """What one line says."""
-    return RawEntry("url", text, line, relative="refused", no_markup=True)
+    return RawEntry("url", text, line, relative="rejected", no_markup=True)
 
 
 class TextReader:
