@@ -111,7 +111,7 @@ class Normaliser:
         return [*found, record]
 
     def bare_record(self, loc: str, line: int) -> UrlRecord | None:
-        """The record of an entry with only a URL; None, to call clean() instead, unless it is canonical and in scope."""
+        """The record of an entry with only a URL; None if that is not canonical or not in scope: call clean()."""
         if not is_clean(loc) or self._scopes["url"].reason(loc) is not None:
             return None
         self.entries += 1
