@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import Against, audit, audit_lines, make_findings, parse_codes
+from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
-from ..checks.text import headline, text_of
+from ..checks.text import headline, render_text
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_forms
@@ -37,7 +37,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "never": (),
 }
 _WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": text_of,
+    "text": render_text,
     "json": lambda report: report.to_json(),
     "html": lambda report: report.to_html(),
 }
@@ -72,7 +72,7 @@ def run(
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
-    reference_files = Against(crawl, baseline, state, baseline_crawl)
+    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         auditor = _Auditor(console, interrupts, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
@@ -94,7 +94,7 @@ class _Auditor:
     interrupts: Interrupts
     outputs: Outputs
     rules: dict[str, Any]
-    reference_files: Against
+    reference_files: ComparisonSources
     as_of: str | None
     reading: dict[str, Any]
     report: Report | None = None
@@ -116,14 +116,14 @@ class _Auditor:
         """Reads a dump to its end."""
         name = display_name(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
-        found = make_findings(**self.rules)
-        self.reference_files.refuse(parse_codes(self.rules["select"]))
+        findings = make_findings(**self.rules)
+        self.reference_files.validate(parse_codes(self.rules["select"]))
         # An interrupt must end the wait for a silent pipe.
         deferred = nullcontext() if file == STDIN else self.interrupts.deferred()
         with open_input(file) as body, deferred:
             self.outputs.refuse_input(body, name)
             lines = numbered_forms(body, name)
-            return self._keep(audit_lines(lines, name, found, self.reference_files, as_of=as_of, stop=self._stop))
+            return self._keep(audit_lines(lines, name, findings, self.reference_files, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:
         return self.interrupts.is_pending
@@ -143,9 +143,9 @@ def _is_bad(report: Report, fail_on: str) -> bool:
 
 def _nothing(report: Report) -> str:
     """Why there is no URL."""
-    found = next((note for note in report.notes if note.startswith("no sitemap found")), None)
+    findings = next((note for note in report.notes if note.startswith("no sitemap found")), None)
     what = "no URL could be read of" if report.complete is False else "there is no URL in"
-    return found or f"{what} {report.target}"
+    return findings or f"{what} {report.target}"
 
 
 def _explain(wanted: str, output: str | None) -> Exit:

@@ -14,9 +14,9 @@ import attrs
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
-from ..client.targets import listed
-from ..frontier.blocked import OWN_REMEDY
+from ..client.targets import read_target_list
 from ..frontier.filters import UNWANTED
+from ..frontier.responses import OWN_REMEDY
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..client.summary import Summary
-    from ..frontier.robots_policy import Delay
+    from ..frontier.robots_policy import CrawlDelay
     from ..model.errors import ReadError
     from ..model.records import Item
 
@@ -116,7 +116,7 @@ class Console:
         self._bar(progress)
         self._report_delay(getattr(progress, "delay", None))
 
-    def _report_delay(self, delay: Delay | None) -> None:
+    def _report_delay(self, delay: CrawlDelay | None) -> None:
         """Prints how long a host with a Crawl-delay takes; again if that has grown _FAR_LONGER times."""
         if delay is None or delay.seconds_left < self._delays.get(delay.host, 0.0) * _FAR_LONGER:
             return
@@ -263,7 +263,7 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     """The targets; `-` is replaced by the lines of stdin, without blank ones and # comments."""
     targets: list[str] = []
     for target in typed:
-        targets += [each for _, each in listed(bytes_on_stdin())] if target == STDIN else [target]
+        targets += [each for _, each in read_target_list(bytes_on_stdin())] if target == STDIN else [target]
     if not targets:
         raise UsageError("stdin holds no target; give one per line, such as example.com")
     return targets

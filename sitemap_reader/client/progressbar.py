@@ -30,7 +30,7 @@ _DELAY_SECONDS = 1e-9
 
 
 @attrs.frozen
-class Shown:
+class BarState:
     """What a bar has of some progress: how much is done of how much is known, and what is `told` behind."""
 
     done: int
@@ -38,11 +38,11 @@ class Shown:
     told: str
 
 
-def _sitemaps(progress: Progress) -> Shown:
+def _sitemaps(progress: Progress) -> BarState:
     told = f"{count_of(progress.urls, 'URL')}, {size_of(progress.bytes_wire)}"
     if progress.delay is not None:
         told += f", Crawl-delay {progress.delay.delay_seconds:g} s, {duration_of(progress.delay.seconds_left)} left"
-    return Shown(progress.documents_done, progress.documents_known, told)
+    return BarState(progress.documents_done, progress.documents_known, told)
 
 
 class ProgressBar:
@@ -52,7 +52,7 @@ class ProgressBar:
     As a context manager, or from open() to close(). On a terminal nothing of it stays; a notebook keeps its last state.
     """
 
-    def __init__(self, noun: str = "sitemaps", shown: Callable[[Any], Shown] = _sitemaps) -> None:
+    def __init__(self, noun: str = "sitemaps", shown: Callable[[Any], BarState] = _sitemaps) -> None:
         self._bar: Any = None
         self._noun = noun
         self._make_shown = shown

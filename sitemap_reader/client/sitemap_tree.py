@@ -34,7 +34,7 @@ class Node:
 
 
 @attrs.frozen
-class Row:
+class TreeRow:
     """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread.
 
     `bytes_decoded` is its size unpacked, `seconds` how long it took to fetch and to read; `problems` counts those of
@@ -80,7 +80,7 @@ class SitemapTree:
         if node.newest is None or lastmod > node.newest:
             node.newest, node.newest_precision = lastmod, precision
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TreeRow]:
         """Roots first; a document that nobody listed is one. By host, its robots.txt first; hosts with nothing last.
 
         Which of several sites or guesses answers first is chance. A robots.txt that was only asked for permission, and
@@ -131,7 +131,7 @@ def _parts(node: Node) -> tuple[str, str]:
     return parts.netloc, parts.path
 
 
-def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
+def _walk(root: Node, seen: set[str]) -> Iterator[TreeRow]:
     # A stack, so that depth costs nothing. Entries: node, depth, the branch of its own line, that of its children.
     stack = [(root, 0, "", "")]
     while stack:
@@ -146,9 +146,9 @@ def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
             stack.append((child, depth + 1, below + own, below + under))
 
 
-def _row(node: Node, depth: int, branch: str) -> Row:
+def _row(node: Node, depth: int, branch: str) -> TreeRow:
     outcome = node.outcome
-    return Row(
+    return TreeRow(
         depth=depth,
         branch=branch,
         url=node.url,

@@ -87,7 +87,7 @@ class Target:
         return [problem, Outcome(self.name, self.name, complete=False, problems={"F04": 1}, samples=(problem,))]
 
 
-def listed(lines: bytes) -> Iterator[tuple[int, str]]:
+def read_target_list(lines: bytes) -> Iterator[tuple[int, str]]:
     """The targets of a list, one a line, each with the number of its line, from 1; no blank lines, no # comments.
 
     >>> list(listed(b"example.com\\n\\n# later: example.org\\nexample.net"))
@@ -103,7 +103,7 @@ def find_target(target: str | Path | Target) -> Target:
     """Looks at the disk only for what is no URL. A Target is there already: a WARC is looked through but once."""
     if isinstance(target, Target):
         return target
-    refuse_document(target)
+    reject_document(target)
     if not isinstance(target, str | Path):
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
@@ -129,7 +129,7 @@ def find_target(target: str | Path | Target) -> Target:
     return site_target(name, "neither a folder here nor a host")
 
 
-def refuse_document(target: object) -> None:
+def reject_document(target: object) -> None:
     """UsageError for the bytes or the text of a document, where a site is to be named."""
     head = target[:100].encode("utf-8", "replace") if isinstance(target, str) else target
     if isinstance(head, bytes | bytearray) and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"<", b"\x1f\x8b")):

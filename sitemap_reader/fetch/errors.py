@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..frontier.blocked import with_remedy
+from ..frontier.responses import with_remedy
 from ..model.errors import FetchError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""The crawl frontier of a site as a state machine without I/O: seeds, robots.txt policy, queue, politeness, links.
+"""A crawl of sitemaps as a state machine without I/O: seeds, robots.txt policy, politeness, links, revalidation.
 
-Responses and parsed items go in; the next requests, records and problems come out. Imports parser/ and model/.
+Seeds and the answers to requests go in; the next requests, Problems and Outcomes come out. Imports parser/ and model/.
 """
 
 from __future__ import annotations

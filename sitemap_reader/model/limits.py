@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from .errors import UsageError
+from .problems import Problem, counted, report
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -120,3 +121,9 @@ def advice(field: str, to: str = "go on") -> str:
     """
     option = f" ({OPTIONS[field]})" if field in OPTIONS else ""
     return f"raise {field}{option} to {to}"
+
+
+def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
+    """The S16 of a limit: says what there was too much of, and which field to raise. `what` as in counted()."""
+    message = f"more than {counted(limit, what)}: reading stops here; {advice(name)}"
+    return report("S16", message, line=line)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 import attrs
 
 from ..model.limits import PROTOCOL_MAX_LOC_CHARACTERS
-from ..model.records import ChangeFreq, UrlRecord
+from ..model.records import NO_EXTENSIONS, ChangeFreq, UrlRecord
 from .normalise.dates import STAMP, STAMP_PRECISIONS, parse_date, read_stamp
 from .normalise.entry import RawEntry
 from .normalise.urls import CANONICAL_IN_XML, is_clean
@@ -243,7 +243,7 @@ _MOST_DATES = 4096  # most documents have few different days
 class Columns(NamedTuple):
     """The fields of entries of which there is nothing to say.
 
-    `extensions` are five columns more, None where no entry has any.
+    `extensions` are those of EXTENSIONS, None where no entry has any.
     """
 
     locs: Sequence[str]
@@ -257,7 +257,7 @@ class Columns(NamedTuple):
 
 # The columns, and the URL of their document -> what comes out for them.
 Make = Callable[[Columns, "str | None"], "list[Any]"]
-_NO_EXTENSIONS = (repeat(()), repeat(()), repeat(None), repeat(()), repeat(False))
+_NO_EXTENSIONS = [*map(repeat, NO_EXTENSIONS)]
 
 
 def records_of(columns: Columns, sitemap: str | None) -> list[UrlRecord]:
@@ -381,7 +381,7 @@ class FastNormaliser:
         rows = zip(*block.fields, block.extensions, block.lines, strict=True)
         for row in islice(rows, room):
             _, written, other_loc, stamp, other_date, often, weight, tail, extensions, line = row
-            images, videos, news, alternates, mobile, elements = extensions
+            *values, elements = extensions
             loc = (written or "").replace("&amp;", "&")
             if other_loc:
                 loc, problems = _mended(other_loc, mends)
@@ -398,10 +398,8 @@ class FastNormaliser:
                 out += self._clean(_raw_entry(texts, line, elements, problems))
                 odd, problems = odd + 1, ()
             else:
-                record = UrlRecord(
-                    loc, moment, precision, changefreq, priority, images, videos, news, alternates, mobile, (),
-                    sitemap, line,
-                )  # fmt: skip
+                fields = (loc, moment, precision, changefreq, priority, *values, (), sitemap, line)
+                record = UrlRecord(*fields)  # mypy does not count what *values adds
                 if problems:
                     record.problems, problems = tuple(map(self._note, problems)), ()
                     out += record.problems

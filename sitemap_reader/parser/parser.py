@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..model.errors import UsageError
-from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits
-from ..model.problems import Problem, Tally, counted, over_limit, placed, report
+from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
+from ..model.problems import Problem, Tally, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff

@@ -1,6 +1,7 @@
-"""Drives a frontier with a fetcher, and parses documents off the event loop, in threads and processes.
+"""Drives a frontier with a fetcher: requests are sent, bodies are parsed outside the event loop.
 
-A Frontier and a Fetcher go in; batches of records come out. Imports fetch/ and all folders below it.
+Seeds go in; batches of URL records, sitemap links, problems and outcomes come out. Also runs feedparser in a child
+process. Imports model, serialize, parser, frontier and fetch.
 """
 
 from __future__ import annotations

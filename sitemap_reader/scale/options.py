@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from ..client.query import Asked
-from ..client.reader import ReaderOptions, SitemapReader, at_least_one
+from ..client.keywords import ReaderOptions
+from ..client.query import Query, check_positive
+from ..client.reader import SitemapReader
 from ..client.targets import read_netrc
 from ..frontier.filters import make_window
 from ..model.errors import UsageError
@@ -38,7 +39,7 @@ class HarvestOrder:
 
     def followed(self) -> dict[str, Any]:
         """What a state is good for, as JSON can hold it."""
-        return {"state": self.state, **SitemapReader(**self.reading).followed(Asked(**self.filters))}
+        return {"state": self.state, **SitemapReader(**self.reading).state_settings(Query(**self.filters))}
 
     def settings(self) -> dict[str, Any]:
         """All that decides on the rows."""
@@ -56,8 +57,8 @@ class HarvestOrder:
 
     def dates(self, now: datetime) -> dict[str, str | None]:
         """What `since` and `until` come to now, as stamps: an age is one from now on, whenever a shard is read."""
-        asked = Asked(**self.filters)
-        window = make_window(asked.since, asked.until, asked.undated, now)
+        query = Query(**self.filters)
+        window = make_window(query.since, query.until, query.undated, now)
         return {"since": stamp(window.since), "until": stamp(window.until)}
 
     def dated(self, dates: dict[str, str | None]) -> HarvestOrder:
@@ -88,12 +89,12 @@ def make_order(
         keywords["headers"] = _kept(keywords["headers"])
     if keywords.get("netrc"):  # the workers need not see the file
         keywords["netrc"] = read_netrc(keywords["netrc"])
-    at_least_one(hosts_at_once=hosts_at_once, host_urls=host_urls)
+    check_positive(hosts_at_once=hosts_at_once, host_urls=host_urls)
     if not host_seconds > 0:
         raise UsageError(f"host_seconds must be more than 0, not {host_seconds}")
     if state and any(filters.get(name) is not None for name in ("since", "until")):
         raise UsageError("since and until choose by date, and a state by what has changed: give one of them")
-    Asked(**filters).plan(datetime.now(UTC))
+    Query(**filters).plan_fields(datetime.now(UTC))
     SitemapReader(**keywords)  # says what is wrong here, and not once a host
     reading = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
     return HarvestOrder(reading, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from tqdm.std import tqdm
 
-from ..client.progressbar import Shown, size_of
+from ..client.progressbar import BarState, size_of
 from .shard import Tally
 
 if TYPE_CHECKING:
@@ -94,11 +94,11 @@ class Counting:
         )
 
 
-def shown(progress: HarvestProgress) -> Shown:
+def shown(progress: HarvestProgress) -> BarState:
     """On a bar: `hosts  312/1,000 [00:41, 1,204,331 URLs, 88.1 MB, 3 not whole, 00:58 left]`."""
     told = f"{progress.urls:,} URLs, {size_of(progress.bytes_wire)}"
     if progress.not_whole:
         told += f", {progress.not_whole:,} not whole"
     if progress.eta_seconds is not None:
         told += f", {tqdm.format_interval(round(progress.eta_seconds))} left"
-    return Shown(progress.hosts_done, progress.hosts, told)
+    return BarState(progress.hosts_done, progress.hosts, told)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.query import Asked
+from ..client.query import Query
 from ..client.reader import SitemapReader
 from ..client.streams import ChangeWalk, batches_of
 from ..client.targets import site_target
 from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
 from ..model.problems import report
-from ..pipeline.document_parser import AsLines
+from ..pipeline.document_parser import LineOptions
 from ..pipeline.executor import WorkerThread
 from ..state.sync import SyncPlan
 from .folder import NAMED, NOT_WHOLE, SUMS, HostRow, Parts
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..client.streams import Walk
-    from ..pipeline.crawl import Batch
+    from ..pipeline.document_parser import Batch
     from ..serialize.jsonl import Lines
     from .folder import Folder, Verdict
     from .options import HarvestOrder
@@ -69,7 +69,7 @@ class _Site:
     async def read(self) -> HostRow:
         started = time.monotonic()
         async with SitemapReader(**self._order.reading) as reader:
-            walk = await self._worker_thread.do(self._walk, reader)
+            walk = await self._worker_thread.run(self._walk, reader)
             verdict, why = await self._walked(walk)
         summary = walk.summary()
         return HostRow(
@@ -85,12 +85,12 @@ class _Site:
         )
 
     def _walk(self, reader: SitemapReader) -> Walk:
-        asked = Asked(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
+        query = Query(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
         site, state = site_target(self._target), self._parts.state
         if state is None:
-            return reader.walk(site, asked, as_lines=AsLines(self._target))
-        plan = SyncPlan(asked.trust_lastmod, accept_removals=self._order.accept_removals)
-        return reader.change_walk(site, asked, state, plan, None, site=self._target)
+            return reader.walk(site, query, as_lines=LineOptions(self._target))
+        plan = SyncPlan(query.trust_lastmod, accept_removals=self._order.accept_removals)
+        return reader.change_walk(site, query, state, plan, None, site=self._target)
 
     async def _walked(self, walk: Walk) -> tuple[Verdict, str | None]:
         """What it comes to, and why."""
@@ -99,9 +99,9 @@ class _Site:
         try:
             left = await self._take_all(walk)
             if left is None and isinstance(walk, ChangeWalk):
-                await self._worker_thread.do(self._write, walk.last_lines())
+                await self._worker_thread.run(self._write, walk.last_lines())
         finally:
-            await asyncio.shield(self._worker_thread.do(ending.close))  # also of a host that is left while it ends
+            await asyncio.shield(self._worker_thread.run(ending.close))  # also of a host that is left while it ends
         return left or _verdict(walk)
 
     async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
@@ -109,7 +109,7 @@ class _Site:
         order, seconds = self._order, self._order.host_seconds
         async with aclosing(batches_of(walk.run)) as batches:
             while True:
-                asked = time.monotonic()
+                since = time.monotonic()
                 try:
                     async with asyncio.timeout(seconds) as waiting:
                         batch = await anext(batches)
@@ -122,14 +122,14 @@ class _Site:
                         raise
                     # Not all others are to be lost for this one.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
-                seconds -= time.monotonic() - asked
-                await self._worker_thread.do(self._take, walk, batch)
+                seconds -= time.monotonic() - since
+                await self._worker_thread.run(self._take, walk, batch)
                 if self._tally.urls > order.host_urls:
                     return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
 
     async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
         told = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.do(walk.enter, [report("S16", told, sitemap=self._target)])
+        await self._worker_thread.run(walk.count, [report("S16", told, sitemap=self._target)])
         return "given_up", told
 
     def _take(self, walk: Walk, batch: Batch) -> None:
@@ -153,8 +153,8 @@ def _verdict(walk: Walk) -> tuple[Verdict, str | None]:
     if error is not None:
         if isinstance(error, NothingFound):
             return "nothing", str(error)
-        return ("blocked" if walk.ledger.blocked else "unreadable"), str(error)
-    held_back = walk.following.counts.held_back if isinstance(walk, ChangeWalk) else 0
+        return ("blocked" if walk.summary_builder.blocked else "unreadable"), str(error)
+    held_back = walk.state_sync.counts.held_back if isinstance(walk, ChangeWalk) else 0
     if held_back:
         return "partial", f"{held_back:,} removals are held back"
     if not summary.complete:
@@ -214,14 +214,14 @@ class _Shard:
         try:
             await self._read_all(parts)
             seconds = round(time.monotonic() - started, 3)
-            return await self._worker_thread.do(parts.publish, {**self._told, "seconds": seconds})
+            return await self._worker_thread.run(parts.publish, {**self._told, "seconds": seconds})
         except (OSError, StateError):
             if parts.are_gone:  # then they cannot be written either
                 raise self._folder.called_off() from None
             raise
         finally:
             try:
-                await self._worker_thread.do(parts.close)  # behind what hosts that were left have begun
+                await self._worker_thread.run(parts.close)  # behind what hosts that were left have begun
             finally:
                 await self._worker_thread.close()
 
@@ -245,7 +245,7 @@ class _Shard:
             for target in targets:
                 tally = self._running[target] = Tally()
                 row = await read_site(target, domain, self._order, parts, self._worker_thread, tally)
-                await self._worker_thread.do(parts.host, row)
+                await self._worker_thread.run(parts.host, row)
                 del self._running[target]  # until it is entered, what it has given counts here
                 self._enter(row)
 

@@ -1,4 +1,4 @@
-"""The thread beside the loop: calls go there and come back in order, and nothing of it is left behind."""
+"""The worker thread: calls run in order, and the thread ends with close()."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from sitemap_reader.pipeline.executor import WorkerThread
 
-NAME = "aside-under-test"
+NAME = "thread-under-test"
 MOST_SECONDS = 10.0
 
 
@@ -29,9 +29,9 @@ class Slow:
         self.ended.set()
 
 
-async def abandoned(aside: WorkerThread, slow: Slow) -> None:
-    """The call has begun, and nobody waits for it any more."""
-    waiting = asyncio.create_task(aside.do(slow))
+async def abandoned(worker_thread: WorkerThread, slow: Slow) -> None:
+    """Starts a call and cancels its caller."""
+    waiting = asyncio.create_task(worker_thread.run(slow))
     assert await asyncio.to_thread(slow.begun.wait, MOST_SECONDS)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -45,12 +45,12 @@ async def turns(count: int = 20) -> None:
 
 def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
     async def main() -> None:
-        aside = WorkerThread(NAME)
-        assert await aside.do(lambda: threading.current_thread()) in threads()
-        assert await aside.do(divmod, 7, 2) == (3, 1)
+        worker_thread = WorkerThread(NAME)
+        assert await worker_thread.run(lambda: threading.current_thread()) in threads()
+        assert await worker_thread.run(divmod, 7, 2) == (3, 1)
         with pytest.raises(ZeroDivisionError):
-            await aside.do(divmod, 1, 0)
-        await aside.close()
+            await worker_thread.run(divmod, 1, 0)
+        await worker_thread.close()
         assert threads() == []
 
     asyncio.run(main())
@@ -58,9 +58,9 @@ def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
 
 def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
     async def main() -> None:
-        aside = WorkerThread(NAME)
+        worker_thread = WorkerThread(NAME)
         assert threads() == []
-        await aside.close()
+        await worker_thread.close()
         assert threads() == []
 
     asyncio.run(main())
@@ -68,25 +68,25 @@ def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
 
 def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhile() -> None:
     async def main() -> None:
-        aside, slow = WorkerThread(NAME), Slow()
-        await abandoned(aside, slow)
-        closing = asyncio.create_task(aside.close())
+        worker_thread, slow = WorkerThread(NAME), Slow()
+        await abandoned(worker_thread, slow)
+        closing = asyncio.create_task(worker_thread.close())
         await turns()
         assert not closing.done()
         slow.released.set()
         async with asyncio.timeout(MOST_SECONDS):
             await closing
         assert slow.ended.is_set()
-        assert threads() == [], "joined, not only told to end"
+        assert threads() == [], "joined, not only signalled"
 
     asyncio.run(main())
 
 
-def test_who_is_cancelled_while_he_closes_does_not_wait_and_the_thread_ends_behind_its_call() -> None:
+def test_a_cancelled_close_does_not_wait_and_the_thread_ends_after_its_call() -> None:
     async def main() -> None:
-        aside, slow = WorkerThread(NAME), Slow()
-        await abandoned(aside, slow)
-        closing = asyncio.create_task(aside.close())
+        worker_thread, slow = WorkerThread(NAME), Slow()
+        await abandoned(worker_thread, slow)
+        closing = asyncio.create_task(worker_thread.close())
         await turns()
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -83,7 +83,7 @@ class WarcFetcher:
             failure_record = None if failure_offset is None else self._record(file, failure_offset, key)
             if failure_record is None:
                 return None
-            error = parse_error(parse_warc_fields(failure_record.block.peek(WINDOW_BYTES)).get(ERROR_FIELD, ""))
+            error = parse_error(parse_warc_fields(failure_record.block.lookahead(WINDOW_BYTES)).get(ERROR_FIELD, ""))
             if record is None or failure_record.headers.get("warc-concurrent-to") != record.id:
                 raise error
             return self._open_response(file, WarcRecord(file, record.offset), error)

@@ -255,7 +255,7 @@ def _records(index: WarcIndex, windows: Mapping[str, int]) -> Iterator[tuple[War
             offset = 0
             while offset < end:
                 record = WarcRecord(file, offset)
-                window = record.block.peek(windows.get(record.type, 0))
+                window = record.block.lookahead(windows.get(record.type, 0))
                 offset = record.end()
                 yield record, window
             if not end:

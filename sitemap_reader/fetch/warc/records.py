@@ -58,7 +58,7 @@ class PeekableReader:
         """How many bytes the buffer holds."""
         return len(self._buffer)
 
-    def peek(self, size: int) -> bytes:
+    def lookahead(self, size: int) -> bytes:
         """Returns the next `size` bytes, fewer at the end, without consuming them."""
         while len(self._buffer) < size and (piece := self._read_more()):
             self._buffer += piece
@@ -148,7 +148,7 @@ class WarcRecord:
         return self._bytes.end(self._source)
 
     def _headers(self) -> dict[str, str]:
-        if not _VERSION.match(self._source.peek(16)):
+        if not _VERSION.match(self._source.lookahead(16)):
             raise DamagedRecord(self.offset, "no record begins there")
         head = self._source.read_head()
         if head is None:
@@ -206,7 +206,7 @@ class _PlainFile:
 
     def end(self, source: PeekableReader) -> int:
         """Returns the offset behind the two line ends that follow each record."""
-        behind = source.peek(4)
+        behind = source.lookahead(4)
         blank = len(behind) - len(behind.lstrip(b"\r\n"))
         if blank < 2:
             raise DamagedRecord(
@@ -335,7 +335,7 @@ def http_head(record: WarcRecord) -> HttpHead | None:
     if record.type == "resource":  # a document without HTTP headers
         kind = record.headers.get("content-type")
         return HttpHead(200, {"content-type": kind} if kind else {})
-    status = status_of(record.block.peek(32))
+    status = status_of(record.block.lookahead(32))
     if status is None:
         return None
     head = record.block.read_head()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ...model.errors import DocumentChanged
-from ...model.limits import PROTOCOL_MAX_BYTES
-from ...model.problems import counted, over_limit
+from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
+from ...model.problems import counted
 from .charset import HEAD_BYTES, UTF_16_AND_32, Charset, Transcoder, detect, transcoder
 from .gzip import STEP_BYTES, DecodeFault, DeflateDecoder, GzipDecoder
 

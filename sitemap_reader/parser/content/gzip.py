@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ...model.problems import over_limit
+from ...model.limits import over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

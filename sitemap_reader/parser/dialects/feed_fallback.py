@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from ...model.errors import SitemapReaderError
-from ...model.problems import Problem, over_limit, report
+from ...model.limits import over_limit
+from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...model.problems import over_limit
+from ...model.limits import over_limit
 from ..normalise.entry import RawEntry
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import attrs
 
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
-from ..dialects.extensions import Reading, read_date, read_extensions
+from ..dialects.extensions import EntryContext, read_date, read_extensions
 from .urls import clean_url, is_clean
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ class Normaliser:
         record.line = raw.line
         if raw.extensions:
             extras: list[Extra] | None = [] if self._extras else None
-            reading = Reading(base, problems.add, raw.date_dialect, extras, bool(raw.bases))
-            for field, value in read_extensions(raw.extensions, reading).items():
+            context = EntryContext(base, problems.add, raw.date_dialect, extras, bool(raw.bases))
+            for field, value in read_extensions(raw.extensions, context).items():
                 setattr(record, field, value)
         return record
 

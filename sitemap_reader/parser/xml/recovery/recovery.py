@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....model.problems import Problem, over_limit, report
+from ....model.limits import over_limit
+from ....model.problems import Problem, report
 from ..errors import ENDED_EARLY, LANDMARK, MOVED, UNBOUND_PREFIX, UNCLOSED_SECTION, Fault, Stop
 from ..scan import declared_prefixes, end_tag, epilog_end, next_landmark, tag_name, unbound_prefixes
 from .characters import CharacterRepair
