@@ -88,7 +88,7 @@ class Console:
         """Prints one line, above the progress bar."""
         if sys.stderr is None:
             return
-        with self._bar.aside():
+        with self._bar.hidden():
             try:
                 print(printable(text), file=sys.stderr, flush=True)
             except OSError:  # stderr is closed or full: the data matters more

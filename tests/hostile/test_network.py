@@ -626,7 +626,7 @@ def test_a_wait_of_a_thousand_million_seconds_gives_the_host_up_and_no_other() -
     assert sorted(found.locs) == sorted(BEFORE + BEHIND)
     for path in (FAULT, "/never.xml"):
         (message,) = found.messages(server.url + path)
-        refused = f"F04 {server.url}{path}: {server.url} was given up: 429 Too Many Requests, Retry-After 1,000,"
+        refused = f"F04 {server.url}{path}: {server.url} is skipped: 429 Too Many Requests, Retry-After 1,000,"
         assert refused in message
         assert "raise max_wait_seconds (--max-wait) to wait for it" in message
         assert not found.outcome(server.url + path).complete
