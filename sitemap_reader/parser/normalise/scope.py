@@ -25,7 +25,7 @@ def host_prefixes(url: str) -> tuple[str, ...]:
 
     If the URL has another port, that origin, too.
 
-    >>> host_authorities("http://example.com:8080/sitemap.xml")
+    >>> host_prefixes("http://example.com:8080/sitemap.xml")
     ('http://example.com/', 'https://example.com/', 'http://example.com:8080/')
     """
     name = host(url)
@@ -38,7 +38,7 @@ def verified_prefixes(requested: str, final: str) -> tuple[str, ...]:
     With another registrable domain, those of the requested host only. Its owner chose the location of the file (RFC
     9309 2.3.1.2), but a redirect proves nothing about the target: anyone can redirect to another site's file.
 
-    >>> proof_authorities("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
+    >>> verified_prefixes("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
     ('http://www.example.com/', 'https://www.example.com/')
     """
     prefixes = host_prefixes(requested)

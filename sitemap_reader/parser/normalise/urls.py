@@ -337,7 +337,7 @@ def without_userinfo(url: str) -> str:
 def without_credentials(target: str) -> str:
     """A URL or host as it was typed, without userinfo, to be shown and stored.
 
-    >>> without_login("https://me:secret@example.com/a@b.xml")
+    >>> without_credentials("https://me:secret@example.com/a@b.xml")
     'https://example.com/a@b.xml'
     """
     return _USERINFO.sub(r"\1", target)
