@@ -22,11 +22,11 @@ from .content.sniff import CONTENT_TYPES, Format, Verdict, sniff
 from .dialects.feed_fallback import FallbackFeed
 from .dialects.robots import RobotsReader
 from .dialects.text import Listing, TextList, listed_entry
-from .fast_scanner import Block, FastNormaliser, records_of
+from .fast_scanner import EntryBlock, FastNormaliser, records_of
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import MODES, Mode, Scope, clean_authority, host_authorities
 from .normalise.urls import clean_url, directory, without_login
-from .xml.errors import ENTRY, PROBLEM, Budget, html_page
+from .xml.errors import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..model.records import Item
     from .dialects.feed_fallback import FeedFallback
     from .fast_scanner import Make
-    from .xml.reader import MarkupReader, Reader
+    from .xml.reader import Reader, XmlReader
 
 
 # What the first bytes rule out -> the problem to report.
@@ -100,7 +100,7 @@ class SitemapParser:
         self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
         self._head: bytes | None = b""  # what sniffing has not judged yet
         self._reader: Reader | None = None
-        self._markup: MarkupReader | None = None  # the same, if it reads XML
+        self._markup: XmlReader | None = None  # the same, if it reads XML
         self._format: Format | None = None
         self._problem_held: Problem | None = None
         self._over = False
@@ -269,10 +269,10 @@ class SitemapParser:
         if verdict.kind == "text":
             self._format, reader = Format.TEXT, TextList(self._limits)
         else:
-            from .xml.reader import MarkupReader  # here: where nothing has changed, no XML is read
+            from .xml.reader import XmlReader  # here: where nothing has changed, no XML is read
 
             line = 1 + skipped.count(b"\n")
-            self._markup = reader = MarkupReader(self._limits, self._budget, line, plain=self._may_be_plain)
+            self._markup = reader = XmlReader(self._limits, self._budget, line, plain=self._may_be_plain)
         self._reader = reader
         return items + self._clean(reader.feed(head))
 
@@ -282,7 +282,7 @@ class SitemapParser:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _clean(self, raws: Iterable[RawEntry | Block | Listing | Problem]) -> list[Item]:
+    def _clean(self, raws: Iterable[RawEntry | EntryBlock | Listing | Problem]) -> list[Item]:
         limit = self._limits.max_entries
         items: list[Item] = []
         for raw in raws:
@@ -291,7 +291,7 @@ class SitemapParser:
             if isinstance(raw, Problem):
                 items += self._told(raw)
                 lines = ()
-            elif isinstance(raw, Block):
+            elif isinstance(raw, EntryBlock):
                 items += self._plain.items(raw, room)
                 lines = raw.lines
             elif isinstance(raw, Listing):
@@ -301,7 +301,7 @@ class SitemapParser:
                 items += self._cleaned(raw) if room else ()
                 lines = (raw.line,)
             problem = over_limit("max_entries", limit, "entries", lines[room]) if len(lines) > room else None
-            if problem is None and self._budget.is_used_up():
+            if problem is None and self._budget.is_exceeded():
                 problem = self._budget.problem(raw.line if isinstance(raw, Problem) else lines[-1] if lines else None)
             if problem:
                 self._over, self._complete = True, False
@@ -323,7 +323,7 @@ class SitemapParser:
         return items
 
     def _cleaned(self, raw: RawEntry) -> list[Item]:
-        self._budget.count(ENTRY)
+        self._budget.count(ENTRY_STEPS)
         items: list[Item] = [*self._normaliser.clean(raw)]
         for item in items:
             if isinstance(item, Problem):
@@ -331,7 +331,7 @@ class SitemapParser:
         return items
 
     def _noted(self, problem: Problem) -> Problem:
-        self._budget.count(PROBLEM)
+        self._budget.count(PROBLEM_STEPS)
         problem = placed(problem, sitemap=self._url)
         self._tally.add(problem)
         return problem
