@@ -39,7 +39,8 @@ def leaves(value: Any) -> Iterator[str]:
 
 
 def sitemap_reader() -> Reader:
-    from sitemap_reader import SitemapRef, UrlRecord, feedparser_fallback, iter_parse
+    from sitemap_reader import SitemapRef, UrlRecord, iter_parse
+    from sitemap_reader.pipeline import feedparser_fallback
 
     def read(body: bytes, url: str) -> Iterable[str]:
         items = iter_parse([body], url=url, feed_fallback=feedparser_fallback)
@@ -49,7 +50,8 @@ def sitemap_reader() -> Reader:
 
 
 def sitemap_reader_values() -> Reader:
-    from sitemap_reader import UrlRecord, feedparser_fallback, iter_parse, json_form
+    from sitemap_reader import UrlRecord, iter_parse, json_form
+    from sitemap_reader.pipeline import feedparser_fallback
 
     def read(body: bytes, url: str) -> Iterable[str]:
         items = iter_parse([body], url=url, feed_fallback=feedparser_fallback)

@@ -1,88 +1,87 @@
-"""Reads a site's sitemaps as a crawler should. What is named here is public; what is not may change.
+"""Reads a site's sitemaps as a crawler should.
 
-Names load on first use, so that parsing a document does not import a network library.
+A target or the bytes of a document go in; typed records, problems and outcomes come out. The names in `__all__` and
+those of the subpackages in SUBPACKAGES are public; everything else may change. Both load on first use.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .lazy_exports import lazy_exports
 from .version import __version__
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
+    from . import analysis as analysis
+    from . import checks as checks
+    from . import client as client
+    from . import compare as compare
+    from . import fetch as fetch
+    from . import frontier as frontier
+    from . import model as model
+    from . import pipeline as pipeline
     from . import scale as scale
-    from .analysis.loading import load, snapshot
-    from .analysis.snapshot import Snapshot
-    from .checks.audit import audit
-    from .checks.findings import Finding
-    from .checks.report import Report
-    from .checks.rule_docs import Explanation, explain
-    from .client.dedupe import UrlSet
-    from .client.reader import SitemapReader
-    from .client.streams import AsyncChangeStream, AsyncUrlStream, ChangeStream, UrlStream
-    from .client.summary import Problems, Progress, Summary
-    from .client.sync_api import changes, discover, urls
-    from .compare.diff import Changes, Counts, diff
-    from .fetch.client import AiohttpFetcher, Fetcher, Response, guarded_connector
-    from .fetch.replay import ReplayFetcher
-    from .fetch.warc.fetcher import WarcFetcher
-    from .frontier.lastmod_trust import History, LastmodTrust, honesty
-    from .model.errors import (
-        FallbackFailed,
-        FetchError,
-        NothingFound,
-        NothingReadable,
-        PartialRead,
-        ReadError,
-        SitemapReaderError,
-        StateError,
-        UsageError,
-    )
-    from .model.limits import Limits
-    from .model.problems import CATALOGUE, Problem
-    from .model.records import (
-        Alternate,
-        Candidate,
-        Change,
-        Extra,
-        Image,
-        Item,
-        News,
-        Outcome,
-        SitemapRef,
-        UrlRecord,
-        Video,
-    )
-    from .parser.dialects.feed_fallback import FeedFallback
-    from .parser.parser import Document, SitemapParser, iter_parse, parse
-    from .pipeline.feedparser_process import FallbackResult, feedparser_fallback
-    from .serialize.jsonl import from_json, json_form, json_line
-    from .serialize.schema import schema
-    from .state.documents import StoredDocument
-    from .state.state import State, StoredRun, StoredSite
-    from .state.sync import Counted
+    from . import state as state
+    from .analysis.snapshot import Snapshot as Snapshot
+    from .analysis.sources import load as load
+    from .analysis.sources import snapshot as snapshot
+    from .checks.audit import audit as audit
+    from .checks.report import Report as Report
+    from .checks.rule_docs import explain as explain
+    from .client.dedupe import UrlSet as UrlSet
+    from .client.reader import SitemapReader as SitemapReader
+    from .client.streams import AsyncChangeStream as AsyncChangeStream
+    from .client.streams import AsyncUrlStream as AsyncUrlStream
+    from .client.streams import ChangeStream as ChangeStream
+    from .client.streams import UrlStream as UrlStream
+    from .client.summary import Summary as Summary
+    from .client.sync_api import changes as changes
+    from .client.sync_api import discover as discover
+    from .client.sync_api import urls as urls
+    from .compare.diff import diff as diff
+    from .model.errors import NothingFound as NothingFound
+    from .model.errors import NothingReadable as NothingReadable
+    from .model.errors import PartialRead as PartialRead
+    from .model.errors import ReadError as ReadError
+    from .model.errors import SitemapReaderError as SitemapReaderError
+    from .model.errors import StateError as StateError
+    from .model.errors import UsageError as UsageError
+    from .model.limits import Limits as Limits
+    from .model.problems import Problem as Problem
+    from .model.records import Alternate as Alternate
+    from .model.records import Candidate as Candidate
+    from .model.records import Change as Change
+    from .model.records import Extra as Extra
+    from .model.records import Image as Image
+    from .model.records import Item as Item
+    from .model.records import News as News
+    from .model.records import Outcome as Outcome
+    from .model.records import SitemapRef as SitemapRef
+    from .model.records import UrlRecord as UrlRecord
+    from .model.records import Video as Video
+    from .parser.parser import Document as Document
+    from .parser.parser import SitemapParser as SitemapParser
+    from .parser.parser import iter_parse as iter_parse
+    from .parser.parser import parse as parse
+    from .serialize.jsonl import from_json as from_json
+    from .serialize.jsonl import json_form as json_form
+    from .serialize.jsonl import json_line as json_line
+    from .serialize.schema import schema as schema
 
-# Module -> the public names that live there.
-_HOMES = {
-    "analysis.loading": ("load", "snapshot"),
-    "analysis.snapshot": ("Snapshot",),
-    "client.sync_api": ("changes", "discover", "urls"),
-    "checks.audit": ("audit",),
-    "checks.rule_docs": ("Explanation", "explain"),
-    "checks.findings": ("Finding",),
-    "checks.report": ("Report",),
-    "compare.diff": ("Changes", "Counts", "diff"),
-    "state.sync": ("Counted",),
-    "state.documents": ("StoredDocument",),
-    "pipeline.feedparser_process": ("FallbackResult", "feedparser_fallback"),
-    "fetch.client": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
-    "fetch.replay": ("ReplayFetcher",),
-    "state.state": ("State", "StoredRun", "StoredSite"),
-    "fetch.warc.fetcher": ("WarcFetcher",),
-    "model.errors": (
-        "FallbackFailed",
-        "FetchError",
+# Module -> the public names that it defines.
+_NAMES = {
+    ".analysis.sources": ("load", "snapshot"),
+    ".analysis.snapshot": ("Snapshot",),
+    ".checks.audit": ("audit",),
+    ".checks.report": ("Report",),
+    ".checks.rule_docs": ("explain",),
+    ".client.dedupe": ("UrlSet",),
+    ".client.reader": ("SitemapReader",),
+    ".client.streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
+    ".client.summary": ("Summary",),
+    ".client.sync_api": ("changes", "discover", "urls"),
+    ".compare.diff": ("diff",),
+    ".model.errors": (
         "NothingFound",
         "NothingReadable",
         "PartialRead",
@@ -91,14 +90,9 @@ _HOMES = {
         "StateError",
         "UsageError",
     ),
-    "serialize.jsonl": ("from_json", "json_form", "json_line"),
-    "client.summary": ("Problems", "Progress", "Summary"),
-    "model.limits": ("Limits",),
-    "model.problems": ("CATALOGUE", "Problem"),
-    "parser.parser": ("Document", "SitemapParser", "iter_parse", "parse"),
-    "parser.dialects.feed_fallback": ("FeedFallback",),
-    "client.reader": ("SitemapReader",),
-    "model.records": (
+    ".model.limits": ("Limits",),
+    ".model.problems": ("Problem",),
+    ".model.records": (
         "Alternate",
         "Candidate",
         "Change",
@@ -111,102 +105,24 @@ _HOMES = {
         "UrlRecord",
         "Video",
     ),
-    "client.dedupe": ("UrlSet",),
-    "serialize.schema": ("schema",),
-    "client.streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
-    "frontier.lastmod_trust": ("History", "LastmodTrust", "honesty"),
+    ".parser.parser": ("Document", "SitemapParser", "iter_parse", "parse"),
+    ".serialize.jsonl": ("from_json", "json_form", "json_line"),
+    ".serialize.schema": ("schema",),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-# Whose names are asked for by theirs: `sr.scale.harvest()`.
-_ROOMS = ("scale",)
+# Public names for special needs: `sr.state.State`, `sr.fetch.ReplayFetcher`. docs/python.md lists them.
+SUBPACKAGES = (
+    "analysis",
+    "checks",
+    "client",
+    "compare",
+    "fetch",
+    "frontier",
+    "model",
+    "pipeline",
+    "scale",
+    "state",
+)
 
-__all__ = [
-    "CATALOGUE",
-    "AiohttpFetcher",
-    "Alternate",
-    "AsyncChangeStream",
-    "AsyncUrlStream",
-    "Candidate",
-    "Change",
-    "ChangeStream",
-    "Changes",
-    "Counted",
-    "Counts",
-    "Document",
-    "Explanation",
-    "Extra",
-    "FallbackFailed",
-    "FallbackResult",
-    "FeedFallback",
-    "FetchError",
-    "Fetcher",
-    "Finding",
-    "History",
-    "Image",
-    "Item",
-    "LastmodTrust",
-    "Limits",
-    "News",
-    "NothingFound",
-    "NothingReadable",
-    "Outcome",
-    "PartialRead",
-    "Problem",
-    "Problems",
-    "Progress",
-    "ReadError",
-    "ReplayFetcher",
-    "Report",
-    "Response",
-    "SitemapParser",
-    "SitemapReader",
-    "SitemapReaderError",
-    "SitemapRef",
-    "Snapshot",
-    "State",
-    "StateError",
-    "StoredDocument",
-    "StoredRun",
-    "StoredSite",
-    "Summary",
-    "UrlRecord",
-    "UrlSet",
-    "UrlStream",
-    "UsageError",
-    "Video",
-    "WarcFetcher",
-    "__version__",
-    "audit",
-    "changes",
-    "diff",
-    "discover",
-    "explain",
-    "feedparser_fallback",
-    "from_json",
-    "guarded_connector",
-    "honesty",
-    "iter_parse",
-    "json_form",
-    "json_line",
-    "load",
-    "parse",
-    "schema",
-    "snapshot",
-    "urls",
-]
-
-
-if not TYPE_CHECKING:  # a type checker must not take every name for one that exists
-
-    def __getattr__(name: str) -> object:
-        if name in _ROOMS:
-            return import_module(f".{name}", __name__)
-        if name not in _HOME_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
-        globals()[name] = value
-        return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:  # a type checker would accept any attribute of a module with __getattr__
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES, SUBPACKAGES)
+    __all__ += ["__version__"]

@@ -21,8 +21,8 @@ from sitemap_reader.pipeline.feedparser_main import read_links
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sitemap_reader import FallbackResult
     from sitemap_reader.model.records import Item
+    from sitemap_reader.pipeline import FallbackResult
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 COMPANIONS = (".jsonl", ".toml")

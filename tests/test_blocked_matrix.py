@@ -177,7 +177,7 @@ def test_a_sync_removes_nothing(
         assert "X02" not in changes.problems.counts
         assert changes.complete is (verdict is COMPLETE)
     assert run("sync", sites[kind, place], "--state", state).exit_code == verdict.code
-    with sr.State(state) as stored:
+    with sr.state.State(state) as stored:
         assert [record.loc for record in stored.entries()] == [f"{SITE}/page"]
 
 

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.loading import load
+from sitemap_reader.analysis.sources import load
 from sitemap_reader.compare import diff as comparison
 from sitemap_reader.compare.diff import COMPARED, STATED, Counts, diff
 from sitemap_reader.model.records import Change

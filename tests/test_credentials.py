@@ -248,7 +248,7 @@ def test_an_own_fetcher_and_an_own_session_get_the_same(two: Two) -> None:
 
     async def read_all() -> None:
         async with (
-            sr.AiohttpFetcher(user_agent="own/1", allow_private=True) as fetcher,
+            sr.fetch.AiohttpFetcher(user_agent="own/1", allow_private=True) as fetcher,
             sr.SitemapReader(fetcher=fetcher, limits=QUICK, auth=("me", "s3cret")) as reader,
             reader.urls(two.start) as stream,
         ):

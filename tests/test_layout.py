@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(sitemap_reader.__file__).parent
 # Lowest first: a folder imports from those of its own layer and below.
 LAYERS = [
-    {"version", "model"},
+    {"version", "lazy_exports", "model"},
     {"serialize", "parser", "testing"},
     {"frontier"},
     {"fetch"},
@@ -135,13 +135,42 @@ def test_no_public_name_is_a_modules():
     assert not set(sitemap_reader.__all__) & (modules - {"__init__"})
 
 
-def test_public_names_load_from_where_they_are_said_to_live():
-    listed = {name for names in sitemap_reader._HOMES.values() for name in names}
-    assert listed | {"__version__"} == set(sitemap_reader.__all__)
+def exported_for_type_checkers(package: str) -> set[str]:
+    """What the imports of a package's `if TYPE_CHECKING:` give: all that mypy and editors see of it."""
+    return {
+        alias.asname
+        for node in nodes_of(PACKAGE / package / "__init__.py")
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+
+
+def test_public_names_load_on_first_use():
     for name in sitemap_reader.__all__:
         assert getattr(sitemap_reader, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = sitemap_reader.nothing
+    packages = {*sitemap_reader.SUBPACKAGES}
+    assert exported_for_type_checkers("") == {*sitemap_reader.__all__, *packages} - {"__version__"}
+    assert {*dir(sitemap_reader)} == {*sitemap_reader.__all__, *packages}
+    assert len(sitemap_reader.__all__) <= 50, "what a user needs first; the rest is in subpackages"
+
+
+@pytest.mark.parametrize("name", sorted(set(sitemap_reader.SUBPACKAGES) - {"scale"}))
+def test_public_names_of_subpackages_load_on_first_use(name: str):
+    package = getattr(sitemap_reader, name)
+    assert exported_for_type_checkers(name) == {*package.__all__} == {*dir(package)}
+    for each in package.__all__:
+        assert getattr(package, each) is not None
+        assert not (PACKAGE / name / f"{each}.py").exists(), "a name is not a module's"
+
+
+@pytest.mark.parametrize("name", sitemap_reader.SUBPACKAGES)
+def test_public_names_of_subpackages_are_documented(name: str):
+    row = re.search(rf"^\| `sr\.{name}` \|.*", (ROOT / "docs" / "python.md").read_text("utf-8"), re.M)
+    assert row
+    assert set(re.findall(r"`(\w+)`", row[0])) == {*getattr(sitemap_reader, name).__all__}
 
 
 # What a program does, one step after the other -> what is not imported yet behind each.

@@ -25,8 +25,9 @@ from corpus_cases import CORPUS, Case, cases
 from fakenet import Answer, FakeFetcher
 
 import sitemap_reader as sr
-from sitemap_reader import CATALOGUE, Problem
+from sitemap_reader import Problem
 from sitemap_reader.checks.rule_docs import explain
+from sitemap_reader.model import CATALOGUE
 from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _shrink(site: World) -> None:
 
 def _withheld() -> Sequence[Problem]:
     """A host that answers on http alone, and a target that means https."""
-    silent = Answer(error=sr.FetchError("no answer", transient=False), is_no_answer=True)
+    silent = Answer(error=sr.fetch.FetchError("no answer", transient=False), is_no_answer=True)
     there = Answer(chunks=(b"User-agent: *\n",))
     network = FakeFetcher({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": there})
     with (
@@ -189,7 +190,7 @@ def problems_of(code: str, file: str) -> Sequence[Problem]:
     return case_problems(ROOT / file.removesuffix(".toml"))
 
 
-def text_of(path: Path) -> str:
+def render_text(path: Path) -> str:
     """What a person sees of the file: unpacked as far as that goes."""
     body = path.read_bytes()
     if body.startswith(b"\x1f\x8b"):
@@ -216,8 +217,8 @@ def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
 
 
 def test_severity_and_title_are_those_of_the_catalogue() -> None:
-    said = {told.code: (told.severity, told.title) for told in EXPLANATIONS}
-    assert said == {code: (rule.severity, rule.title) for code, rule in CATALOGUE.items()}
+    site_text = {told.code: (told.severity, told.title) for told in EXPLANATIONS}
+    assert site_text == {code: (rule.severity, rule.title) for code, rule in CATALOGUE.items()}
 
 
 def test_nothing_is_left_out() -> None:
@@ -245,7 +246,7 @@ def test_a_code_is_found_in_any_case(code: str) -> None:
     ("code", "kin"), [("D99", "D01 to D08"), ("l1", "did you mean L01"), ("", "C01 to C06, D01"), ("é", "F01 to ")]
 )
 def test_what_is_no_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
-    with pytest.raises(sr.UsageError, match=f'^"{code}" is no code; .*{kin}'):
+    with pytest.raises(sr.UsageError, match=f'^"{code}" is not a code; .*{kin}'):
         explain(code)
 
 
@@ -293,7 +294,7 @@ def test_the_page_has_each_example_with_a_link_to_its_file() -> None:
 
 def test_a_snippet_is_in_its_file() -> None:
     for code, example in EXAMPLES:
-        text = text_of(ROOT / example.file)
+        text = render_text(ROOT / example.file)
         if example.snippet:
             snippet = pattern_of(without_indents(example.snippet))
             assert snippet.search(without_indents(text)), f"{code}: {example.file}"
@@ -347,14 +348,14 @@ def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:
     url = "http://10.0.0.7/sitemap.xml"
 
     async def fetch() -> None:
-        fetcher = sr.AiohttpFetcher(user_agent="sitemap-reader")
+        fetcher = sr.fetch.AiohttpFetcher(user_agent="sitemap-reader")
         try:
             async with fetcher.fetch(url, {}):
                 pass
         finally:
             await fetcher.close()
 
-    with pytest.raises(sr.FetchError) as caught:
+    with pytest.raises(sr.fetch.FetchError) as caught:
         asyncio.run(fetch())
     recorded = CORPUS / "sites" / "trouble" / "http" / "10.0.0.7" / "sitemap.xml.headers"
     assert recorded.read_text("utf-8") == f"replay-error: {caught.value.code} {caught.value}\n"

@@ -23,7 +23,7 @@ from sitemap_reader.parser.normalise.urls import without_userinfo
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-    from sitemap_reader.parser.normalise.scope import Mode
+    from sitemap_reader.parser.normalise.scope import ScopeMode
 
 # Where the rules stand.
 LOCATION = "sitemaps.org, Sitemap file location: "
@@ -41,7 +41,7 @@ SHOP = f"{E}/shop/sitemap.xml"
 ROOT = f"{E}/sitemap.xml"
 
 # (rule, document, authorities, scope, the URL that it lists, the reason for which that is dropped)
-PAGES: list[tuple[str, str, tuple[str, ...], Mode, str, str | None]] = [
+PAGES: list[tuple[str, str, tuple[str, ...], ScopeMode, str, str | None]] = [
     (LOCATION + "a sitemap lists what lies in its directory", SHOP, (), "protocol", f"{E}/shop/1", None),
     (LOCATION + "and in the directories below", SHOP, (), "protocol", f"{E}/shop/a/b/c", None),
     (LOCATION + "the directory's own URL lies in it", SHOP, (), "protocol", f"{E}/shop/", None),
@@ -92,7 +92,7 @@ def body(*locs: str, kind: str = "url") -> str:
 
 
 @pytest.mark.parametrize(("rule", "document", "authorities", "scope", "loc", "reason"), PAGES)
-def test_pages(rule: str, document: str, authorities: tuple[str, ...], scope: Mode, loc: str, reason: str | None):
+def test_pages(rule: str, document: str, authorities: tuple[str, ...], scope: ScopeMode, loc: str, reason: str | None):
     found = sr.parse(body(loc), url=document, scope=scope, authorities=authorities)
     assert found.outcome.dropped == ({reason: 1} if reason else {}), rule
     assert (found.outcome.kept, len(found.urls)) == ((0, 0) if reason else (1, 1)), rule
@@ -101,7 +101,7 @@ def test_pages(rule: str, document: str, authorities: tuple[str, ...], scope: Mo
 
 
 # (rule, index, authorities, scope, the sitemap that it lists, the reason for which that is dropped)
-CHILDREN: list[tuple[str, str, tuple[str, ...], Mode, str, str | None]] = [
+CHILDREN: list[tuple[str, str, tuple[str, ...], ScopeMode, str, str | None]] = [
     (INDEXES + "the sitemaps of an index lie on its site", SHOP, (), "protocol", f"{E}/shop/1.xml", None),
     (OURS + "a sitemap above its index is read all the same", SHOP, (), "protocol", f"{E}/1.xml", None),
     (INDEXES + "not on another", SHOP, (), "protocol", "https://f.example/1.xml", "host"),
@@ -119,7 +119,9 @@ CHILDREN: list[tuple[str, str, tuple[str, ...], Mode, str, str | None]] = [
 
 
 @pytest.mark.parametrize(("rule", "document", "authorities", "scope", "loc", "reason"), CHILDREN)
-def test_children(rule: str, document: str, authorities: tuple[str, ...], scope: Mode, loc: str, reason: str | None):
+def test_children(
+    rule: str, document: str, authorities: tuple[str, ...], scope: ScopeMode, loc: str, reason: str | None
+):
     text = f"Sitemap: {loc}\n" if document.endswith(".txt") else body(loc, kind="sitemap")
     found = sr.parse(text, url=document, scope=scope, authorities=authorities)
     assert [child.loc for child in found.children] == ([] if reason else [loc]), rule
@@ -185,7 +187,7 @@ class Row:
     unproven: int = 0
     twice: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    scope: Mode = "protocol"
+    scope: ScopeMode = "protocol"
 
     @property
     def locs(self) -> list[str]:

@@ -215,7 +215,7 @@ def test_snapshot_and_audit_of_python_take_one(shop: Path) -> None:
 
 
 def test_a_fetcher_over_one_serves_any_target_in_it(shop: Path) -> None:
-    fetcher = sr.WarcFetcher(str(shop))
+    fetcher = sr.fetch.WarcFetcher(str(shop))
     with sr.urls("https://shop.example/", fetcher=fetcher) as urls:
         assert len([*urls]) == 640
 

@@ -1,7 +1,7 @@
-"""URLs as advertools has them: a Snapshot in, a frame with the columns of its sitemap_to_df() out.
+"""Export for advertools: a Snapshot in, a frame with the columns of advertools' sitemap_to_df() out.
 
-That library puts each tag into a column by its name, with that of the tag around it before; of several images or
-videos of a page the last one is there. Values are ours: lastmod is always a date in UTC, and never spoils the column.
+advertools names each column after the tag, prefixed with its parent's, and keeps only the last of several images or
+videos of a page. The values are not advertools': lastmod is always a UTC datetime column.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
-    from .snapshot import Snapshot
+    from .snapshot_tables import SnapshotTables
 
-_PLAIN = ("loc", "lastmod", "changefreq", "priority")
-# Of a list, its last item: column -> prefix of the columns of what is in it.
-_LAST = {"images": "image_", "videos": "video_"}
+_ALWAYS = ("loc", "lastmod", "changefreq", "priority")
+# Columns of lists, of which the last item is kept -> prefix for its fields.
+_LISTS = {"images": "image_", "videos": "video_"}
 _NEWS = {
     "name": "publication_name",
     "language": "publication_language",
@@ -27,38 +27,39 @@ _NEWS = {
     "access": "news_access",
     "geo_targeting": "news_geo_locations",
 }
-_OF_SITEMAPS = ("etag", "sitemap_last_modified", "sitemap_size_mb")
+_SITEMAP_COLUMNS = ("etag", "sitemap_last_modified", "sitemap_size_mb")
 
 
-def advertools_frame(snapshot: Snapshot) -> pd.DataFrame:
-    """The columns that have a value, and those that are always there."""
+def advertools_frame(snapshot: SnapshotTables) -> pd.DataFrame:
+    """One row per listing: the columns with at least one value, besides those that are always present."""
     stored = snapshot.urls.stored
-    frame = stored.select([*_PLAIN]).to_pandas()
-    for name, prefix in _LAST.items():
-        for inside, column in _last_items(stored[name]).items():
-            frame[f"{prefix}{inside}"] = column
-    for inside, column in _inside(stored["news"]).items():
-        if inside in _NEWS:
-            frame[_NEWS[inside]] = column
-    frame = frame.loc[:, [name for name in frame if name in _PLAIN or frame[name].notna().any()]]
+    frame = stored.select([*_ALWAYS]).to_pandas()
+    for name, prefix in _LISTS.items():
+        for field, column in _last_items(stored[name]).items():
+            frame[f"{prefix}{field}"] = column
+    for field, column in _fields(stored["news"]).items():
+        if field in _NEWS:
+            frame[_NEWS[field]] = column
+    frame = frame.loc[:, [name for name in frame if name in _ALWAYS or frame[name].notna().any()]]
     frame["sitemap"] = stored["sitemap"].to_pandas()
-    frame = frame.merge(_documents(snapshot), how="left", on="sitemap")
+    frame = frame.merge(_sitemap_columns(snapshot), how="left", on="sitemap")
     frame["download_date"] = pd.Timestamp(snapshot.at)
     return frame
 
 
 def _last_items(column: Any) -> dict[str, Any]:
+    """Field -> pandas column for the last item of each list."""
     import pyarrow as pa
     from pyarrow import compute
 
     lists = column.combine_chunks()
     lengths = compute.fill_null(compute.list_value_length(lists), 0)
     last = compute.if_else(compute.greater(lengths, 0), compute.subtract(lists.offsets[1:], 1), None)
-    return _inside(pa.chunked_array([lists.values.take(last)]))
+    return _fields(pa.chunked_array([lists.values.take(last)]))
 
 
-def _inside(column: Any) -> dict[str, Any]:
-    """Field -> column, in words where there are several: `a, b`."""
+def _fields(column: Any) -> dict[str, Any]:
+    """Field -> pandas column for a column of structs; lists of strings are joined with ", "."""
     from pyarrow import compute, types
 
     columns = {}
@@ -74,9 +75,9 @@ def _inside(column: Any) -> dict[str, Any]:
     return columns
 
 
-def _documents(snapshot: Snapshot) -> pd.DataFrame:
-    """What is known of the sitemaps, by their URL."""
-    known = snapshot.sitemaps.to_pandas(["url", "etag", "last_modified", "bytes_decoded"]).drop_duplicates("url")
-    known["sitemap_last_modified"] = pd.to_datetime(known.pop("last_modified"), utc=True, errors="coerce")
-    known["sitemap_size_mb"] = known.pop("bytes_decoded") / 1024 / 1024
-    return known.rename(columns={"url": "sitemap"})[["sitemap", *_OF_SITEMAPS]]
+def _sitemap_columns(snapshot: SnapshotTables) -> pd.DataFrame:
+    """The columns about the sitemap a URL is listed in, one row per sitemap."""
+    sitemaps = snapshot.sitemaps.to_pandas(["url", "etag", "last_modified", "bytes_decoded"]).drop_duplicates("url")
+    sitemaps["sitemap_last_modified"] = pd.to_datetime(sitemaps.pop("last_modified"), utc=True, errors="coerce")
+    sitemaps["sitemap_size_mb"] = sitemaps.pop("bytes_decoded") / 1024 / 1024
+    return sitemaps.rename(columns={"url": "sitemap"})[["sitemap", *_SITEMAP_COLUMNS]]

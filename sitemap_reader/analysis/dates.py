@@ -1,4 +1,7 @@
-"""When pages change: lastmods of pages in; cadence, weekday and hour, freshness out. No date is made more exact."""
+"""Measures of lastmods: how reliable they are (lastmod_trust), cadence, weekday and hour, freshness.
+
+No date is treated as more precise than it was stated: one without a day has no weekday, one without a time no hour.
+"""
 
 from __future__ import annotations
 
@@ -12,54 +15,52 @@ import pandas as pd
 from ..client.summary import count_of
 from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
 from ..model.errors import UsageError
-from ..parser.normalise.dates import DAY, EXACT, TOLERANCE
+from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import ChartSpec
-from .measure import finding_of, measure, percent
-from .pages import days_between, lies_ahead, ordered, pages_of, share_of_site
+from .measure import finding_per_site, measure, percent
+from .pages import days_between, in_site_order, is_future, page_frame, share_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .measure import Measure
-    from .snapshot import Snapshot
+    from .snapshot_tables import SnapshotTables
 
 
-# ----------------------------------------------------------------------------------------------------
-# What lastmods are worth: the dates of each sitemap in, a score with its reasons out; and a verdict on a site's.
-#
-# The score is walk/honesty's, of one look: whether a lastmod moves with its page can only be told from two.
+# --- reliability -------------------------------------------------------------------------------------------------
 
-
-_NOTHING = "there is no URL"
+# The score is that of frontier/lastmod_trust.py for a single read: whether a lastmod changes together with its page
+# takes two.
+_NO_URLS = "there is no URL"
 _RULE = (
-    "Each sitemap's lastmods: how many are alike (the most frequent one, if ten or more have it), in the future, or "
-    "the time of the request. The score is 1 where nothing speaks against them, 0 where they say nothing."
+    "Each sitemap's lastmods: how many are identical (the most frequent one, if ten or more have it), in the future, "
+    "or the time of the request. The score is 1 if nothing speaks against them, 0 if they carry no information."
 )
-_DRAWING = ChartSpec(
-    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), most=20
+_SPEC = ChartSpec(
+    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), max_rows=20
 )
 
 
-def lastmod_trust(snapshot: Snapshot) -> Measure:
+def lastmod_trust(snapshot: SnapshotTables) -> Measure:
     """See Snapshot.lastmod_trust()."""
-    frame = _frame(snapshot)
-    finding = finding_of(frame, snapshot.sites, lambda part: f"lastmods {verdict_on(part)}", _NOTHING)
-    return measure(frame, rule=_RULE, finding=finding, drawing=_DRAWING)
+    frame = _trust_frame(snapshot)
+    finding = finding_per_site(frame, snapshot.sites, lambda part: f"lastmods {site_verdict(part)}", _NO_URLS)
+    return measure(frame, rule=_RULE, finding=finding, spec=_SPEC)
 
 
-def verdict(snapshot: Snapshot) -> str:
+def verdict(snapshot: SnapshotTables) -> str:
     """See Snapshot.verdict."""
-    return finding_of(_frame(snapshot), snapshot.sites, _with_share, _NOTHING)
+    return finding_per_site(_trust_frame(snapshot), snapshot.sites, _with_share, _NO_URLS)
 
 
 def _with_share(part: pd.DataFrame) -> str:
     share = part["dated"].sum() / part["urls"].sum()
     stated = f"; {percent(share)} of URLs have one" if share else ""
-    return f"lastmods {verdict_on(part)}{stated}"
+    return f"lastmods {site_verdict(part)}{stated}"
 
 
-def verdict_on(part: pd.DataFrame) -> str:
-    """What the sitemaps of one site come to together."""
+def site_verdict(part: pd.DataFrame) -> str:
+    """How reliable the lastmods of all sitemaps of one site are together, in words."""
     sums = {name: int(part[name].sum()) for name in ("dated", "identical", "future", "at_fetch")}
     judged = honesty(History(entries=int(part["urls"].sum()), **sums))
     if not sums["dated"]:
@@ -67,14 +68,14 @@ def verdict_on(part: pd.DataFrame) -> str:
     return f"{in_words(judged)}: {', '.join(judged.reasons) or 'nothing speaks against them'}"
 
 
-def _frame(snapshot: Snapshot) -> pd.DataFrame:
+def _trust_frame(snapshot: SnapshotTables) -> pd.DataFrame:
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
     urls["sitemap"] = urls["sitemap"].fillna("")
-    is_exact = urls["lastmod_precision"].isin(EXACT)
+    has_time = urls["lastmod_precision"].isin(TIMED)
     urls["dated"] = urls["lastmod"].notna()
     end = snapshot.read_until or snapshot.at
-    urls["future"] = lies_ahead(urls, end)
-    urls["at_fetch"] = is_exact & _is_at_fetch(snapshot, urls["lastmod"])
+    urls["future"] = is_future(urls, end)
+    urls["at_fetch"] = has_time & _is_at_fetch(snapshot, urls["lastmod"])
     by = urls.groupby(["site", "sitemap"], sort=False)
     frame = by[["dated", "future", "at_fetch"]].sum()
     frame.insert(0, "urls", by.size())
@@ -83,7 +84,7 @@ def _frame(snapshot: Snapshot) -> pd.DataFrame:
     frame["score"] = [each.score for each in judged]
     frame["reasons"] = ["; ".join(each.reasons) for each in judged]
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
-    return ordered(worst_first.reset_index(), snapshot)
+    return in_site_order(worst_first.reset_index(), snapshot)
 
 
 def _history(row: dict[str, Any]) -> History:
@@ -91,17 +92,17 @@ def _history(row: dict[str, Any]) -> History:
 
 
 def _identical(urls: pd.DataFrame) -> pd.Series[int]:
-    """How many of a sitemap's URLs have its most frequent lastmod; fewer than ten alike are no sign of anything."""
+    """How many of a sitemap's URLs have its most frequent lastmod; 0 for fewer than ten, which may be chance."""
     dated = urls[urls["dated"]]
-    most = dated.groupby(["site", "sitemap", "lastmod"], sort=False).size().groupby(level=[0, 1], sort=False).max()
-    return most.where(most >= FEW_ALIKE, 0)
+    largest = dated.groupby(["site", "sitemap", "lastmod"], sort=False).size().groupby(level=[0, 1], sort=False).max()
+    return largest.where(largest >= FEW_ALIKE, 0)
 
 
-def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:
-    """False for all where nobody knows when it was read."""
+def _is_at_fetch(snapshot: SnapshotTables, lastmods: pd.Series[Any]) -> Any:
+    """Whether each lastmod lies within the time of reading; False if that is unknown."""
     if snapshot.read_at is None or snapshot.read_until is None:
         return False
-    return lastmods.between(snapshot.read_at - TOLERANCE, snapshot.read_until + TOLERANCE)
+    return lastmods.between(snapshot.read_at - CLOCK_TOLERANCE, snapshot.read_until + CLOCK_TOLERANCE)
 
 
 # --- cadence -----------------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ def _is_at_fetch(snapshot: Snapshot, lastmods: pd.Series[Any]) -> Any:
 
 @attrs.frozen
 class _Freq:
-    """A period of pandas, and the precisions that state no such period."""
+    """A pandas period alias, the lastmod precisions too coarse for it, and how a period is written."""
 
     alias: str
     too_coarse: tuple[str, ...]
@@ -127,46 +128,45 @@ _FREQS = {
     "quarter": _Freq("Q", ("year",), lambda quarter: f"{quarter.year:04}-Q{quarter.quarter}"),
     "year": _Freq("Y", (), lambda year: f"{year.year:04}"),
 }
-_MOST_PERIODS = 5_000
+_MAX_PERIODS = 5_000
 
 
-def cadence(snapshot: Snapshot, freq: str) -> Measure:
+def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
     """See Snapshot.cadence()."""
-    if freq not in [*_FREQS]:  # also what has no hash
+    if freq not in [*_FREQS]:  # a list: the value may be unhashable
         raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
-    wanted = _FREQS[freq]
-    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
-    ahead = pages["lastmod"] > snapshot.at + DAY
+    period = _FREQS[freq]
+    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
-        f"one that states no {freq}": pages["lastmod_precision"].isin(wanted.too_coarse),
-        "one in the future": ahead,
+        f"one that states no {freq}": pages["lastmod_precision"].isin(period.too_coarse),
+        "one in the future": pages["lastmod"] > snapshot.at + DAY,
     }
     counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
-    periods = counted["lastmod"].dt.tz_localize(None).dt.to_period(wanted.alias)
+    periods = counted["lastmod"].dt.tz_localize(None).dt.to_period(period.alias)
     counts = counted.groupby(["site", periods.rename("period")], sort=False).size()
     frame = pd.concat([_filled(part, site) for site, part in counts.groupby(level=0, sort=False)] or [_NO_PERIODS])
-    frame = ordered(frame, snapshot)
-    rule = f"Pages by the {freq} of their lastmod (UTC), which is their last change alone: older ones are not seen."
-    rule += _told(left_out)
-    busiest = partial(_busiest, freq=freq, name=wanted.name)
-    finding = finding_of(frame, snapshot.sites, busiest, f"no page states a {freq}")
+    frame = in_site_order(frame, snapshot)
+    rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
+    rule += _not_counted(left_out)
+    busiest = partial(_busiest, freq=freq, name=period.name)
+    finding = finding_per_site(frame, snapshot.sites, busiest, f"no page states a {freq}")
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
-        rule += f" Beyond {_MOST_PERIODS:,} {freq}s from the first to the last, those without a page have no row."
+        rule += f" The dates span more than {_MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
-    drawing = ChartSpec("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
-    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=snapshot.verdict)
+    spec = ChartSpec("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
+    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
 
 
 _NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
 
 
 def _filled(counts: Any, site: str) -> pd.DataFrame:
-    """Periods without a page are rows too; a single date of long ago is no reason for a million of them."""
+    """A row per period, 0 for those without a page; only periods with pages if the range exceeds the limit."""
     counts = counts.droplevel(0).sort_index()
-    every = pd.period_range(counts.index[0], counts.index[-1], name="period")
-    if len(every) <= _MOST_PERIODS:
-        counts = counts.reindex(every, fill_value=0)
+    periods = pd.period_range(counts.index[0], counts.index[-1], name="period")
+    if len(periods) <= _MAX_PERIODS:
+        counts = counts.reindex(periods, fill_value=0)
     return counts.rename("pages").reset_index().assign(site=site)[["site", "period", "pages"]]
 
 
@@ -175,15 +175,15 @@ def _has_gaps(periods: pd.Series[Any]) -> bool:
 
 
 def _busiest(part: pd.DataFrame, freq: str, name: Callable[[Any], str]) -> str:
-    most = part.loc[part["pages"].idxmax()]
-    has_any = part.loc[part["pages"] > 0, "pages"]
-    of_those = "" if len(has_any) == len(part) and not _has_gaps(part["period"]) else " that has any"
-    median = count_of(round(has_any.median()), "page")
-    return f"{median} in the median {freq}{of_those}, most in {name(most['period'])} ({most['pages']:,})"
+    busiest = part.loc[part["pages"].idxmax()]
+    counts = part.loc[part["pages"] > 0, "pages"]
+    which = "" if len(counts) == len(part) and not _has_gaps(part["period"]) else " that has any"
+    median = count_of(round(counts.median()), "page")
+    return f"{median} in the median {freq}{which}, most in {name(busiest['period'])} ({busiest['pages']:,})"
 
 
-def _told(left_out: dict[str, Any]) -> str:
-    """What is not counted."""
+def _not_counted(left_out: dict[str, Any]) -> str:
+    """The sentence that says how many pages are not counted, and why."""
     counts = {words: int(where.sum()) for words, where in left_out.items()}
     parts = [f"{count_of(count, 'page')} with {words}" for words, count in counts.items() if count]
     return f" Not counted: {', '.join(parts)}." if parts else ""
@@ -195,37 +195,37 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NO_HOUR = "none"
 
 
-def weekday_hour(snapshot: Snapshot, tz: str) -> Measure:
+def weekday_hour(snapshot: SnapshotTables, tz: str, *, verdict: str) -> Measure:
     """See Snapshot.weekday_hour()."""
     try:
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise UsageError(f'tz is a zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
-    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
+        raise UsageError(f'tz is a time zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
+    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
         "one in the future": pages["lastmod"] > snapshot.at + DAY,
-        "one in the year 1": pages["lastmod"].dt.year == 1,  # elsewhere that may be before all years
+        "one in the year 1": pages["lastmod"].dt.year == 1,  # in another zone that may be year 0, which datetime lacks
     }
     counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
-    has_time = counted["lastmod_precision"].isin(EXACT)
+    has_time = counted["lastmod_precision"].isin(TIMED)
     local = counted["lastmod"].dt.tz_convert(zone)
-    # A day that was stated is that day wherever the reader is.
+    # A stated day is that day in every time zone.
     weekday = local.dt.day_of_week.where(has_time, counted["lastmod"].dt.day_of_week)
     hour = local.dt.hour.where(has_time).astype("Int64")
     by = [counted["site"], weekday.map(dict(enumerate(_WEEKDAYS))).rename("weekday"), hour.rename("hour")]
     frame = counted.groupby(by, sort=False, dropna=False).size().rename("pages").reset_index()
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
-    frame = ordered(frame, snapshot)
-    finding = finding_of(frame, snapshot.sites, partial(_peak, tz=tz), "no page states a day")
-    rule = f"Pages by weekday and hour ({tz}) of their lastmod; one that states a day alone has no hour."
-    rule += _told(left_out)
-    return measure(frame, rule=rule, finding=finding, drawing=_hours(tz), verdict=snapshot.verdict)
+    frame = in_site_order(frame, snapshot)
+    finding = finding_per_site(frame, snapshot.sites, partial(_peak, tz=tz), "no page states a day")
+    rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
+    rule += _not_counted(left_out)
+    return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict)
 
 
-def _hours(tz: str) -> ChartSpec:
+def _hours_spec(tz: str) -> ChartSpec:
     return ChartSpec(
         "heat",
         x="hour",
@@ -242,49 +242,49 @@ def _peak(part: pd.DataFrame, tz: str) -> str:
     total = part["pages"].sum()
     days = part.groupby("weekday")["pages"].sum()
     day = days.idxmax()
-    told = f"{percent(days[day] / total)} of changes on a {day}"
+    finding = f"{percent(days[day] / total)} of changes on a {day}"
     hours = part.dropna(subset="hour").groupby("hour")["pages"].sum()
     if not len(hours):
-        return f"{told}; no lastmod states a time"
-    return f"{told}; the hour with most is {hours.idxmax():02}:00 {tz} ({hours.max():,} of {hours.sum():,})"
+        return f"{finding}; no lastmod states a time"
+    return f"{finding}; the busiest hour is {hours.idxmax():02}:00 {tz} ({hours.max():,} of {hours.sum():,})"
 
 
 # --- freshness ---------------------------------------------------------------------------------------------------
 
 _AGES = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
 _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
-_EVERY_AGE = (*_AGES, _OLDER, _UNDATED, _FUTURE)
+_AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 
-def freshness(snapshot: Snapshot) -> Measure:
+def freshness(snapshot: SnapshotTables, *, verdict: str) -> Measure:
     """See Snapshot.freshness()."""
-    pages = pages_of(snapshot, "lastmod", "lastmod_precision")
-    pages["age"] = _age(pages, snapshot)
+    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages["age"] = _age_class(pages, snapshot)
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
-    every = pd.MultiIndex.from_product([snapshot.sites, _EVERY_AGE], names=["site", "age"])
-    frame = counts.reindex(every, fill_value=0).reset_index()
+    rows = pd.MultiIndex.from_product([snapshot.sites, _AGE_CLASSES], names=["site", "age"])
+    frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    finding = finding_of(frame, snapshot.sites, _fresh)
+    finding = finding_per_site(frame, snapshot.sites, _recent_shares)
     rule = (
-        f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first that fits. A stated day "
-        "counts from its end, a month or a year from its beginning."
+        f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
+        "day counts from its end, that of a month or a year from its start."
     )
-    drawing = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
-    return measure(frame, rule=rule, finding=finding, drawing=drawing, verdict=snapshot.verdict)
+    spec = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
+    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
 
 
-def _age(pages: pd.DataFrame, snapshot: Snapshot) -> Any:
+def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
     lastmod, precision = pages["lastmod"], pages["lastmod_precision"]
-    # As for stats and --since: a day counts if any of it is within.
+    # As in stats and --since: a day counts if any part of it is within.
     days_old = days_between(lastmod, snapshot.at) - (precision == "day")
     age = pd.Series(_OLDER, index=pages.index)
     for name, days in reversed(_AGES.items()):
         age = age.mask(days_old <= days, name)
-    return age.mask(lies_ahead(pages, snapshot.at), _FUTURE).mask(lastmod.isna(), _UNDATED)
+    return age.mask(is_future(pages, snapshot.at), _FUTURE).mask(lastmod.isna(), _UNDATED)
 
 
-def _fresh(part: pd.DataFrame) -> str:
+def _recent_shares(part: pd.DataFrame) -> str:
     shares = part.set_index("age")["share"]
     within = shares[["7 days", "30 days"]].sum()
     year = within + shares[["90 days", "365 days"]].sum()

@@ -1,4 +1,7 @@
-"""Snapshots on disk: tables to Parquet (zstd), and back. A file has the URLs alone, a folder all three tables."""
+"""Snapshots on disk: Tables to Parquet (zstd), and Parquet or a dump to Tables.
+
+A Parquet file holds only the URLs, a folder all three tables; SnapshotMetadata is stored in the schema of each file.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PARQUET = ".parquet"
-# The tables: file without suffix -> whose lines are its rows.
+# Name of a table, and of its file without suffix -> the class of its rows.
 _RECORDS: dict[str, type] = {"urls": UrlRecord, "sitemaps": Outcome, "problems": Problem}
-_KEY = b"sitemap_reader"
+_METADATA_KEY = b"sitemap_reader"
 _OTHER_FILES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".gz", ".xlsx", ".feather", ".arrow", ".zip"}
 
 
 @attrs.frozen
 class SnapshotMetadata:
-    """From when until when it was read, None if nobody knows; `is_day`: of these the day alone is known.
+    """How a Snapshot was read: `at` and `until` are when reading began and ended, None if unknown.
 
-    `complete`: whether all was read, None if nobody knows. `choice` says which URLs alone were taken, if not all.
+    `is_day`: only the day of these is known. `complete`: whether everything was read, None if unknown. `choice`: the
+    filters on URLs as text, None without any.
     """
 
     at: datetime | None = None
@@ -42,35 +46,35 @@ class SnapshotMetadata:
     notes: tuple[str, ...] = ()
 
 
-def write(gathered: Tables, circumstances: SnapshotMetadata, path: Path) -> None:
-    """The URLs to a file whose name ends in .parquet, or all tables to a folder, which is made where it is missing.
+def write(tables: Tables, metadata: SnapshotMetadata, path: Path) -> None:
+    """Writes the URLs to a file whose name ends in .parquet, or all tables to a folder, which is created if missing.
 
-    What was there under these names is replaced, once the new one is whole. OSError where it cannot be written.
+    Existing files are replaced once the new one is complete. OSError if it cannot be written.
     """
     if path.suffix.lower() in _OTHER_FILES:
         raise UsageError(f"{path}: a Snapshot is written to a file that ends in {PARQUET}, or to a folder")
     if path.suffix == PARQUET:
-        _write_table(gathered.urls, circumstances, path)
+        _write_table(tables.urls, metadata, path)
         return
     path.mkdir(parents=True, exist_ok=True)
     for name in _RECORDS:
-        _write_table(getattr(gathered, name), circumstances, path / f"{name}{PARQUET}")
+        _write_table(getattr(tables, name), metadata, path / f"{name}{PARQUET}")
 
 
-def _write_table(table: Any, circumstances: SnapshotMetadata, path: Path) -> None:
+def _write_table(table: Any, metadata: SnapshotMetadata, path: Path) -> None:
     from pyarrow import parquet
 
-    told = orjson.dumps(attrs.asdict(circumstances))
+    stored = orjson.dumps(attrs.asdict(metadata))
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        parquet.write_table(table.replace_schema_metadata({_KEY: told}), unfinished, compression="zstd")
+        parquet.write_table(table.replace_schema_metadata({_METADATA_KEY: stored}), unfinished, compression="zstd")
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def circumstances_of(path: Path) -> SnapshotMetadata:
-    """What a Parquet file of ours, or a folder of them, tells of its reading."""
+def read_metadata(path: Path) -> SnapshotMetadata:
+    """The metadata in a Parquet file that write() wrote, or in a folder of them; the default for other files."""
     file = _urls_in(path) if path.is_dir() else path
     if file.suffix != PARQUET:
         return SnapshotMetadata()
@@ -78,18 +82,18 @@ def circumstances_of(path: Path) -> SnapshotMetadata:
     from pyarrow import ArrowException, parquet
 
     try:
-        told = (parquet.read_schema(file).metadata or {}).get(_KEY)
-        form = {} if told is None else orjson.loads(told)
-        known: dict[str, Any] = {name: form[name] for name in ("is_day", "complete", "choice") if name in form}
+        stored = (parquet.read_schema(file).metadata or {}).get(_METADATA_KEY)
+        values = {} if stored is None else orjson.loads(stored)
+        fields: dict[str, Any] = {name: values[name] for name in ("is_day", "complete", "choice") if name in values}
         for name in ("at", "until"):
-            known[name] = datetime.fromisoformat(form[name]) if form.get(name) else None
-        return SnapshotMetadata(**known, notes=tuple(form.get("notes", ())))
+            fields[name] = datetime.fromisoformat(values[name]) if values.get(name) else None
+        return SnapshotMetadata(**fields, notes=tuple(values.get("notes", ())))
     except (ArrowException, OSError, ValueError, TypeError, AttributeError) as exc:
         raise UsageError(f"{file}: damaged Parquet: {exc}") from exc
 
 
 def read(path: Path) -> Tables:
-    """The tables of a dump of any kind, or of a folder; those that are not there are empty."""
+    """The tables of a dump in any format, or of a folder; missing tables are empty."""
     if not path.is_dir():
         return _read_file(path)
     urls = _read_file(_urls_in(path)).urls
@@ -107,16 +111,16 @@ def _urls_in(folder: Path) -> Path:
 
 
 def _read_file(path: Path) -> Tables:
-    gathering = TableBuilder()
+    builder = TableBuilder()
     if path.suffix == PARQUET and (urls := _read_table(path, "urls")) is not None:
-        return attrs.evolve(gathering.gathered(), urls=urls)
+        return attrs.evolve(builder.tables(), urls=urls)
     with open_file(path) as stream:
-        gathering.dump(stream, str(path))
-    return gathering.gathered()
+        builder.add_dump(stream, str(path))
+    return builder.tables()
 
 
 def _read_table(path: Path, name: str) -> Any:
-    """The columns as we have them; None where URLs are written so differently that they are better read one by one."""
+    """The table with the columns of our schema; None for URLs in another layout, which are read row by row instead."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""Where pages are, and what they state: pages in; sections, media coverage and hints out."""
+"""Measures of what pages state: counts per section (folder), media coverage, changefreq and priority."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .charts import ChartSpec
-from .measure import finding_of, measure, percent
-from .pages import NEWEST_RULE, days_between, newest_of, ordered, pages_of, share_of_site
+from .measure import finding_per_site, measure, percent
+from .pages import NEWEST_RULE, days_between, in_site_order, page_frame, pages_with_newest, share_of_site
 from .tables import has_any
 from .url_parts import MAX_DIRS
 
 if TYPE_CHECKING:
     from .measure import Measure
-    from .snapshot import Snapshot
+    from .snapshot_tables import SnapshotTables
 
-_MOST_ROWS = 15
+_MAX_ROWS = 15
 
 
-def section_of(snapshot: Snapshot, depth: int) -> pd.Series[str]:
-    """The first folders of each page, such as `/blog/`, and `/` for one that lies in none."""
+def section_of(snapshot: SnapshotTables, depth: int) -> pd.Series[str]:
+    """The first `depth` folders of each page, such as `/blog/`; `/` for a page in no folder."""
     if isinstance(depth, bool) or not hasattr(depth, "__index__") or not 1 <= depth <= MAX_DIRS:
         raise UsageError(f"depth is a number from 1 to {MAX_DIRS}, and not {depth!r}")
     names = [name for name in (f"dir_{level + 1}" for level in range(depth)) if name in snapshot.pages.columns]
     folders = snapshot.pages.to_pandas(names)
     section = pd.Series("/", index=folders.index, dtype="str")
     for name in names:
-        folder = folders[name].astype("str")  # also where not one page has a folder
+        folder = folders[name].astype("str")  # not inferred: no page may have a folder
         section = section.where(folder.isna(), section + folder + "/")
     return section
 
 
-def _deep(depth: int) -> str:
+def _depth_text(depth: int) -> str:
     return "the first folder of the path" if depth == 1 else f"the first {depth} folders of the path"
 
 
-def sections(snapshot: Snapshot, depth: int) -> Measure:
+def sections(snapshot: SnapshotTables, depth: int) -> Measure:
     """See Snapshot.sections()."""
-    pages = newest_of(snapshot)
+    pages = pages_with_newest(snapshot)
     by = pages.groupby(["site", section_of(snapshot, depth).rename("section")], sort=False)
     frame = by.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
     frame.insert(3, "share", share_of_site(frame))
-    frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    finding = finding_of(frame, snapshot.sites, _largest)
-    rule = f"Pages by {_deep(depth)}; / has those that lie in none. The last name of a path is the page. {NEWEST_RULE}"
-    drawing = ChartSpec("rows", x="pages", y="section", x_title="pages", most=_MOST_ROWS)
-    return measure(frame, rule=rule, finding=finding, drawing=drawing)
+    frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
+    finding = finding_per_site(frame, snapshot.sites, _largest_section)
+    rule = f"Pages by {_depth_text(depth)}; / for those in none. The last segment of a path is the page. {NEWEST_RULE}"
+    spec = ChartSpec("rows", x="pages", y="section", x_title="pages", max_rows=_MAX_ROWS)
+    return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-def _largest(part: pd.DataFrame) -> str:
+def _largest_section(part: pd.DataFrame) -> str:
     first = part.iloc[0]
     pages, sections = count_of(part["pages"].sum(), "page"), count_of(len(part), "section")
     return f"{first['section']} has {percent(first['share'])} of {pages} in {sections}"
@@ -60,9 +60,9 @@ def _largest(part: pd.DataFrame) -> str:
 _MEDIA = ("images", "videos", "news", "alternates")
 
 
-def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
+def media_coverage(snapshot: SnapshotTables, depth: int) -> Measure:
     """See Snapshot.media_coverage()."""
-    pages = pages_of(snapshot)
+    pages = page_frame(snapshot)
     pages["section"] = section_of(snapshot, depth)
     for name in _MEDIA:
         pages[name] = has_any(snapshot.pages.stored[name]).to_pandas()
@@ -72,51 +72,51 @@ def media_coverage(snapshot: Snapshot, depth: int) -> Measure:
     frame = frame.reset_index()
     for name in _MEDIA:
         frame[f"{name}_share"] = frame[name] / frame["pages"]
-    frame = ordered(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    finding = finding_of(frame, snapshot.sites, _covered)
-    rule = f"Pages that list images, videos, news or hreflang alternates of their own in a sitemap, by {_deep(depth)}."
-    drawing = ChartSpec(
+    frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
+    finding = finding_per_site(frame, snapshot.sites, _media_shares)
+    rule = f"Pages whose sitemap entry has images, videos, news or hreflang alternates, by {_depth_text(depth)}."
+    spec = ChartSpec(
         "heat",
         x="medium",
         y="section",
-        x_title="listed with the page",
+        x_title="in the page's entry",
         value="share",
         format=".0%",
         x_order=_MEDIA,
         melt={f"{name}_share": name for name in _MEDIA},
-        most=_MOST_ROWS,
+        max_rows=_MAX_ROWS,
         ends=(0.0, 1.0),
     )
-    return measure(frame, rule=rule, finding=finding, drawing=drawing)
+    return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
-def _covered(part: pd.DataFrame) -> str:
+def _media_shares(part: pd.DataFrame) -> str:
     total = part["pages"].sum()
     shares = {name: part[name].sum() / total for name in _MEDIA}
-    told = [f"{percent(share)} with {name}" for name, share in shares.items() if share]
-    return ", ".join(told) or "no page lists any"
+    parts = [f"{percent(share)} with {name}" for name, share in shares.items() if share]
+    return ", ".join(parts) or "no page has any"
 
 
 _HINTS = ("changefreq", "priority")
 _NONE = "none"
 
 
-def hints(snapshot: Snapshot) -> Measure:
+def hints(snapshot: SnapshotTables) -> Measure:
     """See Snapshot.hints()."""
-    pages = pages_of(snapshot, "changefreq", "priority", "lastmod", "lastmod_precision")
+    pages = page_frame(snapshot, "changefreq", "priority", "lastmod", "lastmod_precision")
     states_day = ~pages["lastmod_precision"].isin(["year", "month"])
     pages["age"] = days_between(pages["lastmod"], snapshot.at).where(states_day)
     pages["priority"] = pages["priority"].map("{:g}".format, na_action="ignore")
     frame = pd.concat([_values(pages, name) for name in _HINTS])
-    frame = ordered(frame, snapshot)
+    frame = in_site_order(frame, snapshot)
     frame["median_age_days"] = frame["median_age_days"].round(1)
-    finding = finding_of(frame, snapshot.sites, _stated)
+    finding = finding_per_site(frame, snapshot.sites, _stated_shares)
     rule = (
-        "changefreq and priority as pages state them, none where they do not. The median age is that of lastmods that "
-        f"state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
+        "Pages by the changefreq and priority of their entry; none if it states none. The median age is that of "
+        f"lastmods that state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
-    drawing = ChartSpec("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
-    return measure(frame, rule=rule, finding=finding, drawing=drawing)
+    spec = ChartSpec("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
+    return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
 def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -128,11 +128,11 @@ def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame.sort_values(["pages", "value"], ascending=[False, True])
 
 
-def _stated(part: pd.DataFrame) -> str:
-    told = []
+def _stated_shares(part: pd.DataFrame) -> str:
+    parts = []
     for name in _HINTS:
         values = part[(part["hint"] == name) & (part["value"] != _NONE)]
         share = values["share"].sum()
         different = count_of(len(values), "value")
-        told.append(f"{percent(share)} state a {name} ({different})" if share else f"none states a {name}")
-    return ", ".join(told)
+        parts.append(f"{percent(share)} state a {name} ({different})" if share else f"none states a {name}")
+    return ", ".join(parts)

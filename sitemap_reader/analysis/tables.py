@@ -1,6 +1,6 @@
-"""A table of a Snapshot: columns of Arrow in; the same out to pandas, polars, DuckDB, pyarrow, and a notebook.
+"""Arrow tables of a Snapshot: Table, which pandas, polars, DuckDB and pyarrow read; and TableBuilder, which makes them.
 
-Columns that are derived are computed when somebody first asks for one. Never changes.
+In: JSON lines, items of a run, or a dump. Out: Tables, three pyarrow.Tables, and subsets of them. Tables are immutable.
 """
 
 from __future__ import annotations
@@ -34,59 +34,59 @@ _SHOWN_ROWS = 5
 
 
 class Table:
-    """Rows of one kind, as Arrow has them: what reads Arrow's stream (`__arrow_c_stream__`) takes it as it is.
+    """An Arrow table that exports itself by the Arrow PyCapsule interface (`__arrow_c_stream__`).
 
-    So `pd.DataFrame.from_arrow(table)`, `pl.DataFrame(table)`, `pa.table(table)`, and DuckDB's `FROM urls`, where a
-    variable of that name holds it; as often as you like. Dates are in UTC, in microseconds.
+    `pd.DataFrame.from_arrow(table)`, `pl.DataFrame(table)` and `pa.table(table)` accept it, and DuckDB's `FROM urls` if
+    a variable of that name holds it. Dates are in UTC, in microseconds.
     """
 
     def __init__(self, stored: Any, derive: Callable[[Any], dict[str, Any]] | None = None) -> None:
-        """`stored` is a pyarrow.Table; `derive` gives the columns to be added to it."""
+        """`stored` is a pyarrow.Table; `derive` computes columns to append, on first use."""
         self.stored = stored
         self._derive = derive
 
     @cached_property
-    def _whole(self) -> Any:
+    def _all_columns(self) -> Any:
         table = self.stored
         for name, column in (self._derive(table) if self._derive else {}).items():
             table = table.append_column(name, column)
         return table
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._whole.__arrow_c_stream__(requested_schema)
+        return self._all_columns.__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
         return int(self.stored.num_rows)
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, derived ones last."""
-        return list(self._whole.column_names)
+        """The names of the columns; derived ones come last."""
+        return list(self._all_columns.column_names)
 
     def to_arrow(self) -> Any:
-        """The pyarrow.Table."""
-        return self._whole
+        """The table as a pyarrow.Table."""
+        return self._all_columns
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> Any:
         """A pandas.DataFrame of all columns, or of some. Nested values are lists and dicts; null is None or NaN."""
-        return self._some(columns).to_pandas()
+        return self._select(columns).to_pandas()
 
     def head(self, rows: int = _SHOWN_ROWS) -> Any:
         """The first rows, as a pandas.DataFrame."""
-        return self._whole.slice(0, rows).to_pandas()
+        return self._all_columns.slice(0, rows).to_pandas()
 
-    def take(self, places: Sequence[int]) -> Table:
-        """The rows at these places."""
-        return Table(self.stored.take(places), self._derive)
+    def take(self, rows: Sequence[int]) -> Table:
+        """The rows with these numbers."""
+        return Table(self.stored.take(rows), self._derive)
 
-    def _some(self, asked: str | Sequence[str] | None) -> Any:
-        if asked is None:
-            return self._whole
-        columns = [asked] if isinstance(asked, str) else [*asked]
+    def _select(self, names: str | Sequence[str] | None) -> Any:
+        if names is None:
+            return self._all_columns
+        columns = [names] if isinstance(names, str) else [*names]
         if missing := [name for name in columns if name not in self.stored.column_names and name not in self.columns]:
             raise UsageError(f"there is no column {missing[0]!r}; there are {', '.join(self.columns)}")
         is_stored = frozenset(columns) <= frozenset(self.stored.column_names)
-        return (self.stored if is_stored else self._whole).select(columns)
+        return (self.stored if is_stored else self._all_columns).select(columns)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self):,} rows: {', '.join(self.columns)}>"
@@ -97,7 +97,7 @@ class Table:
 
 
 def has_any(column: Any) -> Any:
-    """Of each row, whether there is anything: a list with an item, or a value."""
+    """Whether each row has a value; for a column of lists, at least one item."""
     from pyarrow import compute, types
 
     if types.is_list(column.type):
@@ -105,17 +105,16 @@ def has_any(column: Any) -> Any:
     return compute.is_valid(column)
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a run or a dump tells, gathered into tables: JSON lines, items and forms in, three pyarrow.Tables out.
+# --- building ----------------------------------------------------------------------------------------------------
 
-
-_OTHER = b'{"type":'
-_KNOWN = ("sitemap", "problem", "outcome")
+# How a JSON line that is no URL begins.
+_TYPE_PREFIX = b'{"type":'
+_KNOWN_TYPES = ("sitemap", "problem", "outcome")
 
 
 @attrs.frozen
 class Tables:
-    """Three pyarrow.Tables: their columns are the keys of the lines, in the documented order, and `site`."""
+    """Three pyarrow.Tables with the keys of the JSON lines as columns, in the documented order, and `site`."""
 
     urls: Any
     sitemaps: Any
@@ -123,88 +122,86 @@ class Tables:
 
 
 class TableBuilder:
-    """lines() and items of a run, or all of a dump(); then gathered()."""
+    """Collects the lines and items of a run, or a dump; tables() then returns the Tables."""
 
     def __init__(self) -> None:
         self._urls = Batches(all_fields())
         self._others = {"outcome": Batches(fields_of(Outcome)), "problem": Batches(fields_of(Problem))}
 
-    def lines(self, lines: bytes) -> None:
-        """URLs, as json_line() writes them."""
+    def add_lines(self, lines: bytes) -> None:
+        """Adds URLs, as json_line() writes them."""
         self._urls.add_lines(lines)
-        self._end(self._urls)
+        self._end_if_full(self._urls)
 
-    def hear(self, item: Item, site: str | None = None) -> None:
-        """An item of a run that is no URL."""
+    def add_item(self, item: Item, site: str | None = None) -> None:
+        """Adds a problem or an outcome; other items are ignored."""
         if isinstance(item, Problem | Outcome):
-            self._form(json_form(item, site=site))
+            self._add_object(json_form(item, site=site))
 
-    def dump(self, stream: BinaryIO, name: str) -> None:
-        """The lines of a dump; UsageError, with the number of the line, for what is none."""
+    def add_dump(self, stream: BinaryIO, name: str) -> None:
+        """Adds the lines of a dump; UsageError, with the line number, for a line that is not of a dump."""
         for block in numbered_blocks(stream, name):
             try:
-                is_taken = self._take_at_once(block)
+                is_added = self._try_block(block)
             except UsageError:
-                TableBuilder()._one_by_one(block, name)  # says in which line
+                TableBuilder()._add_one_by_one(block, name)  # raises with the line number
                 raise
-            if not is_taken:
-                self._one_by_one(block, name)
+            if not is_added:
+                self._add_one_by_one(block, name)
 
-    def gathered(self) -> Tables:
-        """All that was."""
+    def tables(self) -> Tables:
+        """All rows that were added."""
         tables = []
         for batches in (self._urls, *self._others.values()):
             batches.end()
             tables.append(_table(batches))
         return Tables(*tables)
 
-    def _take_at_once(self, block: Block) -> bool:
-        """Takes a block whose lines are as we write them, those of a report among them."""
+    def _try_block(self, block: Block) -> bool:
+        """Adds a block at once; False, with nothing added, unless its lines are as json_line() writes them."""
         if block.lines is None:
             return False
         urls, others = block.lines, list[bytes]()
-        if _OTHER in urls:
+        if _TYPE_PREFIX in urls:
             lines = urls.splitlines(keepends=True)
-            others = [line for line in lines if line.startswith(_OTHER)]
-            urls = b"".join(line for line in lines if not line.startswith(_OTHER))
-        forms = [*map(_parsed, others)]
-        if None in forms or not self._urls.try_lines(urls):
+            others = [line for line in lines if line.startswith(_TYPE_PREFIX)]
+            urls = b"".join(line for line in lines if not line.startswith(_TYPE_PREFIX))
+        objects = [*map(_parse_line, others)]
+        if None in objects or not self._urls.try_lines(urls):
             return False
-        for form in forms:
-            self._form(form or {})
+        for json_object in objects:
+            self._add_object(json_object or {})
         return True
 
-    def _one_by_one(self, block: Block, name: str) -> None:
-        for number, form in block.numbered():
-            self._numbered(number, form, name)
+    def _add_one_by_one(self, block: Block, name: str) -> None:
+        for number, json_object in block.numbered():
+            if json_object.get("type") in ("change", "candidate"):
+                what = "changes" if json_object["type"] == "change" else "sitemaps"
+                hint = f"that is a list of {what}, not a dump: `sitemap-reader dump` makes one"
+                raise UsageError(f"{name}:{number}: {hint}")
+            try:
+                self._add_object(json_object)
+            except UsageError as exc:
+                raise UsageError(f"{name}:{number}: {exc}") from None
 
-    def _numbered(self, number: int, form: Form, name: str) -> None:
-        if form.get("type") in ("change", "candidate"):
-            what = "changes" if form["type"] == "change" else "sitemaps"
-            raise UsageError(f"{name}:{number}: that is a list of {what}, and no dump: `sitemap-reader dump` makes one")
-        try:
-            self._form(form)
-        except UsageError as exc:
-            raise UsageError(f"{name}:{number}: {exc}") from None
-
-    def _form(self, form: Form) -> None:
-        batches = self._others.get(form["type"]) if "type" in form else self._urls
+    def _add_object(self, json_object: Form) -> None:
+        batches = self._others.get(json_object["type"]) if "type" in json_object else self._urls
         if batches is not None:
-            batches.add(form)
-            self._end(batches)
+            batches.add(json_object)
+            self._end_if_full(batches)
 
-    def _end(self, batches: Batches) -> None:
+    def _end_if_full(self, batches: Batches) -> None:
         if batches.is_full:
             batches.end()
 
 
-def _parsed(line: bytes) -> Form | None:
-    """The form of an outcome, a problem or a sitemap."""
+def _parse_line(line: bytes) -> Form | None:
+    """The JSON object of an outcome, a problem or a sitemap; None for anything else."""
     try:
-        form: Form = orjson.loads(line)
+        json_object: Form = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return form if form["type"] in _KNOWN else None
+    return json_object if json_object["type"] in _KNOWN_TYPES else None
 
 
 def _table(batches: Batches) -> Any:
@@ -213,79 +210,81 @@ def _table(batches: Batches) -> Any:
     return pa.Table.from_batches(batches.take(), batches.schema)
 
 
-def forms_of(gathered: Tables) -> Iterator[Form]:
-    """The lines that these tables were made of: problems and outcomes behind the URLs."""
-    for kind, table in ((None, gathered.urls), ("problem", gathered.problems), ("outcome", gathered.sitemaps)):
+def json_objects(tables: Tables) -> Iterator[Form]:
+    """The JSON lines that the tables were built from, as dicts: URLs, then problems and outcomes."""
+    for kind, table in ((None, tables.urls), ("problem", tables.problems), ("outcome", tables.sitemaps)):
         for batch in table.to_batches(max_chunksize=1024):
             for row in batch.to_pylist():
-                yield row_form(row) if kind is None else {"type": kind, **_other_form(row)}
+                yield row_form(row) if kind is None else {"type": kind, **_report_object(row)}
 
 
-def _other_form(row: Form) -> Form:
-    counts = {name: {each["name"]: each["count"] for each in row[name]} for name in _COUNTS if name in row}
-    form: Form = {**row, **counts}
-    if form.get("site") is None:
-        form.pop("site", None)
-    return form
+# Columns with a list of (name, count), which is an object in JSON.
+_COUNT_COLUMNS = ("dropped", "problems")
 
 
-_COUNTS = ("dropped", "problems")
+def _report_object(row: Form) -> Form:
+    """The JSON object of a problem or an outcome, without its type."""
+    counts = {name: {count["name"]: count["count"] for count in row[name]} for name in _COUNT_COLUMNS if name in row}
+    json_object: Form = {**row, **counts}
+    if json_object.get("site") is None:
+        json_object.pop("site", None)
+    return json_object
 
 
-# ----------------------------------------------------------------------------------------------------
-# Some of a Snapshot's rows: three tables and what is asked for in, the same with fewer rows out.
+# --- subsets -----------------------------------------------------------------------------------------------------
+
+# How many values of a keyword selection_text() names.
+_MAX_NAMED = 5
 
 
-# How many values of a keyword are named.
-_NAMED = 5
-
-
-def chosen(
+def select_rows(
     tables: Tables,
     sites: list[str] | None,
     include: Pattern | Iterable[Pattern] | None,
     exclude: Pattern | Iterable[Pattern] | None,
 ) -> Tables:
-    """The rows of these sites, and of their URLs those that are asked for; UsageError for a site that is not there."""
+    """The rows of these sites, with only the URLs that match; UsageError for a site that the tables lack."""
     import pyarrow as pa
 
-    urls, sitemaps, problems = (_of_sites(table, sites) for table in (tables.urls, tables.sitemaps, tables.problems))
-    there = tables.urls["site"].unique().to_pylist()
-    if sites is not None and (missing := {*sites}.difference(there)):
-        raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {', '.join(sorted(there))}")
-    wanted, unwanted = make_patterns("include", include), make_patterns("exclude", exclude)
-    if wanted or unwanted:
+    urls, sitemaps, problems = (
+        _rows_of_sites(table, sites) for table in (tables.urls, tables.sitemaps, tables.problems)
+    )
+    known = tables.urls["site"].unique().to_pylist()
+    if sites is not None and (missing := {*sites}.difference(known)):
+        raise UsageError(f"there is no site {', '.join(sorted(missing))}; there are {', '.join(sorted(known))}")
+    included, excluded = make_patterns("include", include), make_patterns("exclude", exclude)
+    if included or excluded:
         locs = urls["loc"].to_pylist()
-        places = [
-            place for place, loc in enumerate(locs) if (not wanted or wanted.find_in(loc)) and not unwanted.find_in(loc)
+        rows = [
+            row for row, loc in enumerate(locs) if (not included or included.find_in(loc)) and not excluded.find_in(loc)
         ]
-        urls = urls.take(pa.array(places, pa.int64()))
+        urls = urls.take(pa.array(rows, pa.int64()))
     return Tables(urls, sitemaps, problems)
 
 
-def choice_of(asked: dict[str, Any]) -> str:
-    """What is asked for, in words: `include '/blog/'`; nothing where nothing is. Several values are a list or tuple.
+def selection_text(keywords: dict[str, Any]) -> str:
+    """The keywords that select URLs, as text: `include '/blog/'`; empty if all are None.
 
     >>> choice_of({"site": ["a.example", "b.example"], "include": "/x/", "exclude": None})
     "site 'a.example' or 'b.example', include '/x/'"
     """
-    return ", ".join(f"{name} {_in_words(value)}" for name, value in asked.items() if value is not None)
+    return ", ".join(f"{name} {_in_words(value)}" for name, value in keywords.items() if value is not None)
 
 
 def _in_words(value: Any) -> str:
     if isinstance(value, list | tuple):
-        more = [f"{len(value) - _NAMED:,} more"] if len(value) > _NAMED else []
-        return " or ".join([*map(_in_words, value[:_NAMED]), *more]) or "none"
+        more = [f"{len(value) - _MAX_NAMED:,} more"] if len(value) > _MAX_NAMED else []
+        return " or ".join([*map(_in_words, value[:_MAX_NAMED]), *more]) or "none"
     text = getattr(value, "pattern", value)  # of a regular expression
     return f"'{text}'" if isinstance(text, str) else "a function" if callable(text) else str(text)
 
 
-def repeatable(given: Any) -> Any:
-    """The value of a keyword that takes one or several, so that it can be read more than once."""
+def as_reusable(given: Any) -> Any:
+    """The value of a keyword that takes one or several; an iterable as a list, so that it can be iterated again."""
     return [*given] if isinstance(given, Iterable) and not isinstance(given, str) else given
 
 
-def _of_sites(table: Any, sites: list[str] | None) -> Any:
+def _rows_of_sites(table: Any, sites: list[str] | None) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 

@@ -1,6 +1,6 @@
-"""What a URL's own text tells: a column of locs in; host, domain, path, folders, slug, extension, query keys out.
+"""Parts of URLs as columns: a column of locs in; host, domain, path, folders, slug, extension and query keys out.
 
-Computed by Arrow, many at a time, on all cores. Never fetches, and never changes a loc.
+Computed with Arrow on all cores. Never fetches, and never changes a loc.
 """
 
 from __future__ import annotations
@@ -12,44 +12,43 @@ from typing import Any
 
 from ..parser.normalise.urls import registrable_domain
 
-# Folders have a column each: `depth` tells how many names a path has beyond that.
+# The most columns `dir_1` … `dir_n`; `depth` counts all segments of a path.
 MAX_DIRS = 9
-_AT_ONCE_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 16
 _URL = r"^[^:/?#]+://(?:[^/?#]*@)?(?P<host>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?"
 _PORT = re.compile(r":[0-9]*$")
-# `7z` and `mp4` are extensions, and the 2 of `v1.2` is none.
+# `7z` and `mp4` are extensions; the 2 of `v1.2` is not.
 _NAME = r"^(?P<slug>.+)\.(?P<extension>[0-9]?[A-Za-z][A-Za-z0-9]{0,4})$"
 
 
 def url_part_columns(locs: Any) -> dict[str, Any]:
     """Name -> column, for a pyarrow.ChunkedArray of URLs.
 
-    `host`, with its port if one is stated; `domain`, the part of it that can be registered; `path`; `depth`, the number
-    of names in it; `dir_1` to `dir_n`, the folders: all names but the last, which is the page's, whether or not a slash
-    stands behind it; `slug`, that last name without the `extension`, which is in lower case; `query_keys`, those of the
-    query, in its order.
-    Null where there is none. Nothing is decoded.
+    `host`: with the port if one is stated. `domain`: the registrable domain. `path`. `depth`: the number of segments of
+    the path. `dir_1` to `dir_n`: the folders, that is all segments but the last, which is the page with or without a
+    trailing slash. `slug`: the last segment without its extension. `extension`: in lower case. `query_keys`: a list, in
+    the order of the query. A missing part is null. Nothing is percent-decoded.
     """
     import pyarrow as pa
 
-    parts = [chunk.slice(at, _AT_ONCE_ROWS) for chunk in locs.chunks for at in range(0, len(chunk), _AT_ONCE_ROWS)]
+    parts = [chunk.slice(at, _BATCH_ROWS) for chunk in locs.chunks for at in range(0, len(chunk), _BATCH_ROWS)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        batches = [*pool.map(_of_some, parts)] or [_of_some(pa.array([], pa.string()))]
+        batches = [*pool.map(_batch_parts, parts)] or [_batch_parts(pa.array([], pa.string()))]
     table = pa.Table.from_batches(batches)
     columns = {name: table[name] for name in ("host", "domain", "path", "depth")}
     columns |= _folders(table["names"], table["depth"])
     return columns | {name: table[name] for name in ("slug", "extension", "query_keys")}
 
 
-def _of_some(locs: Any) -> Any:
-    """The columns of some, and `names`, what stands between the slashes."""
+def _batch_parts(locs: Any) -> Any:
+    """A RecordBatch of the columns for one batch of locs, and `names`, the segments of the path."""
     import pyarrow as pa
     from pyarrow import compute
 
-    host, path, query = map(_stated, _split(locs) or _searched(locs))
-    inside = compute.ascii_trim(compute.fill_null(path, ""), "/")
-    names = compute.split_pattern(inside, "/")
-    is_root = compute.equal(inside, "")
+    host, path, query = map(_none_if_empty, _split_parts(locs) or _extract_parts(locs))
+    trimmed = compute.ascii_trim(compute.fill_null(path, ""), "/")
+    names = compute.split_pattern(trimmed, "/")
+    is_root = compute.equal(trimmed, "")
     depth = compute.if_else(is_root, 0, compute.list_value_length(names))
     slug, extension = _page_name(names, is_root)
     columns = {
@@ -59,37 +58,37 @@ def _of_some(locs: Any) -> Any:
         "depth": depth.cast(pa.int64()),
         "slug": slug,
         "extension": extension,
-        "query_keys": _keys(query),
+        "query_keys": _query_keys(query),
         "names": names,
     }
     return pa.record_batch(columns)
 
 
-def _split(locs: Any) -> tuple[Any, Any, Any] | None:
-    """Host, path and query of URLs as they are cleaned, at their slashes; None where one is not so written."""
+def _split_parts(locs: Any) -> tuple[Any, Any, Any] | None:
+    """Host, path and query by splitting at slashes; None unless all URLs are in the form of clean_url()."""
     import pyarrow as pa
     from pyarrow import compute
 
     parts = compute.split_pattern(locs, "/", max_splits=3)
     if locs.null_count or not _all(compute.equal(compute.list_value_length(parts), 4)):
         return None
-    scheme, nothing, host, rest = (compute.list_element(parts, place) for place in range(4))
+    scheme, empty, host, rest = (compute.list_element(parts, number) for number in range(4))
     is_odd = compute.match_substring_regex(host, "[?#@]")
-    if not _all(compute.ends_with(scheme, ":")) or not _all(compute.equal(nothing, "")) or _any(is_odd):
+    if not _all(compute.ends_with(scheme, ":")) or not _all(compute.equal(empty, "")) or _any(is_odd):
         return None
     if _any(compute.match_substring(rest, "#")):
         return None
     if not _any(compute.match_substring(rest, "?")):
         return host, compute.binary_join_element_wise("/", rest, ""), pa.nulls(len(rest), pa.string())
-    asked = compute.split_pattern(rest, "?", max_splits=1)
-    has_query = compute.equal(compute.list_value_length(asked), 2)
-    last = asked.values.take(compute.subtract(asked.offsets[1:], 1))
-    path = compute.binary_join_element_wise("/", compute.list_element(asked, 0), "")
+    path_query = compute.split_pattern(rest, "?", max_splits=1)
+    has_query = compute.equal(compute.list_value_length(path_query), 2)
+    last = path_query.values.take(compute.subtract(path_query.offsets[1:], 1))
+    path = compute.binary_join_element_wise("/", compute.list_element(path_query, 0), "")
     return host, path, compute.if_else(has_query, last, "")
 
 
-def _searched(locs: Any) -> tuple[Any, Any, Any]:
-    """The same of anything, in ten times the time."""
+def _extract_parts(locs: Any) -> tuple[Any, Any, Any]:
+    """Host, path and query of any text by a regular expression, which takes ten times as long."""
     from pyarrow import compute
 
     found = compute.extract_regex(locs, _URL)
@@ -109,15 +108,15 @@ def _any(column: Any) -> bool:
     return bool(compute.any(column, min_count=0).as_py())
 
 
-def _stated(column: Any) -> Any:
-    """Null for nothing."""
+def _none_if_empty(column: Any) -> Any:
+    """The column with null in place of empty strings."""
     from pyarrow import compute
 
     return compute.if_else(compute.equal(column, ""), None, column)
 
 
 def _domains(hosts: Any) -> Any:
-    """There are few hosts, and many URLs on each."""
+    """The registrable domain of each host, computed once per distinct host."""
     import pyarrow as pa
 
     coded = hosts.dictionary_encode()
@@ -126,25 +125,25 @@ def _domains(hosts: Any) -> Any:
 
 
 def _page_name(names: Any, is_root: Any) -> tuple[Any, Any]:
-    """The last of the names, without extension, and that."""
+    """(slug, extension) of the last segment."""
     import pyarrow as pa
     from pyarrow import compute
 
     last = names.values.take(compute.subtract(names.offsets[1:], 1))
     name = compute.if_else(is_root, None, last)
     none = pa.nulls(len(name), pa.string())
-    may_have = compute.match_substring(last, ".")
-    if not _any(may_have):
+    has_dot = compute.match_substring(last, ".")
+    if not _any(has_dot):
         return name, none
-    some = name.filter(may_have)
-    found = compute.extract_regex(some, _NAME)
-    slug = compute.coalesce(compute.struct_field(found, "slug"), some)
+    dotted = name.filter(has_dot)
+    found = compute.extract_regex(dotted, _NAME)
+    slug = compute.coalesce(compute.struct_field(found, "slug"), dotted)
     extension = compute.ascii_lower(compute.struct_field(found, "extension"))
-    return compute.replace_with_mask(name, may_have, slug), compute.replace_with_mask(none, may_have, extension)
+    return compute.replace_with_mask(name, has_dot, slug), compute.replace_with_mask(none, has_dot, extension)
 
 
-def _keys(queries: Any) -> Any:
-    """What stands before the `=` of each part."""
+def _query_keys(queries: Any) -> Any:
+    """The part before `=` of each parameter."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -157,7 +156,7 @@ def _keys(queries: Any) -> Any:
 
 
 def _folders(names: Any, depth: Any) -> dict[str, Any]:
-    """A column for each level; there is always the first."""
+    """The columns `dir_1` to `dir_n`; at least `dir_1`."""
     from pyarrow import compute
 
     deepest = (compute.max(depth).as_py() or 0) - 1

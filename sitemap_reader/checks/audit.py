@@ -1,4 +1,8 @@
-"""audit(): a site or a dump in, a Report out."""
+"""audit(): a site or a dump in, a Report out.
+
+Reads the site with the client, or the lines of a dump, passes the items to AuditRunner, and adds the checks that
+compare with a crawl file, an earlier dump or a state.
+"""
 
 from __future__ import annotations
 
@@ -22,116 +26,110 @@ from ..serialize.dumps import Dump, DumpFile, is_dump_name
 from ..serialize.jsonl import from_json
 from ..state.state import site_name
 from .baseline import BaselineCheck, open_baseline
-from .crawled import Crawl, Unchanged
+from .crawled import CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
 from .runner import AuditRunner
-from .urls import Forbidden
+from .urls import DisallowedUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ..serialize.dumps import Form
-    from ..state.state import State
-    from .baseline import Source
-    from .findings import Check
-
-    Taken = UrlRecord | SitemapRef | Problem | Outcome
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..client.reader import ReaderOptions
     from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
+    from ..serialize.dumps import Form
+    from ..state.state import State
+    from .baseline import Source
+    from .findings import Check
     from .report import Report
 
-
-# ----------------------------------------------------------------------------------------------------
-# What a site is held against besides its own rules: files, a Snapshot or a State in, the checks that do so out.
+    DumpItem = UrlRecord | SitemapRef | Problem | Outcome
 
 
 @attrs.frozen
-class Against:
-    """The export of a crawler; an earlier dump or a state, and the export of that time."""
+class ComparisonSources:
+    """What an audit compares with: a crawl file; an earlier dump or a state, and the crawl file of its time."""
 
     crawl: str | os.PathLike[str] | None = None
     baseline: Source | None = None
     state: str | os.PathLike[str] | State | None = None
     baseline_crawl: str | os.PathLike[str] | None = None
 
-    def refuse(self, selected: Iterable[str] = ()) -> None:
-        """UsageError for what does not go together, and for selected codes that need what is not given."""
+    def validate(self, selected: Iterable[str] = ()) -> None:
+        """Raises UsageError for sources that exclude each other, and for selected codes whose source is missing."""
         if self.baseline is not None and self.state is not None:
-            raise UsageError("a baseline and a state both say what was there before: give one of them")
-        if self.baseline_crawl is not None and (self._earlier is None or self.crawl is None):
+            raise UsageError("baseline= and state= both give the earlier URLs: give one of them")
+        if self.baseline_crawl is not None and (self._baseline_source is None or self.crawl is None):
             raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
-        needs = {code: what for codes, what in self._missing() for code in codes}
+        needs = {code: what for codes, what in self._unavailable() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
             if needs.keys() >= {*meant}:
                 raise UsageError(f"{beginning} needs {', and '.join(sorted({needs[code] for code in meant}))}")
 
-    def _missing(self) -> list[tuple[tuple[str, ...], str]]:
-        """Codes that cannot be found, and what they need."""
-        given = (self.crawl, self._earlier, self.baseline_crawl)
+    def _unavailable(self) -> list[tuple[tuple[str, ...], str]]:
+        """Codes that cannot be checked, with the source that they need."""
+        given = (self.crawl, self._baseline_source, self.baseline_crawl)
         return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
 
-    def checks(self, found: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
-        """Those that are asked for, their files read. A dump of several sites has `site`; a state calls it `seeds`."""
-        if self.crawl is not None and found.wants(Crawl.codes):
-            yield Crawl.read(self.crawl)
-        if self._earlier is None:
+    def checks(self, findings: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
+        """The checks of these sources, which are read. `site` selects one site of a dump, `seeds` one of a state."""
+        if self.crawl is not None and findings.includes(CrawlCheck.codes):
+            yield CrawlCheck.read(self.crawl)
+        if self._baseline_source is None:
             return
-        baseline = open_baseline(self._earlier, site, seeds=seeds, is_kept=self.state is not None)
-        if found.wants(BaselineCheck.codes):
+        baseline = open_baseline(self._baseline_source, site, seeds=seeds, must_be_state=self.state is not None)
+        if findings.includes(BaselineCheck.codes):
             yield BaselineCheck.read(baseline)
-        if self.baseline_crawl is not None and self.crawl is not None and found.wants(Unchanged.codes):
-            yield Unchanged.read(baseline, self.baseline_crawl, self.crawl)
+        if (
+            self.baseline_crawl is not None
+            and self.crawl is not None
+            and findings.includes(UnchangedContentCheck.codes)
+        ):
+            yield UnchangedContentCheck.read(baseline, self.baseline_crawl, self.crawl)
 
     @property
-    def _earlier(self) -> Source | None:
+    def _baseline_source(self) -> Source | None:
         return self.baseline if self.baseline is not None else self.state
 
 
 # In the order of _missing().
 _NEEDS = (
-    (Crawl.codes, "what a crawler found (crawl=FILE)"),
+    (CrawlCheck.codes, "what a crawler found (crawl=FILE)"),
     (BaselineCheck.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
-    (Unchanged.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
+    (UnchangedContentCheck.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )
 
 
-# ----------------------------------------------------------------------------------------------------
-# What the lines of a dump tell an audit: forms in, what a run would have given out; and what a dump cannot tell.
-
-
-# Codes that a dump cannot show -> what they need.
-_NEED = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
-# Of URLs that name no sitemap.
-_BY_SITEMAP = ("U06", "U07", "D03", "D07", "H03", "N01")
+# Codes that cannot be checked on a dump -> what they need.
+_NOT_IN_A_DUMP = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
+# Codes that cannot be checked on URLs without a sitemap.
+_SITEMAP_CODES = ("U06", "U07", "D03", "D07", "H03", "N01")
 
 
 @attrs.define
-class Dumped:
-    """items() of the lines, then end(), which enters the problems of URLs where no line told of them.
+class DumpItems:
+    """Converts the lines of a dump to the items of a crawl: items(), then end().
 
-    With a report among its lines each problem has one of its own; without, there are those of the URLs, and nobody
-    knows what became of the sitemaps.
+    A dump with outcomes has a line for each problem. A dump of URLs alone has the problems in its records: end() adds
+    them, and what became of the sitemaps is unknown.
     """
 
     name: str
-    _found: Findings
+    _findings: Findings
     _complete: bool = True
-    _has_run: bool = False
+    _has_outcomes: bool = False
     _has_refs: bool = False
-    _of_urls: Findings = attrs.field(init=False)
+    _record_problems: Findings = attrs.field(init=False)
     _unnamed: int = 0
 
-    @_of_urls.default
-    def _nothing_yet(self) -> Findings:
-        return self._found.like()
+    @_record_problems.default
+    def _empty(self) -> Findings:
+        return self._findings.empty_copy()
 
-    def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[Taken]:
-        """What an audit takes; UsageError for a line that is none, and for a list of changes."""
+    def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[DumpItem]:
+        """The items of the lines; UsageError for an invalid line and for a list of changes."""
         for number, form in forms:
             try:
                 item = from_json(form)
@@ -140,7 +138,7 @@ class Dumped:
             if isinstance(item, Change | Candidate):
                 what = "list of changes" if isinstance(item, Change) else "list of sitemaps"
                 hint = "`sitemap-reader dump` makes one"
-                raise UsageError(f"{self.name}:{number}: that is a {what}, and no dump: {hint}")
+                raise UsageError(f"{self.name}:{number}: that is a {what}, not a dump: {hint}")
             if isinstance(item, UrlRecord):
                 yield from self._record(item, number)
             else:
@@ -149,54 +147,51 @@ class Dumped:
 
     def _note(self, item: SitemapRef | Problem | Outcome) -> None:
         self._has_refs = self._has_refs or isinstance(item, SitemapRef)
-        self._has_run = self._has_run or not isinstance(item, SitemapRef)
+        self._has_outcomes = self._has_outcomes or not isinstance(item, SitemapRef)
         self._complete = self._complete and not (isinstance(item, Outcome) and not item.complete)
 
     def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
         place: dict[str, Any] = {"sitemap": record.sitemap, "line": record.line}
-        if not record.sitemap:  # it was written with some fields only
+        if not record.sitemap:  # the dump has some fields only
             self._unnamed += 1
             record.line = number
             place = {"sitemap": self.name, "line": number}
         for problem in record.problems:
-            # What could not be mended is no URL: of XML that is not well-formed, the worse half is not here.
+            # An entry that was lost gives no record: S01 in a record is a repair.
             severity = "warning" if problem.code == "S01" else problem.severity
-            self._of_urls.add(attrs.evolve(problem, severity=severity, **place))
-        if not is_clean(record.loc):  # others than we wrote it
-            told = clean_url(record.loc)
-            if told.url is None:
-                self._found.add(report("U15", f"{record.loc} is no URL", field="loc", raw=record.loc, **place))
+            self._record_problems.add(attrs.evolve(problem, severity=severity, **place))
+        if not is_clean(record.loc):  # another tool wrote the dump
+            cleaned = clean_url(record.loc)
+            if cleaned.url is None:
+                self._findings.add(report("U15", f"{record.loc} is no URL", field="loc", raw=record.loc, **place))
                 return
-            record.loc = told.url
+            record.loc = cleaned.url
         yield record
 
     def end(self) -> None:
-        """All lines have passed."""
-        if not self._has_run:
-            self._found.absorb(self._of_urls)
+        """Called after the last line."""
+        if not self._has_outcomes:
+            self._findings.merge(self._record_problems)
 
     @property
     def complete(self) -> bool | None:
-        """Whether all sitemaps were read whole, as far as that is known."""
-        return self._complete if self._has_run else None
+        """Whether all sitemaps were read completely; None if the dump does not state it."""
+        return self._complete if self._has_outcomes else None
 
     def notes(self) -> Iterator[str]:
-        """What cannot be known."""
-        if not self._has_run:
-            yield (
-                f"{self.name} has no lines of sitemaps, which a dump with its report has: the sitemaps themselves were "
-                "not judged, and nobody knows whether any is missing"
-            )
-        judged = ", ".join(code for code in _BY_SITEMAP if self._found.wants([code]))
-        if self._unnamed and judged:
-            yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {judged} not judged there"
-        unknown = {code: needed for code, needed in _NEED.items() if code != "D05" or not self._has_refs}
-        needs = [f"{code} ({needed})" for code, needed in unknown.items() if self._found.wants([code])]
+        """Sentences on what cannot be checked on this dump."""
+        if not self._has_outcomes:
+            yield f"{self.name} has no outcomes of documents: sitemaps were not checked, completeness unknown"
+        checked = ", ".join(code for code in _SITEMAP_CODES if self._findings.includes([code]))
+        if self._unnamed and checked:
+            yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {checked} not checked there"
+        unknown = {code: needed for code, needed in _NOT_IN_A_DUMP.items() if code != "D05" or not self._has_refs}
+        needs = [f"{code} ({needed})" for code, needed in unknown.items() if self._findings.includes([code])]
         if needs:
-            yield f"{self.name} is a dump, which cannot tell of {', '.join(needs)}"
+            yield f"not checked, as {self.name} is a dump: {', '.join(needs)}"
 
 
-_AT_ONCE = 2_000
+_BATCH_LINES = 2_000
 
 
 def _reader_keywords() -> Iterable[str]:
@@ -224,72 +219,75 @@ def audit(
     stop: Callable[[], bool] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Report:
-    """What is wrong with the sitemaps of a site, or with those that a dump was made of.
+    """Checks the sitemaps of a site, or those in a dump, and returns a Report of the problems found.
 
-    `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() gives. `options` are
-    SitemapReader's, `jobs` the processes that read (None: as many as there are cores, once a site proves large).
+    Args:
+        source: a target, as urls() takes it; or a dump: the path of a file, or the result of load().
+        crawl: the path of a file that a crawler exported (CSV or JSON lines), to compare its pages with the sitemaps.
+        baseline: an earlier dump (a path, a Snapshot, or the result of load()) or a state (a path or an open State):
+            finds URLs and sitemaps that vanished since.
+        baseline_crawl: the crawl file of the time of `baseline`: finds pages whose lastmod changed, their content not.
+        state: a state that changes() keeps, a path or an open State: as `baseline`.
+        select: check only these codes, or families of codes: `"L"` is all of hreflang.
+        ignore: leave these codes, or families of codes, out.
+        samples: the number of problems of each code that are kept as samples; counts are exact.
+        as_of: a date, a datetime or text from which ages are computed; by default the time of a recording, or now.
+        jobs: the number of worker processes; None: as many as there are cores, once a site proves large.
+        on_outcome: called with each Outcome, as in urls().
+        on_progress: called with the Progress, as in urls().
+        show_progress: shows a progress bar, as in urls().
+        stop: called a few times a second; once it returns True, the Report covers what was read by then.
+        options: keyword arguments of SitemapReader.
 
-    `crawl` is the name of a file that a crawler has exported (CSV or JSON lines): what its pages answer is held against
-    what the sitemaps say. `baseline` is an earlier dump: its file, a Snapshot, or what load() gives; or it is a state
-    that changes() keeps, its file or an open State, as `state` always is: what vanished since. With
-    `baseline_crawl` too, an earlier export, pages whose lastmod changed and content did not.
-
-    `select` and `ignore` are codes, or beginnings of codes: `"L"` is all of hreflang. `samples` of the places of each
-    are kept, their number is exact. Ages go by `as_of`, a date, a datetime or text; without it, by the time of a
-    recording, or else by the clock.
-
-    `on_outcome`, `on_progress` and `show_progress` are as in urls(). `stop` is asked a few times a second: as soon as
-    it says so, the Report is of what was read by then.
-
-    UsageError for what cannot be. Where there is no sitemap, or none can be read, the Report says so.
+    UsageError for invalid or contradicting arguments. A site without a sitemap that can be read gives a Report, too.
     """
     _check_source(source)
     now = datetime.now(UTC)
     moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
-    found = make_findings(select, ignore, samples)
-    against = Against(crawl, baseline, state, baseline_crawl)
-    against.refuse(parse_codes(select))
+    findings = make_findings(select, ignore, samples)
+    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
+    compared_with.validate(parse_codes(select))
     if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
         reading: dict[str, Any] = {"jobs": jobs, "on_outcome": on_outcome}
         reading |= {"on_progress": on_progress, "show_progress": show_progress}
         target = source if isinstance(source, str) else Path(source)
-        return _audit_site(target, found, against, moment, stop or _never, {**reading, **options})
+        return _audit_site(target, findings, compared_with, moment, stop or _never_stop, {**reading, **options})
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
     if options or jobs is not None:
         named = ", ".join([*options, *(["jobs"] if jobs is not None else [])])
-        raise UsageError(f"{named}: that is for what is read from a site, and {dump.name} is a dump")
+        raise UsageError(f"{named}: that applies to sites only, and {dump.name} is a dump")
     moment = moment or dump.read_at
-    return audit_lines(dump.numbered(), dump.name, found, against, as_of=moment, stop=stop or _never)
+    return audit_lines(dump.numbered(), dump.name, findings, compared_with, as_of=moment, stop=stop or _never_stop)
 
 
 def _check_source(source: object) -> None:
     refuse_document(source)
     if not isinstance(source, str | os.PathLike | Dump):
-        raise UsageError(f"a site is named by its host, URL or folder, a dump by its file, and not by {source!r}")
+        raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
 
 
 def make_findings(select: str | Iterable[str], ignore: str | Iterable[str], samples: int) -> Findings:
-    """Empty ones; UsageError for codes that are none, and for fewer than no samples."""
+    """An empty collector; UsageError for unknown codes and for a negative number of samples."""
     if type(samples) is not int or samples < 0:
         raise UsageError(f"samples must be a number, 0 or more, not {samples!r}")
     return Findings(select=parse_codes(select), ignore=parse_codes(ignore), samples=samples)
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False
 
 
 class _Stopped(Exception):
-    """Somebody wants no more."""
+    """stop() returned True."""
 
 
-_STOPPED = "stopped before the end: what follows is of what was read by then"
+_STOPPED = "stopped before the end: the report covers what was read by then"
 
 
 def _audit_site(
     source: str | Path,
-    found: Findings,
-    against: Against,
+    findings: Findings,
+    compared_with: ComparisonSources,
     as_of: datetime | None,
     stop: Callable[[], bool],
     reading: dict[str, Any],
@@ -305,29 +303,34 @@ def _audit_site(
         if stop():
             raise _Stopped
 
-    others = [*against.checks(found, target.name, seeds=site_name(target.seeds))]
+    extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
     with batches(target, on_wait=check, **reading) as stream:
-        others.append(Forbidden(stream.rules))
-        auditing = AuditRunner(
-            target.name, found, as_of=as_of, fetched=fetched, others=others, permitted=_permitted(target, reading)
+        extra_checks.append(DisallowedUrls(stream.rules))
+        runner = AuditRunner(
+            target.name,
+            findings,
+            as_of=as_of,
+            fetched=fetched,
+            extra_checks=extra_checks,
+            allowed_hosts=_named_hosts(target, reading),
         )
         notes: list[str] = []
         try:
             for batch in stream:
-                auditing.take(batch)
+                runner.add(batch)
                 check()
         except NothingFound as exc:
             notes.append(str(exc))
         except NothingReadable:
-            pass  # why that is so, is what was found
+            pass  # the findings have the reason
         except _Stopped:
-            auditing.break_off()
-            return auditing.report(complete=False, notes=[_STOPPED])
-        return auditing.report(complete=stream.complete, notes=notes)
+            runner.abort()
+            return runner.report(complete=False, notes=[_STOPPED])
+        return runner.report(complete=stream.complete, notes=notes)
 
 
-def _permitted(target: Target, reading: dict[str, Any]) -> frozenset[str]:
-    """Hosts of which the caller knows that they are private: named, and with leave to ask private addresses."""
+def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:
+    """The hosts that the caller named, if private addresses are allowed: U14 does not report them."""
     origins = [each for seed in target.seeds for each in seed.origins] if reading.get("allow_private") else []
     return frozenset(host(f"{each}/") for each in origins)
 
@@ -335,39 +338,41 @@ def _permitted(target: Target, reading: dict[str, Any]) -> frozenset[str]:
 def audit_lines(
     numbered: Iterable[tuple[int, Form]],
     name: str,
-    found: Findings,
-    against: Against,
+    findings: Findings,
+    compared_with: ComparisonSources,
     *,
     as_of: datetime | None = None,
-    stop: Callable[[], bool] = _never,
+    stop: Callable[[], bool] = _never_stop,
 ) -> Report:
-    """What is wrong with what the lines of a dump say, to their end; `name` is what the report calls it."""
-    others = [*against.checks(found, None)]
-    auditing = AuditRunner(name, found, as_of=as_of, fetched=None, others=others)
-    dumped = Dumped(name, found)
+    """Audits the numbered lines of a dump; `name` is the target of the Report."""
+    extra_checks = [*compared_with.checks(findings, None)]
+    runner = AuditRunner(name, findings, as_of=as_of, fetched=None, extra_checks=extra_checks)
+    dumped = DumpItems(name, findings)
     items = dumped.items(numbered)
-    while batch := [*islice(items, _AT_ONCE)]:
-        auditing.take(batch)
+    while batch := [*islice(items, _BATCH_LINES)]:
+        runner.add(batch)
         if stop():
-            auditing.break_off()
+            runner.abort()
             dumped.end()
-            return auditing.report(complete=False, notes=[_STOPPED])
+            return runner.report(complete=False, notes=[_STOPPED])
     dumped.end()
-    return auditing.report(complete=dumped.complete, notes=dumped.notes())
+    return runner.report(complete=dumped.complete, notes=dumped.notes())
 
 
 def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Codes, or beginnings of some, in any case; text has commas or blanks between them.
+    """Codes or their first letters, in upper case, from a list or from text with commas or blanks between them.
 
     >>> parse_codes("D03, l")
     ('D03', 'L')
     """
     try:
         names = wanted.replace(",", " ").split() if isinstance(wanted, str) else [*wanted]
-        found = tuple(name.strip().upper() for name in names)
+        findings = tuple(name.strip().upper() for name in names)
     except (TypeError, AttributeError):
-        raise UsageError(f"codes are text, or a list of texts, and not {wanted!r}") from None
-    for name in found:
+        raise UsageError(f"codes are text or a list of texts, not {wanted!r}") from None
+    for name in findings:
         if not name or not any(code.startswith(name) for code in CATALOGUE):
-            raise UsageError(f"{name!r} is no code, nor the beginning of some: U06 is one, U stands for all of URLs")
-    return found
+            raise UsageError(
+                f"{name!r} is neither a code nor the beginning of one: U06 is a code, U stands for all URL codes"
+            )
+    return findings

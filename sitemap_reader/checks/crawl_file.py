@@ -1,7 +1,7 @@
-"""A crawl file: what a crawler found of a site's pages, as a crawler or a spreadsheet writes it -> its rows.
+"""Reads the export of a crawler: a CSV table or JSON lines, plain or gzipped, in; CrawledPages, one by one, out.
 
-In: the path of JSON lines, or of a table, both plain or gzipped. Out: Crawled, one by one, their URLs as a loc is.
-Keeps no row. What is no crawl file is a UsageError that names file and line, and says what to do.
+Columns are recognised by the names that common crawlers give them. Keeps no row. Anything but a crawl file is a
+UsageError with file, line and advice.
 """
 
 from __future__ import annotations
@@ -29,15 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-# ----------------------------------------------------------------------------------------------------
-# What the columns of a crawl file are called: their names in, where in a row what stands out.
-#
-# Never opens a file. A name that is not in the table is passed over.
+# --- columns ---
 
-
-# Field -> the names of its columns, the best one first, in small letters and without blanks, hyphens and underscores.
-# Screaming Frog's `Status` beside `Status Code` is a text such as OK; an own `status` is the number.
-NAMES: dict[str, tuple[str, ...]] = {
+# Field -> the names of its columns, by preference, in lower case without blanks, hyphens and underscores.
+# Screaming Frog's `Status` beside `Status Code` is a text such as OK; a `status` alone is the number.
+COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "url": ("url", "address", "fullurl", "pageurl", "uri", "pageaddress", "page"),
     "status": (
         "statuscode", "httpstatuscode", "httpstatus", "httpcode", "httpresponsecode", "responsecode",
@@ -59,25 +55,25 @@ NAMES: dict[str, tuple[str, ...]] = {
     "hash": ("hash", "contenthash", "bodyhash", "pagehash", "htmlhash", "md5", "md5hash", "sha1", "sha256", "checksum"),
 }  # fmt: skip
 
-# What of these a row says is said by many.
-STATED = ("status", "noindex", "robots", "reason", "content_type", "indexable")
+# Fields with few different values, which many rows share.
+SHARED_FIELDS = ("status", "noindex", "robots", "reason", "content_type", "indexable")
 
 
 @attrs.frozen
 class Columns:
-    """Where in a row each field stands: in several places, the best one first. `told` are the fields that are there.
+    """The columns of each field by preference, as indexes into a row; `fields` are those with a column.
 
-    `stating` gives all that STATED stands on, as it is; `known` is room for what came of it.
+    `shared` returns the raw values of SHARED_FIELDS in a row; `cache` maps them to their parsed values.
     """
 
     names: tuple[str, ...]
     places: dict[str, tuple[int, ...]]
-    told: frozenset[str]
-    stating: Callable[[Sequence[Any]], Any]
-    known: dict[Any, Any] = attrs.field(factory=dict)
+    fields: frozenset[str]
+    shared: Callable[[Sequence[Any]], Any]
+    cache: dict[Any, Any] = attrs.field(factory=dict)
 
     def text(self, field: str, values: Sequence[Any]) -> str:
-        """What the first column says that says something; nothing where none does."""
+        """The first value that is not empty among the columns of a field; empty if there is none."""
         for place in self.places[field]:
             if place < len(values):
                 value = values[place]
@@ -86,7 +82,7 @@ class Columns:
         return ""
 
     def texts(self, field: str, values: Sequence[Any]) -> list[tuple[str, str]]:
-        """All that is said, each with the name of its column; lists with commas between."""
+        """All values of a field that are not empty, with the names of their columns; lists joined by commas."""
         return [
             (self.names[place], text)
             for place in self.places[field]
@@ -95,24 +91,24 @@ class Columns:
 
 
 def columns_of(names: Iterable[str]) -> Columns:
-    """The columns of a header, or of an object's keys."""
+    """The columns of a table's header, or of a JSON object's keys."""
     names = tuple(names)
     found: dict[str, int] = {}
     for place, name in enumerate(names):
         found.setdefault(re.sub(r"[\W_]+", "", name).casefold(), place)
-    places = {field: tuple(found[each] for each in known if each in found) for field, known in NAMES.items()}
-    places["status"] = places["status"][:1]  # where it is empty, the others are texts, or say nothing
-    told = frozenset(field for field in places if places[field])
-    stated = [place for field in STATED for place in places[field]]
-    return Columns(names, places, told, itemgetter(*stated) if stated else _nothing)
+    places = {field: tuple(found[each] for each in cache if each in found) for field, cache in COLUMN_NAMES.items()}
+    places["status"] = places["status"][:1]  # where it is empty, the others are texts or empty, too
+    fields = frozenset(field for field in places if places[field])
+    stated = [place for field in SHARED_FIELDS for place in places[field]]
+    return Columns(names, places, fields, itemgetter(*stated) if stated else _no_values)
 
 
-def _nothing(values: Sequence[Any]) -> None:
-    """What stands in no column."""
+def _no_values(values: Sequence[Any]) -> None:
+    """The shared values of a row without such columns."""
 
 
 def _text(value: Any, *, every: bool = False) -> str:
-    """A value of JSON as a table has it; of a list the first, unless every one is wanted."""
+    """A JSON value as text; of a list the first item, or every one."""
     if type(value) is str:
         return value
     if value is None:
@@ -122,18 +118,14 @@ def _text(value: Any, *, every: bool = False) -> str:
     return orjson.dumps(value).decode()
 
 
-# ----------------------------------------------------------------------------------------------------
-# The lines of a crawl file, whatever it is packed in and however it is written: a path in, text out.
-#
-# Reads as it is asked to. What is no text is a UsageError that names the file, and from what it holds says what to do.
-
+# --- lines ---
 
 _GZIP, _BOMS_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 _HEAD_BYTES = 4096
 
 
 class Lines:
-    """The lines of a file as text, with their ends; each is a UsageError where it cannot be read."""
+    """The lines of a file as text, with their line ends, decompressed and decoded; UsageError if one cannot be read."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._name = name
@@ -152,12 +144,12 @@ class Lines:
             raise StopIteration
         self._number += 1
         if len(line) == MAX_LINE_BYTES:
-            told = f"more than {MAX_LINE_BYTES:,} characters without a line end"
-            raise UsageError(f"{self._name}:{self._number}: {told}; export the crawl once more")
+            reason = f"more than {MAX_LINE_BYTES:,} characters without a line end"
+            raise UsageError(f"{self._name}:{self._number}: {reason}; export the crawl again")
         return line
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._text.close()
 
     def _begin(self, stream: BinaryIO) -> io.TextIOWrapper:
@@ -172,41 +164,41 @@ class Lines:
     def _unreadable(self, exc: Exception) -> UsageError:
         place = f"{self._name}:{self._number + 1}"
         if isinstance(exc, UnicodeDecodeError):
-            # What was decoded before was given, line by line.
+            # Lines decoded earlier were returned, so exc.object begins with the next one.
             number = self._number + 1 + exc.object.count(b"\n", 0, exc.start)
-            told = "not UTF-8" if exc.encoding == "utf-8" else "damaged UTF-16"
-            return UsageError(f'{self._name}:{number}: {told}: save it as UTF-8 (in Excel, "CSV UTF-8")')
+            fault = "not UTF-8" if exc.encoding == "utf-8" else "damaged UTF-16"
+            return UsageError(f'{self._name}:{number}: {fault}: save it as UTF-8 (in Excel, "CSV UTF-8")')
         if isinstance(exc, EOFError):
-            return UsageError(f"{place}: here the gzip file is cut; pack it once more")
+            return UsageError(f"{place}: the gzip file is cut off here; compress it again")
         if isinstance(exc, gzip.BadGzipFile | zlib.error):
-            return UsageError(f"{place}: the gzip file is damaged ({exc}); pack it once more")
+            return UsageError(f"{place}: the gzip file is damaged ({exc}); compress it again")
         reason = getattr(exc, "strerror", None) or exc
         return UsageError(f"cannot read {self._name}: {reason}; give a file that you may read")
 
 
-# What files begin with that are neither text nor gzip, and what to do about them.
+# Magic bytes of other formats -> what to do.
 _BINARIES = (
-    (b"PK\x03\x04", "that is an Excel workbook, or a ZIP file: save it as CSV, or unpack it"),
+    (b"PK\x03\x04", "that is an Excel workbook, or a ZIP file: save it as CSV, or extract it"),
     (b"\xd0\xcf\x11\xe0", "that is an Excel workbook: save it as CSV"),
     (SQLITE, "that is an SQLite database: export the crawl as CSV, or as JSON lines"),
     (b"PAR1", "that is Parquet: convert it to CSV, or to JSON lines"),
-    ((_GZIP, b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "it is packed: unpack it first"),
+    ((_GZIP, b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ"), "it is compressed: decompress it first"),
 )
 
 
 def _encoding(head: bytes, name: str) -> str:
     if head.startswith(_BOMS_16):
         return "utf-16"
-    for beginnings, told in _BINARIES:
+    for beginnings, reason in _BINARIES:
         if head.startswith(beginnings):
-            raise UsageError(f"{name}: {told}")
+            raise UsageError(f"{name}: {reason}")
     if b"\0" in head:
-        raise UsageError(f"{name}: that is no text: export the crawl as CSV, or as JSON lines, in UTF-8")
+        raise UsageError(f"{name}: that is not text: export the crawl as CSV, or as JSON lines, in UTF-8")
     return "utf-8-sig"
 
 
-def opened(name: str) -> BinaryIO:
-    """The file, from its beginning; UsageError where there is none that can be read twice."""
+def open_crawl_file(name: str) -> BinaryIO:
+    """The open file; UsageError unless it is a regular file, which can be read twice."""
     try:
         mode = os.stat(name).st_mode
         if stat.S_ISREG(mode):
@@ -218,29 +210,31 @@ def opened(name: str) -> BinaryIO:
         raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
     if stat.S_ISDIR(mode):
         raise UsageError(f"{name} is a folder; give the file of the crawl")
-    raise UsageError(f"{name} is no file, and a crawl is read more than once: write it to a file, and give that")
+    raise UsageError(
+        f"{name} is not a regular file, and a crawl is read more than once: write it to a file, and give that"
+    )
 
 
 def shown(text: str) -> str:
-    """A text in a message, between quotes, and not all of a long one."""
+    """A text for a message: quoted, and cut if it is long."""
     return repr(text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…")
 
 
 Value = TypeVar("Value")
-_Stated = tuple[int | None, bool, bool]  # status, noindex, indexable
+_SharedValues = tuple[int | None, bool, bool]  # status, noindex, indexable
 
 DELIMITERS = ",;\t"
-# Screaming Frog may write the name of the export above its header, Excel a line with the delimiter.
+# The header is in the first lines: Screaming Frog may write a title above it, Excel a line with the delimiter.
 HEADER_LINES = 5
 
 
 @attrs.frozen
-class Crawled:
-    """What a crawl says of a URL. `line` is where its record begins; URLs are canonical, as those of records are.
+class CrawledPage:
+    """A row of a crawl file. `line` is the first of its record; URLs are normalised like those of records.
 
-    `status` is None where the page was not fetched, or nothing says so. `canonical` is None where there is none, and
-    the URL itself where it only spells the same differently. `indexable` is False for what is no HTML page, and where
-    the crawler says that it cannot be indexed, for whatever reason. `hash` is of the content, as the crawler made it.
+    `status` is None if the page was not fetched, or there is no column. `canonical` is None if there is none, and the
+    URL itself if it is only written differently. `indexable` is False for other content than HTML, and where the
+    crawler states that the page cannot be indexed. `hash` is the crawler's hash of the content.
     """
 
     line: int
@@ -254,29 +248,29 @@ class Crawled:
 
 @attrs.define
 class CrawlFile:
-    """A crawl file on disk: iterating over it gives its rows, each time from the beginning.
+    """A crawl file on disk; iterating over it yields its rows, each time from the beginning.
 
-    What is known once all of them were read: `told`, which fields there are columns of; `unusable`, how many rows have
-    no URL of a page, and were passed over; `first_unusable`, the line of the first of them.
+    After the last row: `fields` are those with a column; `unusable` is the number of rows that were skipped, as they
+    have no URL of a page; `first_unusable` is the line of the first of them.
     """
 
     name: str
-    told: set[str] = attrs.field(factory=set)
+    fields: set[str] = attrs.field(factory=set)
     unusable: int = 0
     first_unusable: int | None = None
 
-    def __iter__(self) -> Iterator[Crawled]:
-        self.told, self.unusable, self.first_unusable = set(), 0, None
+    def __iter__(self) -> Iterator[CrawledPage]:
+        self.fields, self.unusable, self.first_unusable = set(), 0, None
         last, rows = None, 0
-        with opened(self.name) as stream, closing(Lines(stream, self.name)) as lines:
+        with open_crawl_file(self.name) as stream, closing(Lines(stream, self.name)) as lines:
             for number, columns, values in _records(lines, self.name):
                 text = columns.text("url", values)
                 url = text if is_clean(text) else clean_url(text).url
                 if url is not None:
                     rows += 1
                     canonical = columns.text("canonical", values)
-                    status, noindex, indexable = self._stated(number, columns, values)
-                    yield Crawled(
+                    status, noindex, indexable = self._shared_values(number, columns, values)
+                    yield CrawledPage(
                         number,
                         url,
                         status,
@@ -289,56 +283,56 @@ class CrawlFile:
                     last = number, text
                     self.unusable += 1
                     self.first_unusable = self.first_unusable or number
-                self.told |= columns.told
+                self.fields |= columns.fields
         if not rows:
             raise self._empty(last)
 
-    def _stated(self, number: int, columns: Columns, values: Sequence[Any]) -> _Stated:
-        """The same for all rows that say the same: there are few different ones."""
+    def _shared_values(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
+        """Status, noindex and indexable, cached by their raw values: few different ones occur."""
         try:
-            key = columns.stating(values)
-            stated = columns.known.get(key)
+            key = columns.shared(values)
+            stated = columns.cache.get(key)
         except (IndexError, TypeError):  # a row that ends early, or has lists
             return self._read_all(number, columns, values)
         if stated is None:
             stated = self._read_all(number, columns, values)
-            if len(columns.known) < _MOST_KNOWN and len(repr(key)) < _MOST_CHARS:
-                columns.known[key] = stated
+            if len(columns.cache) < _MAX_CACHED and len(repr(key)) < _MAX_CACHED_CHARS:
+                columns.cache[key] = stated
         return stated
 
-    def _read_all(self, number: int, columns: Columns, values: Sequence[Any]) -> _Stated:
+    def _read_all(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
         status = next(self._read("status", _status, number, columns, values), None)
         noindex = any([*self._read("noindex", _truth, number, columns, values)])
         noindex = noindex or any(_forbids(text) for _, text in columns.texts("robots", values))
         noindex = noindex or "noindex" in columns.text("reason", values).casefold()
         is_html = _is_html(columns.text("content_type", values))
-        return status, noindex, is_html and not _denies(columns.text("indexable", values))
+        return status, noindex, is_html and not _is_not_indexable(columns.text("indexable", values))
 
     def _read(
         self, field: str, read: Callable[[str], Value], number: int, columns: Columns, values: Sequence[Any]
     ) -> Iterator[Value]:
-        """What the columns of a field say, one by one."""
+        """The parsed values of the columns of a field; UsageError for an invalid one."""
         for column, text in columns.texts(field, values):
             try:
                 yield read(text)
             except ValueError:
                 place = f"{self.name}:{number}: {shown(text)} in the column {column}"
-                raise UsageError(f"{place} is {_WANTED[field]}") from None
+                raise UsageError(f"{place} is {_EXPECTED[field]}") from None
 
     def _empty(self, last: tuple[int, str] | None) -> UsageError:
         if last is None:
-            return UsageError(f"{self.name} has no row of a page: export the crawl once more")
+            return UsageError(f"{self.name} has no row of a page: export the crawl again")
         number, text = last
         return UsageError(
-            f"{self.name} has no row with a URL of a page, {shown(text)} in line {number} is none: "
-            "give whole URLs, with https://"
+            f"{self.name} has no row with a URL of a page; {shown(text)} in line {number} is not one: "
+            "give absolute URLs, with https://"
         )
 
 
-# How many different rows are remembered, and how long they may be: in a column of this name may stand another text.
-_MOST_KNOWN = 1000
-_MOST_CHARS = 1000
-_WANTED = {
+# Limits of the cache: a column with one of these names may hold long texts instead.
+_MAX_CACHED = 1000
+_MAX_CACHED_CHARS = 1000
+_EXPECTED = {
     "status": "no HTTP status: give a number such as 200, or nothing where the page was not fetched",
     "noindex": "neither true nor false: give true, false, 1, 0, yes or no",
 }
@@ -359,7 +353,7 @@ _STATUS = re.compile(r"([1-9]\d\d)(?:\.0*)?(?:\s.*)?", re.DOTALL)  # `200`, `200
 _UNFETCHED = re.compile(r"|0+(\.0*)?|-1|-|n/?a|none|null|nan|blocked\b.*|not ?crawled|uncrawled|time-?out", re.DOTALL)
 _TRUE = frozenset({"true", "1", "1.0", "yes", "y", "t", "noindex"})
 _FALSE = frozenset({"", "false", "0", "0.0", "no", "n", "f", "index", "none", "null", "nan", "-", "n/a"})
-_DENIALS = ("non", "not", "false", "no", "0")
+_NOT_INDEXABLE = ("non", "not", "false", "no", "0")
 
 
 def _status(text: str) -> int | None:
@@ -389,87 +383,87 @@ def _forbids(directives: str) -> bool:
 
 
 def _is_html(content_type: str) -> bool:
-    """Whether it may be a page; a column of that name that holds something else says nothing."""
+    """Whether it may be an HTML page; a value that is not a media type is ignored."""
     kind = content_type.partition(";")[0].strip().casefold()
     is_type = re.fullmatch(r"[a-z]+/[\w.+-]+", kind) is not None
     return not is_type or kind in ("text/html", "application/xhtml+xml")
 
 
-def _denies(indexable: str) -> bool:
-    return indexable.strip().casefold().startswith(_DENIALS)
+def _is_not_indexable(indexable: str) -> bool:
+    return indexable.strip().casefold().startswith(_NOT_INDEXABLE)
 
 
 # --- records ---------------------------------------------------------------------------------------------------
 
 
 def _records(lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
-    """The line of each record, where in it what stands, and its values."""
+    """The line of each record, its columns, and its values."""
     first = list(islice(lines, HEADER_LINES))
     start = next((line.lstrip() for line in first if line.strip()), "")
     if not start:
-        raise UsageError(f"{name} is empty: export the crawl once more")
+        raise UsageError(f"{name} is empty: export the crawl again")
     if start.startswith("{"):
         return _json_records(chain(first, lines), name)
-    for beginning, told in _BEGINNINGS:
+    for beginning, reason in _OTHER_FORMATS:
         if start.startswith(beginning):
-            raise UsageError(f"{name}: {told.replace('{}', name)}")
+            raise UsageError(f"{name}: {reason.replace('{}', name)}")
     return _table_records(first, lines, name)
 
 
-_BEGINNINGS = (
+_OTHER_FORMATS = (
     ("[", "that is a JSON array: `jq -c '.[]' {} > crawl.jsonl` writes a line for each"),
-    ("<", "that is XML or HTML, and no crawl: export it as CSV, or as JSON lines"),
+    ("<", "that is XML or HTML, not a crawl: export it as CSV, or as JSON lines"),
 )
 
 
 def _json_records(lines: Iterable[str], name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
-    known: dict[tuple[str, ...], Columns] = {}
+    cache: dict[tuple[str, ...], Columns] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        form = _form(line, name, number)
-        names = tuple(form)
-        columns = known.get(names)
+        record = _json_object(line, name, number)
+        names = tuple(record)
+        columns = cache.get(names)
         if columns is None:
             columns = columns_of(names)
-            if "url" not in columns.told:
-                told = f"{name}:{number}: no url in this line, which has {_names(names)}"
-                raise UsageError(f"{told}: call it url")
-            if len(known) < _MOST_SHAPES:
-                known[names] = columns
-        yield number, columns, list(form.values())
+            if "url" not in columns.fields:
+                reason = f"{name}:{number}: no url in this line, which has {_names(names)}"
+                raise UsageError(f"{reason}: call it url")
+            if len(cache) < _MAX_HEADERS:
+                cache[names] = columns
+        yield number, columns, list(record.values())
 
 
-_MOST_SHAPES = 1000  # of the lines of a file; crawlers that leave out what is empty have some
+_MAX_HEADERS = 1000  # different sets of keys; some crawlers leave out empty values
 
 
-def _form(line: str, name: str, number: int) -> dict[str, Any]:
+def _json_object(line: str, name: str, number: int) -> dict[str, Any]:
     try:
-        form = orjson.loads(line)
+        record = orjson.loads(line)
     except orjson.JSONDecodeError:
-        form = None
-    if type(form) is dict:
-        return form
+        record = None
+    if type(record) is dict:
+        return record
     place, text = f"{name}:{number}", shown(line.strip())
     if number == 1:
         hint = f"if it is JSON over several lines, `jq -c . {name} > crawl.jsonl` writes each object on one"
         raise UsageError(f"{place}: no JSON object: {text}; {hint}")
     if line.startswith("{") and not line.endswith("\n"):
-        raise UsageError(f"{place}: the last line is cut: {text}; export the crawl once more")
+        raise UsageError(f"{place}: the last line is cut: {text}; export the crawl again")
     raise UsageError(f"{place}: no JSON object: {text}; a crawl file has one on each line")
 
 
 def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[int, Columns, Sequence[Any]]]:
     above, delimiter, names = _header(first, name)
     columns = columns_of(names)
-    ahead = _Ahead(first[above:], lines, above)
+    ahead = _CountedLines(first[above:], lines, above)
     table = csv.reader(ahead, delimiter=delimiter)
     begins = above + 1
     try:
         for values in table:
-            if ahead.is_over:  # a record ends with its line, unless that is within quotes
-                told = "a quoted field that begins in this row has no end: the file is cut, or a quote is missing"
-                raise UsageError(f"{name}:{begins}: {told}; export the crawl once more")
+            if ahead.is_exhausted:  # csv asked for more lines, as a quoted field is open
+                reason = "a quoted field that begins in this row has no end: the file is cut, or a quote is missing"
+                raise UsageError(f"{name}:{begins}: {reason}; export the crawl again")
             if begins > above + 1:
                 yield begins, columns, values
             begins = ahead.number + 1
@@ -479,24 +473,24 @@ def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[
 
 
 def _header(first: list[str], name: str) -> tuple[int, str, list[str]]:
-    """How many lines stand above the header, the delimiter, and the names: of all readings the one with most columns.
+    """The number of lines above the header, the delimiter, and the names: the reading with the most columns.
 
-    UsageError where no line has a column of URLs.
+    UsageError if no line has a column of URLs.
     """
     readings = []
     for above, line in enumerate(first):
         for delimiter in DELIMITERS:
             names = next(csv.reader([line], delimiter=delimiter), [])
             readings.append((above, delimiter, names))
-        headers = [each for each in readings if "url" in columns_of(each[2]).told]
+        headers = [each for each in readings if "url" in columns_of(each[2]).fields]
         if headers:
             return max(headers, key=lambda each: len(each[2]))
     above, _, names = max(readings, key=lambda each: len(each[2]))
     place = f"{name}:{above + 1}"
     if is_web_url(names[0].strip()):
         raise UsageError(f"{place}: {shown(names[0].strip())} where names of columns should be: put them into line 1")
-    told = f"{place}: no column of URLs; the columns are {_names(names)}"
-    raise UsageError(f"{told}: call one of them url, or Address as Screaming Frog does")
+    reason = f"{place}: no column of URLs; the columns are {_names(names)}"
+    raise UsageError(f"{reason}: call one of them url, or Address as Screaming Frog does")
 
 
 def _names(names: Iterable[str]) -> str:
@@ -505,21 +499,21 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(named[:20]) + (f" and {more} more" if more > 0 else "") or "no name"
 
 
-class _Ahead:
-    """Lines for the csv module: how many were taken, and whether it asked for more than there are."""
+class _CountedLines:
+    """Lines for the csv module, counted; `is_exhausted` once it asked for more than there are."""
 
     def __init__(self, first: Iterable[str], rest: Lines, number: int) -> None:
         self.number = number
-        self.is_over = False
+        self.is_exhausted = False
         self._lines = chain(first, rest)
 
-    def __iter__(self) -> _Ahead:
+    def __iter__(self) -> _CountedLines:
         return self
 
     def __next__(self) -> str:
         line = next(self._lines, None)
         if line is None:
-            self.is_over = True
+            self.is_exhausted = True
             raise StopIteration
         self.number += 1
         return line

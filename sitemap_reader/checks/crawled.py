@@ -1,7 +1,7 @@
-"""A site's sitemaps against a crawl of it: what the crawl says of listed URLs, and which pages no sitemap lists.
+"""Compares the sitemaps with a crawl of the site (C01 to C06) and with an earlier dump and its crawl (X03).
 
-In: a crawl file, which is read twice where pages are missing from the sitemaps. Out: C01 to C06; with an earlier state
-and its crawl, X03. Keeps some 130 bytes of a row, never its texts.
+Reads the crawl file before the sitemaps, and once more if indexable pages are in no sitemap. Keeps some 130 bytes for
+each row, not its texts.
 """
 
 from __future__ import annotations
@@ -26,21 +26,18 @@ if TYPE_CHECKING:
 
     from ..model.records import Outcome, Precision
     from .baseline import Baseline
-    from .crawl_file import Crawled
-    from .findings import Findings, Listed, Place
+    from .crawl_file import CrawledPage
+    from .findings import Findings, Location, UrlBatch
 
 
-# ----------------------------------------------------------------------------------------------------
-# The lastmods that pages had: added by key, to tell later whether one differs. 64 bits or so for each.
-#
-# A lastmod is the period that it states: one that only states more of the same time does not differ.
-
-
-_BITS = 3  # for the place of a precision
+_BITS = 3  # for the index of a precision
 
 
 class FormerLastmods:
-    """Of a page that several sitemaps list, all that they state."""
+    """The lastmods that pages had, by key, some 64 bits each; all that are stated, if several sitemaps list a page.
+
+    A lastmod is the period that it states: `2026-11-01` and `2026-11-01T10:00Z` do not differ.
+    """
 
     def __init__(self) -> None:
         self._first: dict[int, int] = {}
@@ -50,22 +47,22 @@ class FormerLastmods:
         return key in self._first
 
     def add(self, key: int, lastmod: datetime, precision: Precision | None) -> None:
-        """One more."""
+        """Adds a lastmod of a page."""
         packed = _packed(lastmod, precision)
         if self._first.setdefault(key, packed) != packed:
             self._more.setdefault(key, set()).add(packed)
 
     def other_than(self, key: int, lastmod: datetime, precision: Precision | None) -> str | None:
-        """What the page had, if that is another: the first that was added. None for the same, or where it had none."""
+        """The first lastmod that the page had, if it differs; None if one overlaps, or the page had none."""
         first = self._first.get(key)
         if first is None or first == _packed(lastmod, precision):
             return None
-        if any(_overlap(_unpacked(each), (lastmod, precision or "second")) for each in self._all(key, first)):
+        if any(_overlap(_unpacked(each), (lastmod, precision or "second")) for each in self._stated(key, first)):
             return None
         had, stated = _unpacked(first)
         return had.date().isoformat() if stated == "day" else stamp(had)
 
-    def _all(self, key: int, first: int) -> Iterator[int]:
+    def _stated(self, key: int, first: int) -> Iterator[int]:
         yield first
         yield from self._more.get(key, ())
 
@@ -75,23 +72,23 @@ def _packed(lastmod: datetime, precision: Precision | None) -> int:
 
 
 def _unpacked(packed: int) -> tuple[datetime, Precision]:
-    number, place = divmod(packed, 1 << _BITS)
-    return moment(number), PRECISIONS[place]
+    number, index = divmod(packed, 1 << _BITS)
+    return moment(number), PRECISIONS[index]
 
 
 def _overlap(one: tuple[datetime, Precision], other: tuple[datetime, Precision]) -> bool:
-    """Whether two periods have an instant in common."""
+    """Whether two periods overlap."""
     return one[0] < period_end(*other) and other[0] < period_end(*one)
 
 
-# Without the columns of a field these cannot be found.
-_NEEDED: dict[str, tuple[str, ...]] = {"status": ("C01", "C02", "C06"), "canonical": ("C04",)}
+# Field -> codes that cannot be checked without a column of it.
+_CODES_BY_FIELD: dict[str, tuple[str, ...]] = {"status": ("C01", "C02", "C06"), "canonical": ("C04",)}
 _NOINDEX_FIELDS = frozenset({"noindex", "robots", "reason"})
 
 
 @attrs.frozen(eq=False)
-class _Said:
-    """What is wrong with a page. Its canonical is the first `shared` characters of the loc, and `rest`."""
+class _PageFaults:
+    """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`."""
 
     status: int | None
     noindex: bool
@@ -99,10 +96,10 @@ class _Said:
     rest: str
 
     def problems(self, loc: str, crawl: str) -> Iterator[tuple[str, str]]:
-        """Code and message of each. Of what is no page nothing more is said."""
+        """Code and message of each fault; of an error or a redirect only that."""
         if self.status is not None and self.status >= 400:
             yield "C01", f"{loc} answers {self.status} in {crawl}"
-        elif not _is_answer(self.status):
+        elif not _is_page_status(self.status):
             yield "C02", f"{loc} redirects ({self.status}) in {crawl}"
         else:
             if self.noindex:
@@ -111,89 +108,89 @@ class _Said:
                 yield "C04", f"{loc} has the canonical {loc[: self.shared]}{self.rest} in {crawl}"
 
 
-_ABSENT = _Said(None, False, None, "")
+_ABSENT = _PageFaults(None, False, None, "")
 
 
-class Crawl(Check):
-    """C01 to C06. `notes`, once all is read: sentences on what could not be looked at."""
+class CrawlCheck(Check):
+    """C01 to C06. `notes` are sentences on what was not checked, complete after on_end()."""
 
     codes: ClassVar[tuple[str, ...]] = ("C01", "C02", "C03", "C04", "C05", "C06")
 
     def __init__(self, file: CrawlFile) -> None:
         self.notes: list[str] = []
         self._file = file
-        self._said: dict[int, _Said | None] = {}  # None: nothing is wrong
-        self._unlisted: set[int] = set()  # pages that a sitemap should list, and none has so far
-        self._hosts: set[str] = set()  # of which a URL is listed
-        self._met = False  # a listed URL that is in the crawl
-        self._missing: dict[str, _Missing] = {}  # while none was
-        self._is_whole = True
+        self._faults: dict[int, _PageFaults | None] = {}  # None: no fault
+        self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
+        self._hosts: set[str] = set()  # with a listed URL
+        self._has_common_url = False  # a listed URL is in the crawl
+        self._uncrawled: dict[str, _Uncrawled] = {}  # by sitemap; until a common URL is found
+        self._is_complete = True
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Against this file; UsageError where it is none. See CrawlFile."""
+        """The check for a crawl file, which is read; UsageError as of CrawlFile."""
         crawl = cls(CrawlFile(os.fspath(path)))
-        crawl._take(crawl._file)
+        crawl._load(crawl._file)
         return crawl
 
-    def _take(self, file: CrawlFile) -> None:
-        same: dict[tuple[int | None, bool, int | None, str], _Said] = {}  # one for all that say the same
+    def _load(self, file: CrawlFile) -> None:
+        same: dict[tuple[int | None, bool, int | None, str], _PageFaults] = {}  # shared by pages with the same faults
         for row in file:
             key = hash(row.url)
-            if key in self._said:  # spelled in another way: the first one counts
+            if key in self._faults:  # a variant of the same URL: the first row counts
                 continue
-            told = _told(row)
-            self._said[key] = None if told is None else same.setdefault(told, _Said(*told))
-            if told is None and row.status == 200 and row.indexable:
+            faults = _faults_of(row)
+            self._faults[key] = None if faults is None else same.setdefault(faults, _PageFaults(*faults))
+            if faults is None and row.status == 200 and row.indexable:
                 self._unlisted.add(key)
-        self.notes += _lacking(file)
+        self.notes += _missing_columns(file)
 
-    def urls(self, listed: Listed, found: Findings) -> None:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """C01 to C05."""
-        self._unlisted.difference_update(listed.keys)
-        self._hosts.update([host(f"{origin}/") for origin, _ in listed.origins])
-        told = list(map(self._said.get, listed.keys, repeat(_ABSENT)))
-        if not self._met:
-            self._met = told.count(_ABSENT) < len(told)
-            if self._met:
-                self._tell_missing(found)
-        for place in compress(count(), told):
-            self._tell(told[place], listed, place, found)
+        self._unlisted.difference_update(batch.keys)
+        self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
+        faults = list(map(self._faults.get, batch.keys, repeat(_ABSENT)))
+        if not self._has_common_url:
+            self._has_common_url = faults.count(_ABSENT) < len(faults)
+            if self._has_common_url:
+                self._report_missing(findings)
+        for index in compress(count(), faults):
+            self._report(faults[index], batch, index, findings)
 
-    def _tell(self, said: _Said | None, listed: Listed, place: int, found: Findings) -> None:
-        at = listed.at(place)
-        if said is not None and said is not _ABSENT:
-            for code, message in said.problems(at["raw"], self._file.name):
-                found.note(code, message, **at)
-        elif self._met:
-            self._miss(at, 1, found)
+    def _report(self, fault: _PageFaults | None, batch: UrlBatch, index: int, findings: Findings) -> None:
+        at = batch.at(index)
+        if fault is not None and fault is not _ABSENT:
+            for code, message in fault.problems(at["raw"], self._file.name):
+                findings.report(code, message, **at)
+        elif self._has_common_url:
+            self._report_uncrawled(at, 1, findings)
         else:
-            self._missing.setdefault(listed.sitemap, _Missing(at)).count += 1
+            self._uncrawled.setdefault(batch.sitemap, _Uncrawled(at)).count += 1
 
-    def _miss(self, at: Place, number: int, found: Findings) -> None:
-        found.note("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
+    def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
+        findings.report("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
 
-    def _tell_missing(self, found: Findings) -> None:
-        """Those that came before the first URL that is in the crawl."""
-        for missing in self._missing.values():
-            self._miss(missing.first, missing.count, found)
-        self._missing.clear()
+    def _report_missing(self, findings: Findings) -> None:
+        """Reports the URLs received before the first one that is in the crawl."""
+        for missing in self._uncrawled.values():
+            self._report_uncrawled(missing.first, missing.count, findings)
+        self._uncrawled.clear()
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
-        """Pages that could not be read may be listed."""
-        self._is_whole = self._is_whole and outcome.complete
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Remembers whether all documents were read: others may list further pages."""
+        self._is_complete = self._is_complete and outcome.complete
 
-    def end(self, found: Findings) -> None:
-        """C06; nothing where the crawl is of another site."""
+    def on_end(self, findings: Findings) -> None:
+        """C06, unless the crawl is of another site."""
         name = self._file.name
-        if self._missing and not self._met:
+        if self._uncrawled and not self._has_common_url:
             self.notes.append(f"{name} has none of the URLs listed: is it of this site?")
-        elif self._unlisted and found.wants(("C06",)):
-            self._tell_unlisted(found)
+        elif self._unlisted and findings.includes(("C06",)):
+            self._report_unlisted(findings)
 
-    def _tell_unlisted(self, found: Findings) -> None:
-        """In the order of the file. Pages on a host of which no URL is listed are of another site."""
-        told = elsewhere = 0
+    def _report_unlisted(self, findings: Findings) -> None:
+        """Reports pages in the order of the file; those on hosts without a listed URL belong to another site."""
+        unlisted = elsewhere = 0
         for row in self._file:
             key = hash(row.url)
             if key not in self._unlisted:
@@ -202,55 +199,55 @@ class Crawl(Check):
             if host(row.url) not in self._hosts:
                 elsewhere += 1
                 continue
-            told += 1
+            unlisted += 1
             message = f"{row.url} is indexable, and no sitemap lists it"
-            found.note("C06", message, sitemap=self._file.name, line=row.line, field="url", raw=row.url)
+            findings.report("C06", message, sitemap=self._file.name, line=row.line, field="url", raw=row.url)
         if elsewhere:
             pages = count_of(elsewhere, "page")
             self.notes.append(f"{self._file.name}: {pages} on hosts that no sitemap lists, left out of C06")
-        if told and not self._is_whole:
-            self.notes.append("not all sitemaps could be read whole: pages that only these list count for C06")
+        if unlisted and not self._is_complete:
+            self.notes.append("not all sitemaps were read completely: C06 includes pages that only these list")
 
 
 @attrs.define
-class _Missing:
-    """How many URLs of a sitemap are not in the crawl, and the first of them."""
+class _Uncrawled:
+    """The number of URLs of a sitemap that are not in the crawl, and the first of them."""
 
-    first: Place
+    first: Location
     count: int = 0
 
 
-def _told(row: Crawled) -> tuple[int | None, bool, int | None, str] | None:
-    """What is wrong with a page; None for nothing."""
-    is_elsewhere = row.canonical is not None and row.canonical != row.url
-    if not is_elsewhere and not row.noindex and _is_answer(row.status):
+def _faults_of(row: CrawledPage) -> tuple[int | None, bool, int | None, str] | None:
+    """The fields of _PageFaults; None for a page without faults."""
+    has_other_canonical = row.canonical is not None and row.canonical != row.url
+    if not has_other_canonical and not row.noindex and _is_page_status(row.status):
         return None
-    shared, rest = _difference(row.url, row.canonical) if is_elsewhere and row.canonical else (None, "")
+    shared, rest = _canonical_suffix(row.url, row.canonical) if has_other_canonical and row.canonical else (None, "")
     return row.status, row.noindex, shared, rest
 
 
-def _difference(url: str, canonical: str) -> tuple[int, str]:
-    """How many characters both begin with, and what else the canonical has: mostly little, and often the same."""
+def _canonical_suffix(url: str, canonical: str) -> tuple[int, str]:
+    """The length of the common prefix, and the rest of the canonical: short, and the same for many pages."""
     pairs = enumerate(zip(url, canonical, strict=False))
-    shared = next((place for place, (one, other) in pairs if one != other), min(len(url), len(canonical)))
+    shared = next((index for index, (one, other) in pairs if one != other), min(len(url), len(canonical)))
     return shared, canonical[shared:]
 
 
-def _lacking(file: CrawlFile) -> Iterator[str]:
-    """What the file does not tell."""
-    missing = {field: codes for field, codes in _NEEDED.items() if field not in file.told}
-    if _NOINDEX_FIELDS.isdisjoint(file.told):
+def _missing_columns(file: CrawlFile) -> Iterator[str]:
+    """Sentences on columns and URLs that the file lacks."""
+    missing = {field: codes for field, codes in _CODES_BY_FIELD.items() if field not in file.fields}
+    if _NOINDEX_FIELDS.isdisjoint(file.fields):
         missing["noindex"] = ("C03",)
     if missing:
         codes = sorted(code for each in missing.values() for code in each)
-        yield f"{file.name} has no column of {', '.join(missing)}: {', '.join(codes)} cannot be found"
+        yield f"{file.name} has no column of {', '.join(missing)}: {', '.join(codes)} not checked"
     if file.unusable:
         rows = f"{count_of(file.unusable, 'row')} without a URL of a page"
-        yield f"{file.name}: {rows}, the first in line {file.first_unusable}; passed over"
+        yield f"{file.name}: {rows}, the first in line {file.first_unusable}; skipped"
 
 
-class Unchanged(Check):
-    """X03: a lastmod that is another than before, of a page whose content both crawls found to be the same."""
+class UnchangedContentCheck(Check):
+    """X03: pages whose lastmod changed while both crawls have the same content hash."""
 
     codes: ClassVar[tuple[str, ...]] = ("X03",)
 
@@ -261,42 +258,42 @@ class Unchanged(Check):
 
     @classmethod
     def read(cls, baseline: Baseline, baseline_crawl: str | os.PathLike[str], crawl: str | os.PathLike[str]) -> Self:
-        """Against an earlier state, and the crawl of its time; UsageError where a file is none."""
+        """The check for a baseline and the crawl of its time, which are read; UsageError for invalid files."""
         before, now = CrawlFile(os.fspath(baseline_crawl)), CrawlFile(os.fspath(crawl))
         same = _same_content(before, now)
         lastmods = FormerLastmods()
-        for place in baseline.listings():
-            key = hash(place.loc)
-            if key in same and place.lastmod is not None:
-                lastmods.add(key, place.lastmod, place.precision)
-        lacking = [file.name for file in (before, now) if "hash" not in file.told]
-        notes = [f"{name} has no column of hash: X03 cannot be found" for name in lacking]
+        for index in baseline.listings():
+            key = hash(index.loc)
+            if key in same and index.lastmod is not None:
+                lastmods.add(key, index.lastmod, index.precision)
+        without_hash = [file.name for file in (before, now) if "hash" not in file.fields]
+        notes = [f"{name} has no column of hash: X03 not checked" for name in without_hash]
         return cls(lastmods, (before.name, now.name), notes)
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Each listing with another lastmod."""
-        for place in compress(count(), map(self._before.__contains__, listed.keys)):
-            lastmod = listed.lastmods[place]
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Checks the lastmods of pages with the same content."""
+        for index in compress(count(), map(self._before.__contains__, batch.keys)):
+            lastmod = batch.lastmods[index]
             if lastmod is None:
                 continue
-            earlier = self._before.other_than(listed.keys[place], lastmod, listed.precisions[place])
+            earlier = self._before.other_than(batch.keys[index], lastmod, batch.precisions[index])
             if earlier is not None:
-                loc, line = listed.locs[place], listed.lines[place]
+                loc, line = batch.locs[index], batch.lines[index]
                 before, now = self._crawls
                 message = f"{loc}: the lastmod was {earlier}, and the content is the same in {before} and {now}"
-                found.note("X03", message, sitemap=listed.sitemap, line=line, field="lastmod", raw=stamp(lastmod))
+                findings.report("X03", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=stamp(lastmod))
 
 
 def _same_content(before: CrawlFile, now: CrawlFile) -> set[int]:
-    """The keys of the pages with the same hash in both. Redirects and errors have content too, but not of the page."""
+    """The keys of pages with the same content hash in both; redirects and errors have no content of the page."""
     hashes = {hash(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
     return {key for row in now if row.hash and _is_page(row) and hashes.get(key := hash(row.url)) == hash(row.hash)}
 
 
-def _is_answer(status: int | None) -> bool:
-    """Neither a redirect nor an error; 304 says that the page is as the crawler has it."""
+def _is_page_status(status: int | None) -> bool:
+    """Whether it is neither a redirect nor an error; 304 means that the page is as the crawler has it."""
     return status is None or status < 300 or status == 304
 
 
-def _is_page(row: Crawled) -> bool:
-    return _is_answer(row.status)
+def _is_page(row: CrawledPage) -> bool:
+    return _is_page_status(row.status)

@@ -1,4 +1,4 @@
-"""Dates and hints: lastmods and priorities in, what makes them useless out (D02 to D05, D07, D08, H03)."""
+"""Checks of lastmods and priorities that carry no information (D02 to D05, D07, D08, H03)."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..parser.content.sniff import Format
-from ..parser.normalise.dates import EXACT, TOLERANCE, period_end, stated, tolerance
+from ..parser.normalise.dates import CLOCK_TOLERANCE, TIMED, format_date, period_end, tolerance
 from ..serialize.jsonl import stamp
-from .documents import ByDocument
+from .documents import PerSitemapCheck
 from .findings import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model.records import Outcome, SitemapRef, UrlRecord
-    from .findings import Findings, Listed
+    from .findings import Findings, UrlBatch
 
-_AT_ONCE = timedelta(minutes=1)
+_FETCH_WINDOW = timedelta(minutes=1)
 _YEAR = timedelta(days=365)
 _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
-_FEWEST_ALIKE = 20
-_ALIKE = 0.9
-_FEWEST_AT_FETCH = 5
-_FEWEST_PRIORITIES = 10
-# Distinct dates that are counted. Where there are more, nine in ten can only be alike among 100,000 entries and more.
-_MOST_DATES = 10_000
+_MIN_DATED = 20
+_IDENTICAL_SHARE = 0.9
+_MIN_DATED_AT_FETCH = 5
+_MIN_PRIORITIES = 10
+# Different dates that are counted. With more of them nine in ten can only be identical in over 100,000 entries.
+_MAX_DATES = 10_000
 
 
-class Future(Check):
-    """Lastmods that lie ahead (D02)."""
+class FutureDates(Check):
+    """Lastmods in the future (D02)."""
 
     codes = ("D02",)
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Mostly not one of them does."""
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Checks the URLs; most batches have none in the future."""
         now = self._clock()
-        if not listed.dated or max(listed.dated) - now <= TOLERANCE:
+        if not batch.dated or max(batch.dated) - now <= CLOCK_TOLERANCE:
             return
-        rows = zip(listed.locs, listed.lastmods, listed.precisions, listed.lines, strict=True)
+        rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
         for loc, lastmod, precision, line in rows:
             if lastmod is not None and lastmod - now > tolerance(precision):
-                date = stated(lastmod, precision)
-                told = f"{loc}: lastmod {date} is in the future"
-                found.note("D02", told, sitemap=listed.sitemap, line=line, field="lastmod", raw=date)
+                date = format_date(lastmod, precision)
+                message = f"{loc}: lastmod {date} is in the future"
+                findings.report("D02", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=date)
 
 
 @attrs.define
-class _Dated:
-    """What the lastmods of a sitemap look like."""
+class _LastmodStats:
+    """The lastmods of one sitemap."""
 
     urls: int = 0
     dated: int = 0
@@ -67,97 +67,98 @@ class _Dated:
     counts: Counter[datetime] = attrs.field(factory=Counter)
 
 
-class SitemapDates(ByDocument[_Dated]):
-    """Those of a sitemap, together (D03, D04, D05, D07); `clock` tells when it was fetched, None if that is unknown."""
+class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
+    """The lastmods of a sitemap together (D03, D04, D05, D07); `clock` is the time of the fetch, None if unknown."""
 
     codes = ("D03", "D04", "D05", "D07")
 
     def __init__(self, clock: Callable[[], datetime] | None) -> None:
         super().__init__()
         self._clock = clock
-        self._stated: dict[str, SitemapRef] = {}
+        self._refs: dict[str, SitemapRef] = {}
 
-    def new(self) -> _Dated:
-        """Nothing yet."""
-        return _Dated()
+    def new_stats(self) -> _LastmodStats:
+        """Empty statistics."""
+        return _LastmodStats()
 
-    def ref(self, ref: SitemapRef, found: Findings) -> None:
-        """What an index states; the first one counts."""
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        """Remembers the lastmod that an index states; of several the first."""
         if ref.lastmod is not None:
-            self._stated.setdefault(ref.loc, ref)
+            self._refs.setdefault(ref.loc, ref)
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Counts them."""
-        seen = self.of(listed.sitemap)
-        seen.urls += len(listed.lines)
-        if not listed.dated:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Counts lastmods."""
+        stats = self.stats_of(batch.sitemap)
+        stats.urls += len(batch.lines)
+        if not batch.dated:
             return
-        seen.dated += len(listed.dated)
-        if len(seen.counts) < _MOST_DATES:
-            seen.counts.update(listed.dated)
-        seen.oldest = min(seen.oldest, min(listed.dated))
-        newest = max(listed.dated)
-        if newest > seen.newest:
-            seen.newest, seen.newest_precision = newest, listed.precisions[listed.lastmods.index(newest)]
-        seen.precisions.update(filter(None, listed.precisions))
+        stats.dated += len(batch.dated)
+        if len(stats.counts) < _MAX_DATES:
+            stats.counts.update(batch.dated)
+        stats.oldest = min(stats.oldest, min(batch.dated))
+        newest = max(batch.dated)
+        if newest > stats.newest:
+            stats.newest, stats.newest_precision = newest, batch.precisions[batch.lastmods.index(newest)]
+        stats.precisions.update(filter(None, batch.precisions))
 
-    def record(self, record: UrlRecord, found: Findings) -> None:
-        """Of news alone there is something to know."""
+    def on_record(self, record: UrlRecord, findings: Findings) -> None:
+        """Remembers sitemaps with news, to which D03 and D07 do not apply."""
         if record.news is not None and record.sitemap is not None:
-            self.of(record.sitemap).has_news = True
+            self.stats_of(record.sitemap).has_news = True
 
-    def judge(self, sitemap: str, gathered: _Dated, outcome: Outcome | None, found: Findings) -> None:
-        """All rules, one after the other."""
-        told = {
-            "D03": self._alike(gathered),
-            "D04": self._at_fetch(gathered, outcome),
-            "D07": self._undated(gathered, outcome),
+    def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
+        """Applies the four rules."""
+        messages = {
+            "D03": self._identical(stats),
+            "D04": self._at_fetch(stats, outcome),
+            "D07": self._mostly_missing(stats, outcome),
         }
-        for code, message in told.items():
+        for code, message in messages.items():
             if message:
-                found.note(code, message, sitemap=sitemap, field="lastmod")
-        self._against_index(sitemap, gathered, found)
+                findings.report(code, message, sitemap=sitemap, field="lastmod")
+        self._compare_with_index(sitemap, stats, findings)
 
-    def _alike(self, seen: _Dated) -> str | None:
-        if seen.has_news or seen.dated < _FEWEST_ALIKE:
+    def _identical(self, stats: _LastmodStats) -> str | None:
+        if stats.has_news or stats.dated < _MIN_DATED:
             return None
-        lastmod, count = seen.counts.most_common(1)[0]
-        if count < _ALIKE * seen.dated:
+        lastmod, count = stats.counts.most_common(1)[0]
+        if count < _IDENTICAL_SHARE * stats.dated:
             return None
-        precision = next(iter(seen.precisions)) if len(seen.precisions) == 1 else "second"
-        return f"{count:,} of {seen.dated:,} lastmods are {stated(lastmod, precision)}"
+        precision = next(iter(stats.precisions)) if len(stats.precisions) == 1 else "second"
+        return f"{count:,} of {stats.dated:,} lastmods are {format_date(lastmod, precision)}"
 
-    def _at_fetch(self, seen: _Dated, outcome: Outcome | None) -> str | None:
-        if self._clock is None or outcome is None or not seen.precisions <= EXACT or seen.dated < _FEWEST_AT_FETCH:
+    def _at_fetch(self, stats: _LastmodStats, outcome: Outcome | None) -> str | None:
+        if self._clock is None or outcome is None or not stats.precisions <= TIMED or stats.dated < _MIN_DATED_AT_FETCH:
             return None
         now = self._clock()
         took = timedelta(seconds=outcome.seconds or 0.0)
-        if now - seen.oldest > took + _AT_ONCE or seen.newest - now > _AT_ONCE:
+        if now - stats.oldest > took + _FETCH_WINDOW or stats.newest - now > _FETCH_WINDOW:
             return None
-        return f"all {seen.dated:,} lastmods are the time of the request, {stamp(now.replace(microsecond=0))}"
+        return f"all {stats.dated:,} lastmods are the time of the request, {stamp(now.replace(microsecond=0))}"
 
-    def _undated(self, seen: _Dated, outcome: Outcome | None) -> str | None:
-        # A text sitemap has no place for dates; of a dump it may not be known what was one.
-        cannot = outcome.format == Format.TEXT if outcome else not seen.dated
-        if cannot or seen.has_news or seen.dated * 2 >= seen.urls:  # of news the time of publication counts
+    def _mostly_missing(self, stats: _LastmodStats, outcome: Outcome | None) -> str | None:
+        # A text sitemap cannot state dates; a dump may not state the format.
+        cannot = outcome.format == Format.TEXT if outcome else not stats.dated
+        if cannot or stats.has_news or stats.dated * 2 >= stats.urls:  # news have a publication date
             return None
-        return f"{seen.dated:,} of {seen.urls:,} URLs have a lastmod"
+        return f"{stats.dated:,} of {stats.urls:,} URLs have a lastmod"
 
-    def _against_index(self, sitemap: str, seen: _Dated, found: Findings) -> None:
-        ref = self._stated.pop(sitemap, None)
-        if ref is None or ref.lastmod is None or not seen.dated:
+    def _compare_with_index(self, sitemap: str, stats: _LastmodStats, findings: Findings) -> None:
+        ref = self._refs.pop(sitemap, None)
+        if ref is None or ref.lastmod is None or not stats.dated:
             return
         end = period_end(ref.lastmod, ref.lastmod_precision or "second")
-        if seen.newest - end < max(tolerance(ref.lastmod_precision), tolerance(seen.newest_precision)):
+        if stats.newest - end < max(tolerance(ref.lastmod_precision), tolerance(stats.newest_precision)):
             return
-        date = stated(ref.lastmod, ref.lastmod_precision)
-        told = f"{sitemap} is said to be of {date}, and has an entry of {stated(seen.newest, seen.newest_precision)}"
-        found.note("D05", told, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
+        date = format_date(ref.lastmod, ref.lastmod_precision)
+        newest = format_date(stats.newest, stats.newest_precision)
+        message = f"{sitemap} is said to be of {date}, and has an entry of {newest}"
+        findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
 
 
 @attrs.frozen
 class _Newest:
-    """A lastmod, by the end of its period, and where it stands."""
+    """A lastmod by the end of its period, and its location."""
 
     end: datetime
     date: str
@@ -165,8 +166,8 @@ class _Newest:
     line: int | None
 
 
-class Age(Check):
-    """The newest lastmod of all (D08)."""
+class StaleSite(Check):
+    """Sites whose newest lastmod is over a year old (D08)."""
 
     codes = ("D08",)
 
@@ -174,42 +175,42 @@ class Age(Check):
         self._now = now
         self._newest: _Newest | None = None
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """As soon as one is new enough, all others are nobody's concern."""
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Finds the newest lastmod; stops looking once one is new enough."""
         if self._newest is not None and self._now - self._newest.end <= _YEAR:
             return
-        rows = zip(listed.lastmods, listed.precisions, listed.lines, strict=True)
+        rows = zip(batch.lastmods, batch.precisions, batch.lines, strict=True)
         for lastmod, precision, line in rows:
             if lastmod is None:
                 continue
             end = period_end(lastmod, precision or "second")
             if self._newest is None or end > self._newest.end:
-                self._newest = _Newest(end, stated(lastmod, precision), listed.sitemap, line)
+                self._newest = _Newest(end, format_date(lastmod, precision), batch.sitemap, line)
 
-    def end(self, found: Findings) -> None:
-        """Judges it."""
+    def on_end(self, findings: Findings) -> None:
+        """Checks the newest lastmod."""
         newest = self._newest
         if newest is not None and self._now - newest.end > _YEAR:
-            told = f"the newest lastmod of all is {newest.date}"
-            found.note("D08", told, sitemap=newest.sitemap, line=newest.line, field="lastmod", raw=newest.date)
+            message = f"the newest lastmod of all is {newest.date}"
+            findings.report("D08", message, sitemap=newest.sitemap, line=newest.line, field="lastmod", raw=newest.date)
 
 
-class Priorities(ByDocument[Counter[float]]):
-    """Those of a sitemap, together (H03)."""
+class EqualPriorities(PerSitemapCheck[Counter[float]]):
+    """Sitemaps in which all priorities are equal (H03)."""
 
     codes = ("H03",)
 
-    def new(self) -> Counter[float]:
-        """Nothing yet."""
+    def new_stats(self) -> Counter[float]:
+        """Empty statistics."""
         return Counter()
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """There are at most a few different ones."""
-        self.of(listed.sitemap).update(priority for priority in listed.priorities if priority is not None)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Counts priorities."""
+        self.stats_of(batch.sitemap).update(priority for priority in batch.priorities if priority is not None)
 
-    def judge(self, sitemap: str, gathered: Counter[float], outcome: Outcome | None, found: Findings) -> None:
-        """One for all tells nothing."""
-        count = gathered.total()
-        if len(gathered) == 1 and count >= _FEWEST_PRIORITIES:
-            told = f"all {count:,} priorities are {next(iter(gathered)):g}"
-            found.note("H03", told, sitemap=sitemap, field="priority")
+    def check_sitemap(self, sitemap: str, stats: Counter[float], outcome: Outcome | None, findings: Findings) -> None:
+        """Reports 10 or more equal priorities."""
+        count = stats.total()
+        if len(stats) == 1 and count >= _MIN_PRIORITIES:
+            message = f"all {count:,} priorities are {next(iter(stats)):g}"
+            findings.report("H03", message, sitemap=sitemap, field="priority")

@@ -1,6 +1,6 @@
-"""How often the site lists what: URLs in; what is listed again, or in two spellings, out (U06, U07, U11).
+"""Checks of whole sitemaps (F10, S06), and of URLs that are listed again or in two variants (U06, U07, U11).
 
-Of each URL its key is kept, and which sitemap listed it first: some 100 bytes.
+Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes a URL.
 """
 
 from __future__ import annotations
@@ -18,113 +18,112 @@ from .findings import Check
 
 if TYPE_CHECKING:
     from ..model.records import Outcome, UrlRecord
-    from .findings import Findings, Listed, Place
+    from .findings import Findings, Location, UrlBatch
 
 
-# ----------------------------------------------------------------------------------------------------
-# Sitemaps as a whole: outcomes in; what they lack out. And a place to gather what the URLs of each amount to.
+Stats = TypeVar("Stats")
 
 
-Collected = TypeVar("Collected")
+class PerSitemapCheck(Check, Generic[Stats]):
+    """Base class of checks that collect statistics of each sitemap while it is read, and check them at its end.
 
-
-class ByDocument(Check, Generic[Collected]):
-    """A check that gathers something of each sitemap while it is read, and judges it at its end.
-
-    Of a dump the end of a sitemap is only known where there is a line for its outcome: the rest is judged at the end.
+    A dump without outcomes does not state where a sitemap ends: these sitemaps are checked after the last item.
     """
 
     is_by_sitemap = True
 
     def __init__(self) -> None:
-        self._gathered: dict[str, Collected] = {}
+        self._stats: dict[str, Stats] = {}
 
-    def new(self) -> Collected:
-        """Nothing yet."""
+    def new_stats(self) -> Stats:
+        """Empty statistics."""
         raise NotImplementedError
 
-    def judge(self, sitemap: str, gathered: Collected, outcome: Outcome | None, found: Findings) -> None:
-        """All of a sitemap has passed."""
+    def check_sitemap(self, sitemap: str, stats: Stats, outcome: Outcome | None, findings: Findings) -> None:
+        """Called with the statistics of a completed sitemap; `outcome` is None if the dump has none."""
         raise NotImplementedError
 
-    def of(self, sitemap: str) -> Collected:
-        """What was gathered of a sitemap so far."""
-        gathered = self._gathered.get(sitemap)
-        if gathered is None:
-            gathered = self._gathered[sitemap] = self.new()
-        return gathered
+    def stats_of(self, sitemap: str) -> Stats:
+        """The statistics of a sitemap so far."""
+        stats = self._stats.get(sitemap)
+        if stats is None:
+            stats = self._stats[sitemap] = self.new_stats()
+        return stats
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
-        """Its end."""
-        gathered = self._gathered.pop(outcome.url or "", None)
-        if gathered is not None:
-            self.judge(outcome.url or "", gathered, outcome, found)
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """The end of a sitemap."""
+        stats = self._stats.pop(outcome.url or "", None)
+        if stats is not None:
+            self.check_sitemap(outcome.url or "", stats, outcome, findings)
 
-    def end(self, found: Findings) -> None:
-        """Those whose end nobody told."""
-        for sitemap, gathered in self._gathered.items():
-            self.judge(sitemap, gathered, None, found)
-        self._gathered.clear()
+    def on_end(self, findings: Findings) -> None:
+        """Checks the sitemaps without an outcome."""
+        for sitemap, stats in self._stats.items():
+            self.check_sitemap(sitemap, stats, None, findings)
+        self._stats.clear()
 
 
-class Answers(Check):
-    """How sitemaps are served (F10)."""
+class MissingValidators(Check):
+    """Sitemaps sent with neither ETag nor Last-Modified (F10)."""
 
     codes = ("F10",)
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
-        """Validators let a crawler ask whether anything has changed."""
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Checks the headers of a sitemap that was fetched."""
         is_sitemap = outcome.status == 200 and outcome.format in SITEMAP_FORMATS and not outcome.not_modified
         if is_sitemap and not (outcome.etag or outcome.last_modified):
-            told = "the answer has neither ETag nor Last-Modified: it is fetched whole each time"
-            found.note("F10", told, sitemap=outcome.url)
+            message = "the answer has neither ETag nor Last-Modified: it is fetched whole each time"
+            findings.report("F10", message, sitemap=outcome.url)
 
 
-class Emptiness(Check):
+class EmptySitemaps(Check):
     """Sitemaps that list nothing (S06)."""
 
     codes = ("S06",)
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
-        """What was not read, or is another one under a second name, is not judged."""
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Checks sitemaps whose body was read."""
         is_sitemap = outcome.format in SITEMAP_FORMATS and outcome.bytes_decoded and not outcome.not_modified
-        is_known = outcome.complete or outcome.entries  # else it broke off before its first entry
-        is_filtered = not UNWANTED.keys().isdisjoint(outcome.dropped)  # as a dump may be
+        is_known = outcome.complete or outcome.entries  # else reading stopped before the first entry
+        is_filtered = not UNWANTED.keys().isdisjoint(outcome.dropped)  # a filtered dump
         if is_sitemap and is_known and not is_filtered and not outcome.kept:
-            told = "it has no entry" if not outcome.entries else f"none of its {outcome.entries:,} entries can be kept"
-            found.note("S06", told, sitemap=outcome.url)
+            message = (
+                "it has no entry" if not outcome.entries else f"none of its {outcome.entries:,} entries can be kept"
+            )
+            findings.report("S06", message, sitemap=outcome.url)
 
 
-# Pairs of sitemaps, and origins, that are told apart.
-_MOST_PAIRS = 10_000
-_MOST_ORIGINS = 10_000
+# Beyond these, pairs of sitemaps are counted together, and origins are left out.
+_MAX_PAIRS = 10_000
+_MAX_ORIGINS = 10_000
 
 
 @attrs.define
-class _Places:
-    """Of a sitemap, as long as it is read: keys and lines; `elsewhere` are keys that another one listed first."""
+class _SitemapKeys:
+    """Keys and lines of the sitemap being read; `elsewhere` are keys that another sitemap listed first."""
 
     keys: array[int] = attrs.field(factory=lambda: array("q"))
     lines: array[int] = attrs.field(factory=lambda: array("q"))
     elsewhere: set[int] = attrs.field(factory=set)
 
-    def line_of(self, key: int) -> int | None:
-        """Where it stands first; None where nobody knows."""
+    def first_line(self, key: int) -> int | None:
+        """The line of the first listing of a URL; None if unknown."""
         return self.lines[self.keys.index(key)] or None if key in self.keys else None
 
 
 @attrs.define
-class _Shared:
-    """URLs that two sitemaps list."""
+class _SharedUrls:
+    """The number of URLs that two sitemaps share, and the first of them."""
 
     urls: int
-    first: Place
+    first: Location
 
 
-class Listings(Check):
-    """What is listed where (U06, U07). It is asked first, so that the others know which URLs there are.
+class DuplicateUrls(Check):
+    """URLs listed twice in a sitemap (U06) or in several sitemaps (U07).
 
-    `first` has the sitemap that listed each URL first, by its key; `repeated` are the keys that came up again.
+    `first` maps the key of each URL to the sitemap that listed it first; `repeated` has the keys of URLs listed again;
+    `listings` counts all listings. It runs before checks that need these.
     """
 
     codes = ("U06", "U07")
@@ -133,151 +132,151 @@ class Listings(Check):
         self.first: dict[int, str] = {}
         self.repeated: set[int] = set()
         self.listings = 0
-        self._places: dict[str, _Places] = {}
-        self._shared: dict[tuple[str, str], _Shared] = {}
-        self._recent: set[str] = set()  # sitemaps of what is new, which others list as well
+        self._open: dict[str, _SitemapKeys] = {}
+        self._shared: dict[tuple[str, str], _SharedUrls] = {}
+        self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Mostly all of them are new."""
-        self.listings += len(listed.keys)
-        if not listed.names_sitemap:
-            self._recent.add(listed.sitemap)  # whatever else lists it
-        places = self._places.get(listed.sitemap) or self._places.setdefault(listed.sitemap, _Places())
-        fresh = dict.fromkeys(listed.keys, listed.sitemap)
-        if len(fresh) == len(listed.keys) and self.first.keys().isdisjoint(fresh):
-            self.first.update(fresh)
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Enters the URLs; in most batches all are new."""
+        self.listings += len(batch.keys)
+        if not batch.names_sitemap:
+            self._news_and_feeds.add(batch.sitemap)  # a sitemap that is named later counts as the first
+        here = self._open.get(batch.sitemap) or self._open.setdefault(batch.sitemap, _SitemapKeys())
+        new_keys = dict.fromkeys(batch.keys, batch.sitemap)
+        if len(new_keys) == len(batch.keys) and self.first.keys().isdisjoint(new_keys):
+            self.first.update(new_keys)
         else:
-            self._look(listed, places, found)
-        places.keys.extend(listed.keys)
-        places.lines.extend([line or 0 for line in listed.lines])
+            self._find_repeated(batch, here, findings)
+        here.keys.extend(batch.keys)
+        here.lines.extend([line or 0 for line in batch.lines])
 
-    def _look(self, listed: Listed, places: _Places, found: Findings) -> None:
-        for place, key in enumerate(listed.keys):
+    def _find_repeated(self, batch: UrlBatch, here: _SitemapKeys, findings: Findings) -> None:
+        for index, key in enumerate(batch.keys):
             first = self.first.get(key)
             if first is None:
-                self.first[key] = listed.sitemap
+                self.first[key] = batch.sitemap
                 continue
             self.repeated.add(key)
-            if not listed.names_sitemap:
+            if not batch.names_sitemap:
                 continue
-            if first != listed.sitemap and first in self._recent:
-                self.first[key] = listed.sitemap
-                if first in self._places:
-                    self._places[first].elsewhere.add(key)  # it has listed it all the same
-            elif first == listed.sitemap or key in places.elsewhere:
-                self._note_again(listed, place, places, found)
+            if first != batch.sitemap and first in self._news_and_feeds:
+                self.first[key] = batch.sitemap
+                if first in self._open:
+                    self._open[first].elsewhere.add(key)
+            elif first == batch.sitemap or key in here.elsewhere:
+                self._report_repeated(batch, index, here, findings)
             else:
-                places.elsewhere.add(key)
-                self._share((first, listed.sitemap), listed.at(place))
+                here.elsewhere.add(key)
+                self._count_shared((first, batch.sitemap), batch.at(index))
 
-    def _note_again(self, listed: Listed, place: int, places: _Places, found: Findings) -> None:
-        def told() -> str:
-            key = listed.keys[place]
-            line = places.line_of(key) or listed.lines[listed.keys.index(key)]
-            is_here = line is not None and line != listed.lines[place]
-            return f"{listed.locs[place]} is listed " + (f"on line {line} already" if is_here else "before")
+    def _report_repeated(self, batch: UrlBatch, index: int, here: _SitemapKeys, findings: Findings) -> None:
+        def message() -> str:
+            key = batch.keys[index]
+            line = here.first_line(key) or batch.lines[batch.keys.index(key)]
+            is_here = line is not None and line != batch.lines[index]
+            return f"{batch.locs[index]} is listed " + (f"on line {line} already" if is_here else "before")
 
-        found.note("U06", told, **listed.at(place))
+        findings.report("U06", message, **batch.at(index))
 
-    def _share(self, pair: tuple[str, str], place: Place) -> None:
-        if pair not in self._shared and len(self._shared) >= _MOST_PAIRS:
-            pair = pair[0], ""  # all others
+    def _count_shared(self, pair: tuple[str, str], index: Location) -> None:
+        if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
+            pair = pair[0], ""  # beyond the limit: by the first sitemap only
         shared = self._shared.get(pair)
         if shared is None:
-            self._shared[pair] = _Shared(1, place)
+            self._shared[pair] = _SharedUrls(1, index)
         else:
             shared.urls += 1
 
-    def record(self, record: UrlRecord, found: Findings) -> None:
-        """News are what is new."""
+    def on_record(self, record: UrlRecord, findings: Findings) -> None:
+        """Remembers news sitemaps."""
         if record.news is not None and record.sitemap is not None:
-            self._recent.add(record.sitemap)
+            self._news_and_feeds.add(record.sitemap)
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
-        """Feeds are, too."""
-        self._places.pop(outcome.url or "", None)
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Remembers feeds."""
+        self._open.pop(outcome.url or "", None)
         if outcome.format in FEEDS:
-            self._recent.add(outcome.url or "")
+            self._news_and_feeds.add(outcome.url or "")
 
-    def end(self, found: Findings) -> None:
-        """Tells of the pairs of sitemaps; the one that came first depends on which was answered first."""
+    def on_end(self, findings: Findings) -> None:
+        """Reports each pair of sitemaps that share URLs, at the sitemap that was read later."""
         for pair, shared in self._shared.items():
-            if self._recent.isdisjoint(pair):
+            if self._news_and_feeds.isdisjoint(pair):
                 others = f" and {shared.urls - 1:,} more are" if shared.urls > 1 else " is"
-                told = f"{shared.first['raw']}{others} in {pair[0]} too"
-                found.note("U07", told, **shared.first, count=shared.urls)
+                message = f"{shared.first['raw']}{others} in {pair[0]} too"
+                findings.report("U07", message, **shared.first, count=shared.urls)
 
 
 @attrs.define
 class _Origin:
     urls: int
-    first: Place
+    first: Location
 
 
-class Spellings(Check):
-    """The same page, or host, in two spellings (U11)."""
+class UrlVariants(Check):
+    """Pages listed with and without a final slash, and hosts under http and https or with and without www (U11)."""
 
     codes = ("U11",)
 
-    def __init__(self, listings: Listings) -> None:
-        self._listings = listings
+    def __init__(self, listings: DuplicateUrls) -> None:
+        self._urls = listings
         self._origins: dict[str, _Origin] = {}
         self._has_slashes = False
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Counts the origins, and looks for URLs that differ by a slash."""
-        for full, places in listed.origins:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Counts URLs by origin, and finds URLs that differ in the final slash."""
+        for full, here in batch.origins:
             origin = without_userinfo(f"{full}/")[:-1]
             known = self._origins.get(origin)
             if known is not None:
-                known.urls += len(places)
-            elif len(self._origins) < _MOST_ORIGINS:
-                self._origins[origin] = _Origin(len(places), listed.at(places[0]))
-        self._look_for_slashes(listed, found)
+                known.urls += len(here)
+            elif len(self._origins) < _MAX_ORIGINS:
+                self._origins[origin] = _Origin(len(here), batch.at(here[0]))
+        self._find_slash_variants(batch, findings)
 
-    def _look_for_slashes(self, listed: Listed, found: Findings) -> None:
-        # Where one of the two comes first, the other one finds it: so long as no URL has a slash there is no need.
-        ending = [loc for loc in listed.locs if loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc]
+    def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
+        # The second URL of a pair finds the first. While no URL ends in a slash there is no pair.
+        ending = [loc for loc in batch.locs if loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc]
         self._has_slashes = self._has_slashes or bool(ending)
         if not self._has_slashes:
             return
-        others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in listed.locs]
-        first = self._listings.first
+        others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in batch.locs]
+        first = self._urls.first
         if first.keys().isdisjoint(map(hash, others)):
             return
-        here = {key: place for place, key in reversed([*enumerate(listed.keys)])}  # where each stands first
-        for place, other in enumerate(others):
+        here = {key: index for index, key in reversed([*enumerate(batch.keys)])}  # the first listing of each
+        for index, other in enumerate(others):
             key = hash(other)
-            is_earlier = key in first and here.get(key, -1) < place and "?" not in other
-            if is_earlier and not self._told.issuperset((key, listed.keys[place])):
-                self._told |= {key, listed.keys[place]}
-                found.note("U11", f"{listed.locs[place]} and {other} are both listed", **listed.at(place))
+            is_earlier = key in first and here.get(key, -1) < index and "?" not in other
+            if is_earlier and not self._reported.issuperset((key, batch.keys[index])):
+                self._reported |= {key, batch.keys[index]}
+                findings.report("U11", f"{batch.locs[index]} and {other} are both listed", **batch.at(index))
 
-    def end(self, found: Findings) -> None:
-        """Tells of origins that are another spelling of one that has more URLs."""
-        spelled: dict[tuple[str, str], list[str]] = {}
+    def on_end(self, findings: Findings) -> None:
+        """Reports origins that are a variant of one with more URLs."""
+        variants: dict[tuple[str, str], list[str]] = {}
         for origin in self._origins:
-            spelled.setdefault(_bare(origin), []).append(origin)
-        for several in spelled.values():
-            main, *others = sorted(several, key=lambda origin: (-self._origins[origin].urls, origin))
+            variants.setdefault(_host_and_port(origin), []).append(origin)
+        for origins in variants.values():
+            main, *others = sorted(origins, key=lambda origin: (-self._origins[origin].urls, origin))
             for origin in others:
-                self._tell(origin, main, found)
+                self._report_origin(origin, main, findings)
 
-    def _tell(self, origin: str, main: str, found: Findings) -> None:
+    def _report_origin(self, origin: str, main: str, findings: Findings) -> None:
         here, there = self._origins[origin], self._origins[main]
-        told = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
-        found.note("U11", f"{told}: {_difference(origin, main)} are mixed", **here.first, count=here.urls)
+        message = f"{count_of(here.urls, 'URL')} on {origin}, {there.urls:,} on {main}"
+        findings.report("U11", f"{message}: {_how_they_differ(origin, main)} are mixed", **here.first, count=here.urls)
 
 
-def _bare(origin: str) -> tuple[str, str]:
-    """What the spellings of an origin have in common: host and port."""
+def _host_and_port(origin: str) -> tuple[str, str]:
+    """Host without www., and port: the same for all variants of an origin."""
     _, _, authority = origin.partition("://")
     name = host(f"{origin}/")
     return name.removeprefix("www."), authority[len(name) :]
 
 
-def _difference(one: str, other: str) -> str:
+def _how_they_differ(one: str, other: str) -> str:
     kinds = []
     if one.partition("://")[0] != other.partition("://")[0]:
         kinds.append("http and https")

@@ -1,6 +1,7 @@
-"""What is wrong, gathered by code: problems in, Findings out: exact counts, some samples of each.
+"""What an audit collects, and what a check is: problems in, Findings out; checks receive URLs and report problems.
 
-The samples are spread over the documents that have the problem; memory grows with codes and documents, not with URLs.
+`Findings` counts problems exactly and keeps a few samples of each code, spread over the documents that have it; its
+memory grows with codes and documents, not with URLs. `Check` is the base class of all audit rules.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ SAMPLES = 5
 
 @attrs.frozen
 class Finding:
-    """All that is wrong in one way: how often, in how many documents, and some of the places.
+    """All problems of one code and severity: their exact count, the number of documents that have it, and samples.
 
-    `severity` is that of its problems: a code that may have two of them (S01: mended, or lost) gives two findings.
+    A code that can have two severities (S01: repaired, or entries lost) gives two findings.
     """
 
     code: str
@@ -39,26 +40,29 @@ class Finding:
 
     @property
     def title(self) -> str:
-        """What the code means, in a few words."""
+        """The name of the problem, from CATALOGUE."""
         return CATALOGUE[self.code].title
 
 
 class Findings:
-    """add() each problem, or note() it; then findings().
+    """Collects problems by code and severity: add() or report() each, then ranked().
 
-    With `select` only those codes count, and none that is `ignore`d. `samples` is how many places of each are kept.
+    With `select` only those codes count; codes in `ignore` never do. Both take codes or their first letters. `samples`
+    is the number of samples kept for each code.
     """
 
     def __init__(self, *, select: Collection[str] = (), ignore: Collection[str] = (), samples: int = SAMPLES) -> None:
-        self._wanted = {code for code in CATALOGUE if (not select or _meets(code, select)) and not _meets(code, ignore)}
-        self._most = samples
-        self._found: dict[tuple[str, Severity], _Found] = {}
+        self._codes = {
+            code for code in CATALOGUE if (not select or _matches(code, select)) and not _matches(code, ignore)
+        }
+        self._max_samples = samples
+        self._by_code: dict[tuple[str, Severity], _Collected] = {}
 
-    def wants(self, codes: Iterable[str]) -> bool:
+    def includes(self, codes: Iterable[str]) -> bool:
         """Whether any of these codes counts."""
-        return not self._wanted.isdisjoint(codes)
+        return not self._codes.isdisjoint(codes)
 
-    def note(
+    def report(
         self,
         code: str,
         message: str | Callable[[], str],
@@ -69,111 +73,116 @@ class Findings:
         raw: str | None = None,
         count: int = 1,
     ) -> None:
-        """A problem that the audit found, or `count` of them, of which this is the first.
+        """Adds a problem that the audit found; with `count`, so many of them, of which this is the first.
 
-        A message that takes some looking for is a function: it is called only where the problem is kept as a sample.
+        A message that is expensive to build is a function: it is called only if the problem is kept as a sample.
         """
-        if code not in self._wanted:
+        if code not in self._codes:
             return
-        found = self._of(code, CATALOGUE[code].severity)
-        if found.keeps(sitemap, self._most):
-            told = message if isinstance(message, str) else message()
-            found.keep(report(code, told, sitemap=sitemap, line=line, field=field, raw=raw), self._most)
-        found.documents[sitemap] += count
+        collected = self._collected(code, CATALOGUE[code].severity)
+        if collected.keeps(sitemap, self._max_samples):
+            text = message if isinstance(message, str) else message()
+            problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw)
+            collected.keep(problem, self._max_samples)
+        collected.documents[sitemap] += count
 
     def add(self, problem: Problem) -> None:
-        """One that is known already."""
-        if problem.code in self._wanted:
-            found = self._of(problem.code, problem.severity)
-            if found.keeps(problem.sitemap, self._most):
-                found.keep(problem, self._most)
-            found.documents[problem.sitemap] += 1
+        """Adds a problem that the parser or the crawl reported."""
+        if problem.code in self._codes:
+            collected = self._collected(problem.code, problem.severity)
+            if collected.keeps(problem.sitemap, self._max_samples):
+                collected.keep(problem, self._max_samples)
+            collected.documents[problem.sitemap] += 1
 
-    def like(self) -> Findings:
-        """Another one that wants the same."""
-        other = Findings(samples=self._most)
-        other._wanted = self._wanted
+    def empty_copy(self) -> Findings:
+        """An empty collector with the same codes and number of samples."""
+        other = Findings(samples=self._max_samples)
+        other._codes = self._codes
         return other
 
-    def absorb(self, other: Findings, most: Mapping[str, int] | None = None) -> None:
-        """What the other one has found, behind all here; with `most`, of one document, no more of a code than that."""
-        for (code, severity), theirs in other._found.items():
-            room = theirs.documents.total() if most is None else most.get(code, 0)
-            if not room:
+    def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:
+        """Adds the problems of another collector; with `limits`, for one document, at most so many of each code."""
+        for (code, severity), theirs in other._by_code.items():
+            limit = theirs.documents.total() if limits is None else limits.get(code, 0)
+            if not limit:
                 continue
-            found = self._of(code, severity)
-            for sample in theirs.samples[:room]:
-                if found.keeps(sample.sitemap, self._most):
-                    found.keep(sample, self._most)
+            collected = self._collected(code, severity)
+            for sample in theirs.samples[:limit]:
+                if collected.keeps(sample.sitemap, self._max_samples):
+                    collected.keep(sample, self._max_samples)
             for document, count in theirs.documents.items():
-                found.documents[document] += min(count, room)
+                collected.documents[document] += min(count, limit)
 
     def by_document(self) -> Counter[str | None]:
-        """How many problems each document has."""
+        """Document -> number of problems."""
         total: Counter[str | None] = Counter()
-        for found in self._found.values():
-            total.update(found.documents)
+        for collected in self._by_code.values():
+            total.update(collected.documents)
         return total
 
-    def _of(self, code: str, severity: Severity) -> _Found:
-        found = self._found.get((code, severity))
-        if found is None:
-            found = self._found[code, severity] = _Found()
-        return found
-
-    def findings(self) -> tuple[Finding, ...]:
-        """Errors first; of each severity the most frequent first."""
-        found = [
+    def ranked(self) -> tuple[Finding, ...]:
+        """The findings: errors first, within a severity the most frequent first."""
+        findings = [
             Finding(code, severity, each.documents.total(), len(each.documents), tuple(each.samples))
-            for (code, severity), each in self._found.items()
+            for (code, severity), each in self._by_code.items()
         ]
-        return tuple(sorted(found, key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.code)))
+        return tuple(sorted(findings, key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.code)))
+
+    def _collected(self, code: str, severity: Severity) -> _Collected:
+        collected = self._by_code.get((code, severity))
+        if collected is None:
+            collected = self._by_code[code, severity] = _Collected()
+        return collected
 
 
 @attrs.define
-class _Found:
-    """Of one code: how many each document has, and some of them."""
+class _Collected:
+    """The problems of one code and severity: their number in each document, and samples."""
 
     documents: Counter[str | None] = attrs.field(factory=Counter)
     samples: list[Problem] = attrs.field(factory=list)
-    is_spread: bool = False  # each sample is of a document of its own
+    is_spread: bool = False  # each sample is of another document
 
-    def keeps(self, sitemap: str | None, most: int) -> bool:
-        """Whether a problem of this document may be a sample."""
-        return len(self.samples) < most or (sitemap not in self.documents and not self.is_spread)
+    def keeps(self, sitemap: str | None, limit: int) -> bool:
+        """Whether a problem of this document would be kept as a sample."""
+        return len(self.samples) < limit or (sitemap not in self.documents and not self.is_spread)
 
-    def keep(self, problem: Problem, most: int) -> None:
-        """Where there is no room, the last sample of the document that has most of them goes, unless each has one."""
-        if len(self.samples) < most:
+    def keep(self, problem: Problem, limit: int) -> None:
+        """Keeps a sample; beyond the limit it replaces the last sample of the document that has most of them."""
+        if len(self.samples) < limit:
             self.samples.append(problem)
             return
         in_document = Counter(sample.sitemap for sample in self.samples)
-        document, several = max(in_document.items(), key=lambda pair: pair[1], default=(None, 0))
-        self.is_spread = several <= 1
-        if several > 1:
-            places = [place for place, sample in enumerate(self.samples) if sample.sitemap == document]
-            del self.samples[places[-1]]
+        document, samples = max(in_document.items(), key=lambda pair: pair[1], default=(None, 0))
+        self.is_spread = samples <= 1
+        if samples > 1:
+            indexes = [index for index, sample in enumerate(self.samples) if sample.sitemap == document]
+            del self.samples[indexes[-1]]
             self.samples.append(problem)
 
 
-def _meets(code: str, wanted: Iterable[str]) -> bool:
-    """Whether it is one of them, or begins as one: `L` is all of hreflang."""
-    return any(code.startswith(each) for each in wanted)
+def _matches(code: str, prefixes: Iterable[str]) -> bool:
+    return any(code.startswith(each) for each in prefixes)
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a check is given, and what all checks are: rules that hear what an audit reads, and note what is wrong.
-#
-# In: URLs, some of one sitemap at a time; records that have extensions, one by one; references and outcomes. Out:
-# notes.
+# --- checks ---
+
+
+class Location(TypedDict):
+    """Where a problem is, as keywords of Findings.report()."""
+
+    sitemap: str
+    line: int | None
+    field: str
+    raw: str
 
 
 @attrs.define
-class Listed:
-    """Some URLs of one sitemap, in its order, column by column; `text` has all locs, each behind a line feed.
+class UrlBatch:
+    """Consecutive URLs of one sitemap as columns of equal length; `text` has all locs, each after a line feed.
 
-    `keys` stand for the locs: hashes of 64 bits. Different locs have different keys, but for one chance in 37 million
-    among a million of them.
+    `keys` are 64-bit hashes of the locs. Among a million different locs two have the same key with a chance of one in
+    37 million.
     """
 
     sitemap: str
@@ -185,67 +194,62 @@ class Listed:
     lines: Sequence[int | None]
     keys: Sequence[int]
     text: str
-    names_sitemap: bool = True  # else `sitemap` is the dump that they stand in, which does not tell
+    names_sitemap: bool = True  # False: `sitemap` is a dump whose lines do not state the sitemap
+
+    @classmethod
+    def from_columns(cls, sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> UrlBatch:
+        """A batch of these columns: locs, lastmods, precisions, changefreqs, priorities, lines."""
+        locs, lastmods, precisions, changefreqs, priorities, lines = columns
+        keys, text = [*map(hash, locs)], "\n" + "\n".join(locs)
+        return cls(sitemap, locs, lastmods, precisions, changefreqs, priorities, lines, keys, text, names_sitemap)
 
     @cached_property
     def dated(self) -> list[datetime]:
-        """The lastmods of those that have one."""
+        """The lastmods of the URLs that have one."""
         return [lastmod for lastmod in self.lastmods if lastmod is not None]
 
     @cached_property
     def origins(self) -> list[tuple[str, list[int]]]:
-        """The places of each origin's URLs. Mostly there is one."""
+        """Each origin with the indexes of its URLs."""
+        # Nearly all batches have one origin.
         start = self.locs[0][: _path_at(self.locs[0])]
         if self.text.count(f"\n{start}/") == len(self.locs):
             return [(start, [*range(len(self.locs))])]
-        places: dict[str, list[int]] = {}
-        for place, loc in enumerate(self.locs):
-            places.setdefault(loc[: _path_at(loc)], []).append(place)
-        return [*places.items()]
+        indexes: dict[str, list[int]] = {}
+        for index, loc in enumerate(self.locs):
+            indexes.setdefault(loc[: _path_at(loc)], []).append(index)
+        return [*indexes.items()]
 
-    def at(self, place: int) -> Place:
-        """Where a URL stands, as keywords of Findings.note()."""
-        return {"sitemap": self.sitemap, "line": self.lines[place], "field": "loc", "raw": self.locs[place]}
-
-
-class Place(TypedDict):
-    """Where something is wrong."""
-
-    sitemap: str
-    line: int | None
-    field: str
-    raw: str
-
-
-def listed(sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> Listed:
-    """The columns of many URLs: locs, lastmods, precisions, changefreqs, priorities, lines."""
-    locs, lastmods, precisions, changefreqs, priorities, lines = columns
-    keys, text = [*map(hash, locs)], "\n" + "\n".join(locs)
-    return Listed(sitemap, locs, lastmods, precisions, changefreqs, priorities, lines, keys, text, names_sitemap)
+    def at(self, index: int) -> Location:
+        """The location of a URL."""
+        return {"sitemap": self.sitemap, "line": self.lines[index], "field": "loc", "raw": self.locs[index]}
 
 
 def _path_at(loc: str) -> int:
-    """Where the path of a clean URL begins."""
+    """The index at which the path of a clean URL begins."""
     return loc.index("/", loc.index("://") + 3)
 
 
 class Check:
-    """Some rules. A check overrides what it needs to hear; what it does not override costs nothing."""
+    """Base class of audit rules: each method receives one kind of item, and reports problems to `findings`.
+
+    AuditRunner calls only the methods that a subclass overrides.
+    """
 
     codes: ClassVar[tuple[str, ...]]
-    is_by_sitemap: ClassVar[bool] = False  # its rules are of what one sitemap lists
+    is_by_sitemap: ClassVar[bool] = False  # judges each sitemap, so URLs without one are left out
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Some URLs of one sitemap; each URL of the site passes here once for each listing."""
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Receives consecutive URLs of one sitemap; a URL that is listed several times comes several times."""
 
-    def record(self, record: UrlRecord, found: Findings) -> None:
-        """A record with images, videos, news or alternates, behind the urls() that it was part of."""
+    def on_record(self, record: UrlRecord, findings: Findings) -> None:
+        """Receives a record with images, videos, news or alternates, after the batch that has its URL."""
 
-    def ref(self, ref: SitemapRef, found: Findings) -> None:
-        """A sitemap that an index or robots.txt names."""
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        """Receives a sitemap that an index or robots.txt lists."""
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
-        """The end of a document, behind all that it lists."""
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Receives the outcome of a document, after all that the document lists."""
 
-    def end(self, found: Findings) -> None:
-        """The end of all."""
+    def on_end(self, findings: Findings) -> None:
+        """Called once, after all items."""

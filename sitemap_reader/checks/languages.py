@@ -1,6 +1,6 @@
-"""Alternates: records that have some in, what is wrong with the set of pages that they make out (L01 to L05).
+"""Checks of hreflang alternates: codes, self-references, return tags, x-default, ambiguous codes (L01 to L05).
 
-Source: Google's documentation of localized versions; codes by BCP 47.
+By Google's documentation of localized versions; codes by BCP 47. Return tags are compared in a temporary database.
 """
 
 from __future__ import annotations
@@ -20,16 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model.records import Alternate, UrlRecord
-    from .documents import Listings
+    from .documents import DuplicateUrls
     from .findings import Findings
 
 
-# ----------------------------------------------------------------------------------------------------
-# Codes of languages, scripts and regions: text in, what is wrong with it out.
-#
-# Two-letter languages are those of ISO 639-1, regions those of ISO 3166-1, as they stand in the registry of BCP 47.
-
-
+# ISO 639-1 and ISO 3166-1, as registered for BCP 47.
 _LANGUAGES = """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
     en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it
@@ -49,12 +44,12 @@ _REGIONS = """
     tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw
 """
 REGIONS = frozenset(_REGIONS.split())
-# Country for language, and the like -> what is meant.
-_MEANT = {
+# Codes written by mistake, such as a country for its language -> the code intended; empty: none.
+_INTENDED_LANGUAGES = {
     "cn": "zh", "cz": "cs", "dk": "da", "gb": "en-GB", "gr": "el", "jp": "ja", "kr": "ko", "se": "sv", "si": "sl",
     "ua": "uk", "us": "en-US", "vn": "vi", "at": "de-AT", "mx": "es-MX", "be": "", "br": "pt-BR",
 }  # fmt: skip
-_REGIONS_MEANT = {"uk": "GB", "eu": "", "en": "", "sp": "ES", "jap": "JP"}
+_INTENDED_REGIONS = {"uk": "GB", "eu": "", "en": "", "sp": "ES", "jap": "JP"}
 
 # RFC 5646 2.1: language, extended language, script, region, variants, extensions and private use. Of languages of four
 # letters and more none is registered, and of extended ones only some behind these.
@@ -70,7 +65,7 @@ _TAG = re.compile(
 
 
 def hreflang_fault(code: str) -> str | None:
-    """What is wrong with a code; None if nothing is.
+    """The fault of a code as text; None for a valid one.
 
     >>> hreflang_fault("en_us"), hreflang_fault("en-UK"), hreflang_fault("zh-Hant-TW"), hreflang_fault("x-default")
     ('it is written with a hyphen, en-us', 'uk is no region; GB is meant', None, None)
@@ -88,39 +83,41 @@ def _language_fault(match: re.Match[str]) -> str | None:
     language = match["language"].partition("-")[0].lower()
     if len(language) != 2 or language in LANGUAGES:
         return None
-    return f"{language} is no language" + _meant(_MEANT.get(language))
+    return f"{language} is no language" + _hint(_INTENDED_LANGUAGES.get(language))
 
 
 def _region_fault(match: re.Match[str]) -> str | None:
     region = (match["region"] or "").lower()
     if not region or region.isdigit() or region in REGIONS:
         return None
-    return f"{region} is no region" + _meant(_REGIONS_MEANT.get(region))
+    return f"{region} is no region" + _hint(_INTENDED_REGIONS.get(region))
 
 
-def _meant(other: str | None) -> str:
+def _hint(other: str | None) -> str:
     return f"; {other} is meant" if other else ""
 
 
 DEFAULT = "x-default"
-_NEVER = 1_000_000  # pages that are missing, and will not come
+_UNREACHABLE = 1_000_000  # counts as pages that are still missing: the set is never complete
 
 
-class Alternates(Check):
-    """Those of one entry (L01, L02, L04, L05)."""
+class HreflangAttributes(Check):
+    """The alternates of one entry (L01, L02, L04, L05)."""
 
     codes = ("L01", "L02", "L04", "L05")
 
     def __init__(self) -> None:
-        self._faults: dict[str, str | None] = {}  # sites have few codes; hostile ones are forgotten
+        self._fault_of_code: dict[
+            str, str | None
+        ] = {}  # by code; cleared at 1,000, as a hostile site may have any number
 
-    def record(self, record: UrlRecord, found: Findings) -> None:
-        """All rules."""
-        for code, message, field, raw in self._told(record):
-            found.note(code, message, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
+    def on_record(self, record: UrlRecord, findings: Findings) -> None:
+        """Checks the alternates of a record."""
+        for code, message, field, raw in self._faults(record):
+            findings.report(code, message, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
 
-    def _told(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str]]:
-        """Code, message, field and raw text of each fault."""
+    def _faults(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str]]:
+        """Code, message, field and raw text of each problem."""
         loc, alternates = record.loc, translations(record)
         if not alternates:
             return
@@ -132,27 +129,27 @@ class Alternates(Check):
         if loc not in {each.href for each in alternates}:
             yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", loc
         if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
-            told = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
-            yield "L04", told, "xhtml:link hreflang", loc
-        for code, hrefs in _several(alternates):
-            told = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
-            yield "L05", told, "xhtml:link href", code
+            message = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
+            yield "L04", message, "xhtml:link hreflang", loc
+        for code, hrefs in _ambiguous(alternates):
+            message = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
+            yield "L05", message, "xhtml:link href", code
 
     def _fault(self, code: str) -> str | None:
-        if code not in self._faults:
-            if len(self._faults) > 1_000:
-                self._faults.clear()
-            self._faults[code] = hreflang_fault(code)
-        return self._faults[code]
+        if code not in self._fault_of_code:
+            if len(self._fault_of_code) > 1_000:
+                self._fault_of_code.clear()
+            self._fault_of_code[code] = hreflang_fault(code)
+        return self._fault_of_code[code]
 
 
 def translations(record: UrlRecord) -> list[Alternate]:
-    """Its alternates that have a code, but no links into apps: others, with `media`, are for other devices."""
+    """The alternates with an hreflang, without links into apps; one with only `media` is for another device."""
     return [each for each in record.alternates if each.hreflang and is_web_url(each.href)]
 
 
-def _several(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
-    """Codes, in lower case, that stand for several pages on the same media."""
+def _ambiguous(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
+    """Codes, in lower case, with several URLs for the same media."""
     hrefs: dict[tuple[str, str | None], set[str]] = {}
     for each in alternates:
         hrefs.setdefault(((each.hreflang or "").lower(), each.media), set()).add(each.href)
@@ -165,7 +162,7 @@ CREATE TABLE link (
   page INTEGER, other INTEGER, entry INTEGER, code TEXT, href TEXT, is_judged INTEGER, UNIQUE (page, other)
 );
 """
-_ONE_SIDED = """
+_MISSING_RETURN = """
 SELECT entry.loc, link.code, link.href, entry.sitemap, entry.line FROM link
 JOIN entry ON entry.rowid = link.entry
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
@@ -173,30 +170,31 @@ ORDER BY link.rowid
 """
 
 
-class ReturnLinks(Check):
-    """Whether pages that are named name back (L03).
+class HreflangReturnTags(Check):
+    """Pages that do not link back to a page that names them as an alternate (L03).
 
-    What makes a set is mostly told by each of its pages in the same words: then it is enough to count them. The
-    entries are in a temporary database meanwhile, and of sets that are not complete their links are held against each
-    other there.
+    Usually all pages of a set state the same set: then counting them is enough. Entries are kept in a temporary
+    database, where the links of incomplete sets are compared at the end.
     """
 
     codes = ("L03",)
 
-    def __init__(self, listings: Listings) -> None:
+    def __init__(self, listings: DuplicateUrls) -> None:
         self._listings = listings
-        self._missing: dict[int, int] = {}  # a set of pages -> how many of them have not said so; none if all have
+        self._missing: dict[
+            int, int
+        ] = {}  # key of a set -> pages that have not stated it yet; complete sets are removed
         self._db: sqlite3.Connection | None = None
-        self._has_failed = False
+        self._is_skipped = False
         self.notes: list[str] = []
 
-    def record(self, record: UrlRecord, found: Findings) -> None:
-        """Enters its set. One in which a page is listed twice is not told by counting."""
-        if not self._has_failed:
-            with self._giving_up():
-                self._enter(record)
+    def on_record(self, record: UrlRecord, findings: Findings) -> None:
+        """Stores the links of a record. A set with a page that is listed twice cannot be counted."""
+        if not self._is_skipped:
+            with self._skipping_on_full_disk():
+                self._store(record)
 
-    def _enter(self, record: UrlRecord) -> None:
+    def _store(self, record: UrlRecord) -> None:
         hrefs = {each.href: each.hreflang for each in translations(record)}
         others = hrefs.keys() - {record.loc}
         if not others:
@@ -204,7 +202,7 @@ class ReturnLinks(Check):
         page, pages = hash(record.loc), hash(frozenset(hrefs.keys() | {record.loc}))
         missing = self._missing.pop(pages, len(others) + 1) - 1
         if page in self._listings.repeated:
-            missing = _NEVER
+            missing = _UNREACHABLE
         if missing:
             self._missing[pages] = missing
         links = orjson.dumps([[code, href] for href, code in hrefs.items() if href in others])
@@ -213,28 +211,28 @@ class ReturnLinks(Check):
             row = (pages, page, record.loc, record.sitemap, record.line, links)
             self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def end(self, found: Findings) -> None:
-        """Of a page that is listed nowhere nobody knows what it names."""
+    def on_end(self, findings: Findings) -> None:
+        """Compares the links; pages that no sitemap lists are left out, as their alternates are unknown."""
         if self._db is not None:
-            with closing(self._db), self._giving_up(), on_disk():
-                self._judge(self._db, found)
+            with closing(self._db), self._skipping_on_full_disk(), on_disk():
+                self._compare(self._db, findings)
             self._db = None
 
     @contextmanager
-    def _giving_up(self) -> Iterator[None]:
-        """A disk that is full costs this rule, and nothing else."""
+    def _skipping_on_full_disk(self) -> Iterator[None]:
+        """A full disk skips this rule only; a note states it."""
         try:
             yield
         except OSError as exc:
-            self._has_failed = True
-            self.notes.append(f"L03 was not judged: {exc.strerror or exc}")
+            self._is_skipped = True
+            self.notes.append(f"L03 was not checked: {exc.strerror or exc}")
 
-    def _judge(self, db: sqlite3.Connection, found: Findings) -> None:
+    def _compare(self, db: sqlite3.Connection, findings: Findings) -> None:
         incomplete, self._missing = self._missing.keys(), {}
         if not incomplete:
             return
         first = self._listings.first
-        # Pages of complete sets have named all of those; but others may name them, and a second listing of theirs too.
+        # Pages of complete sets link back within their set; incomplete sets and a second listing may name them, too.
         named = {
             key
             for _, pages, _, links in _entries(db)
@@ -250,12 +248,12 @@ class ReturnLinks(Check):
             if (key := hash(href)) in first
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
-        for loc, code, href, sitemap, line in db.execute(_ONE_SIDED):
-            told = f"{loc} names {href} for {code}, which does not name it back"
-            found.note("L03", told, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
+        for loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
+            message = f"{loc} names {href} for {code}, which does not name it back"
+            findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
 
 
 def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:
-    """Number, set, page, and the codes and URLs that the page names."""
+    """Row number, key of the set, key of the page, and its codes and URLs."""
     for number, pages, page, links in db.execute("SELECT rowid, pages, page, alternates FROM entry"):
         yield number, pages, page, orjson.loads(links)

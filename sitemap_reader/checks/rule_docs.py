@@ -1,6 +1,6 @@
-"""What there is to know of a code: rules.toml in, Explanations out, as values and as text for a terminal.
+"""Explanations of problem codes: rules.toml in, Explanations out, which print as text for a terminal.
 
-docs/problems.md is written from the same.
+scripts/write_problem_docs writes docs/problems.md from the same explanations.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _WIDTH = 80
 
 @attrs.frozen
 class Example:
-    """A piece of a file that has the problem, and what is said of it. `file` is a path below the repository.
+    """A part of a file with the problem, and the line that is reported; `file` is a path in the repository.
 
-    `note` says more of the file, such as the name of the test in it that gives the line.
+    `note` describes the file, such as the name of the test in it that gives the line.
     """
 
     snippet: str
@@ -39,9 +39,9 @@ class Example:
 
 @attrs.frozen
 class Explanation:
-    """A code in full: the rule in one sentence; why it matters and what is done; how to fix it; whose rule it is.
+    """The explanation of a code: the rule in one sentence, why it matters, how to fix it, and the source of the rule.
 
-    Texts have Markdown's backticks around code; `str()` is plain, and as wide as a terminal.
+    `why` also states what this library does. Texts have Markdown's backticks around code; `str()` is plain text.
     """
 
     code: str
@@ -59,8 +59,8 @@ class Explanation:
 
     def _paragraphs(self) -> Iterator[str]:
         yield f"{self.severity} {self.code}: {self.title}"
-        yield _wrapped(self.rule)
-        yield _wrapped(self.why)
+        yield _wrapped(f"Expected: {self.rule}")
+        yield _wrapped(f"Why it matters: {self.why}")
         for example in self.examples[:1]:
             if example.snippet:
                 yield indent(example.snippet, "    ")
@@ -70,14 +70,14 @@ class Explanation:
 
 
 def explain(code: str) -> Explanation:
-    """The explanation of a code, in any case. UsageError for one that is none.
+    """The explanation of a code, in upper or lower case; UsageError for an unknown code.
 
     >>> print(explain("h01"))
-    warning H01: unknown changefreq
+    warning H01: Unknown changefreq
     <BLANKLINE>
-    changefreq is one of seven words.
+    Expected: changefreq is one of seven words.
     <BLANKLINE>
-    This one is none of them, so the record has no changefreq.
+    Why it matters: XXX
     <BLANKLINE>
         <changefreq>sometimes</changefreq>
     <BLANKLINE>
@@ -91,14 +91,14 @@ def explain(code: str) -> Explanation:
     """
     name = str(code).strip().upper()
     if name not in CATALOGUE:
-        raise UsageError(f'"{code}" is no code; {_instead(name)}')
+        raise UsageError(f'"{code}" is not a code; {_instead(name)}')
     return _explanations()[name]
 
 
 def explain_all(wanted: str) -> list[Explanation]:
-    """The explanations of codes, of families (`F`) or other beginnings, or of `all`, with commas or blanks between.
+    """The explanations of codes, first letters of codes, or `all`, separated by commas or blanks; sorted, each once.
 
-    Sorted, each once. UsageError for what is none of these.
+    UsageError for anything else.
 
     >>> [each.code for each in explain_all("h, U04 u04")]
     ['H01', 'H02', 'H03', 'U04']
@@ -106,13 +106,13 @@ def explain_all(wanted: str) -> list[Explanation]:
     names = [name.upper() for name in wanted.replace(",", " ").split()]
     for name in names or [""]:
         if name != "ALL" and not (name and any(code.startswith(name) for code in CATALOGUE)):
-            raise UsageError(f'"{name}" is no code; {_instead(name)}')
+            raise UsageError(f'"{name}" is not a code; {_instead(name)}')
     meant = sorted(code for code in CATALOGUE if "ALL" in names or code.startswith(tuple(names)))
     return [_explanations()[code] for code in meant]
 
 
 def _instead(name: str) -> str:
-    """`did you mean U06?`, and the families with their first and last codes."""
+    """`did you mean U06?`, and the first and last code of each family."""
     families: dict[str, list[str]] = {}
     for code in sorted(CATALOGUE):
         families.setdefault(code[0], []).append(code)
@@ -124,17 +124,17 @@ def _instead(name: str) -> str:
 @cache
 def _explanations() -> dict[str, Explanation]:
     rules = tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8"))
-    return {code: _explanation(code, told) for code, told in rules.items()}
+    return {code: _explanation(code, entry) for code, entry in rules.items()}
 
 
-def _explanation(code: str, told: Mapping[str, Any]) -> Explanation:
+def _explanation(code: str, entry: Mapping[str, Any]) -> Explanation:
     rule = CATALOGUE[code]
-    # Their lines are broken where the file ends, not where a reader's window does.
-    texts = {key: " ".join(told[key].split()) for key in ("rule", "why", "fix", "source")}
+    # The line breaks of the file are not those of the output.
+    texts = {key: " ".join(entry[key].split()) for key in ("rule", "why", "fix", "source")}
     examples = tuple(
-        Example(**{**example, "snippet": example["snippet"].strip("\n")}) for example in told.get("examples", ())
+        Example(**{**example, "snippet": example["snippet"].strip("\n")}) for example in entry.get("examples", ())
     )
-    return Explanation(code, rule.severity, rule.title, tuple(told["reporters"]), **texts, examples=examples)
+    return Explanation(code, rule.severity, rule.title, tuple(entry["reporters"]), **texts, examples=examples)
 
 
 def _wrapped(text: str, *, margin: str = "") -> str:

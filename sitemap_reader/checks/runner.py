@@ -1,4 +1,7 @@
-"""The way through an audit: what a run gives, or a dump holds, in; each check hears what it asked for; a Report out."""
+"""Runs an audit: items of a crawl or a dump in, in their order; passes each to the checks that take it; a Report out.
+
+Fetches nothing and reads no file.
+"""
 
 from __future__ import annotations
 
@@ -18,45 +21,42 @@ from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.fast_scanner import Entries, merged
 from ..statistics.collector import Fact
 from ..statistics.facts import Tops, facts, share
-from .dates import Age, Future, Priorities, SitemapDates
-from .documents import Answers, Emptiness, Listings, Spellings
-from .findings import Check, listed
-from .languages import Alternates, ReturnLinks
-from .media import Images, NewsItems, NewsNumber, Videos
+from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
+from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
+from .findings import Check, UrlBatch
+from .languages import HreflangAttributes, HreflangReturnTags
+from .media import Images, NewsCount, NewsItems, Videos
 from .report import Report
-from .urls import Assets, Hosts, Parameters
+from .urls import NonPageFiles, PrivateHosts, SessionParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from ..client.sitemap_tree import Row
     from ..model.records import Item
-    from ..pipeline.document_parser import Many
-    from .findings import Findings, Listed
+    from ..pipeline.document_parser import UrlGroup
+    from .findings import Findings
 
 
-# ----------------------------------------------------------------------------------------------------
-# A site in a few numbers, for the report: URLs in, many at a time; counts by month, by section, by format out.
-
-
-_MOST_SECTIONS = 15
-# A folder is what stands before another name: the last name of a path is the page.
+_MAX_SECTIONS = 15
+# The first folder of a path; its last segment is the page, not a folder.
 _SECTION = re.compile(r"^[a-z]+://[^/\n]*(/(?:[^/?#\n]*/(?=[^/?#\n]))?)", re.MULTILINE)
 _month = attrgetter("year", "month")
 
 
-def _sections(listed: Listed) -> Counter[str]:
-    """The first folders. A sitemap often lists one of them, and then it is enough to count how many begin so."""
-    first = _SECTION.search(listed.text)
-    if first is not None and len(first[1]) > 1 and listed.text.count(f"\n{first[0]}") == len(listed.locs):
-        is_folder = not any(f"{first[0]}{end}" in listed.text for end in "\n/?#")
-        if is_folder and not listed.text.endswith(first[0]):
-            return Counter({first[1]: len(listed.locs)})
-    return Counter(_SECTION.findall(listed.text))
+def _sections(batch: UrlBatch) -> Counter[str]:
+    """First folder -> number of URLs."""
+    # A sitemap often lists URLs of one folder: then counting those that begin with it is enough.
+    first = _SECTION.search(batch.text)
+    if first is not None and len(first[1]) > 1 and batch.text.count(f"\n{first[0]}") == len(batch.locs):
+        is_folder = not any(f"{first[0]}{end}" in batch.text for end in "\n/?#")
+        if is_folder and not batch.text.endswith(first[0]):
+            return Counter({first[1]: len(batch.locs)})
+    return Counter(_SECTION.findall(batch.text))
 
 
-class Survey(Check):
-    """Hears all, and judges nothing. Then facts()."""
+class SiteOverview(Check):
+    """Counts URLs by month of their lastmod and by section, and sitemaps by format; reports no problem."""
 
     codes = ()
 
@@ -67,91 +67,90 @@ class Survey(Check):
         self._sections = Tops()
         self._formats: Counter[str] = Counter()
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Counts them."""
-        self._urls += len(listed.locs)
-        self._dated += len(listed.dated)
-        self._months.update(map(_month, listed.dated))
-        for section, count in _sections(listed).items():
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Counts URLs."""
+        self._urls += len(batch.locs)
+        self._dated += len(batch.dated)
+        self._months.update(map(_month, batch.dated))
+        for section, count in _sections(batch).items():
             self._sections.add(section, count)
 
-    def outcome(self, outcome: Outcome, found: Findings) -> None:
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Counts sitemaps."""
         if outcome.format in SITEMAP_FORMATS:
             self._formats[outcome.format] += 1
 
     def facts(self) -> Iterator[Fact]:
-        """As Report.facts has them."""
+        """The counts as Report.facts."""
         urls = self._urls
         months = [(f"{year}-{month:02}", count) for (year, month), count in sorted(self._months.items())]
         yield from facts("lastmod month", months, urls)
         if urls:
             undated = urls - self._dated
             yield Fact("lastmod none", "none", undated, share(undated, urls))
-        yield from self._sections.facts("sections", _MOST_SECTIONS, urls)
+        yield from self._sections.facts("sections", _MAX_SECTIONS, urls)
         yield from facts("formats", self._formats.most_common(), self._formats.total())
 
 
 class AuditRunner:
-    """take() each batch, then report().
+    """Runs all checks over what add() receives; report() then returns the Report.
 
-    Ages go by `as_of`, or else by the time at which it was `fetched`: a clock, None where nobody knows. `others` are
-    checks that need more than the site. Private hosts that are `permitted` are no fault.
+    Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
+    `extra_checks` need more than the site's sitemaps. Private addresses in `allowed_hosts` are not reported.
     """
 
     def __init__(
         self,
         target: str,
-        found: Findings,
+        findings: Findings,
         *,
         as_of: datetime | None = None,
         fetched: Callable[[], datetime] | None = None,
-        others: Sequence[Check] = (),
-        permitted: Container[str] = (),
+        extra_checks: Sequence[Check] = (),
+        allowed_hosts: Container[str] = (),
     ) -> None:
-        clock = _standing(as_of) if as_of else fetched or _now
+        clock = _constant(as_of) if as_of else fetched or _now
         now = clock()
         self.target = target
-        self.found = found
+        self.findings = findings
         self._now = now
-        self._scoped: dict[str, Findings] = {}  # what is out of scope, by document
+        self._out_of_scope: dict[str, Findings] = {}  # by document
         self._tree = SitemapTree()
-        self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which no row of the tree shows
-        self._survey = Survey()
-        self._listings = Listings()
+        self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which have no row in the tree
+        self._overview = SiteOverview()
+        self._listed = DuplicateUrls()
         checks = [
-            Parameters(),
-            Assets(),
-            Hosts(permitted),
-            Spellings(self._listings),
-            Future(clock),
-            SitemapDates(fetched),
-            Age(now),
-            Priorities(),
-            Answers(),
-            Emptiness(),
-            Alternates(),
-            ReturnLinks(self._listings),
+            SessionParameters(),
+            NonPageFiles(),
+            PrivateHosts(allowed_hosts),
+            UrlVariants(self._listed),
+            FutureDates(clock),
+            SitemapLastmods(fetched),
+            StaleSite(now),
+            EqualPriorities(),
+            MissingValidators(),
+            EmptySitemaps(),
+            HreflangAttributes(),
+            HreflangReturnTags(self._listed),
             NewsItems(now),
-            NewsNumber(),
+            NewsCount(),
             Videos(),
             Images(),
-            *others,
+            *extra_checks,
         ]
-        self._checks = [self._survey, self._listings, *(check for check in checks if found.wants(check.codes))]
-        self._hear_urls, self._hear_record, self._hear_ref, self._hear_outcome = (
-            _hearing(self._checks, name) for name in ("urls", "record", "ref", "outcome")
+        self._checks = [self._overview, self._listed, *(check for check in checks if findings.includes(check.codes))]
+        self._url_checks, self._record_checks, self._ref_checks, self._outcome_checks = (
+            _overriding(self._checks, name) for name in ("on_urls", "on_record", "on_ref", "on_outcome")
         )
-        # Of URLs that name no sitemap, as some dumps have them, those do not hear whose rules are of sitemaps.
-        rest = [check for check in self._checks if not check.is_by_sitemap]
-        self._hear_unnamed_urls, self._hear_unnamed_record = (_hearing(rest, name) for name in ("urls", "record"))
+        # URLs without a sitemap, as in some dumps, are not passed to rules on single sitemaps.
+        of_sites = [check for check in self._checks if not check.is_by_sitemap]
+        self._unnamed_url_checks = _overriding(of_sites, "on_urls")
+        self._unnamed_record_checks = _overriding(of_sites, "on_record")
 
-    # --- what comes ---
-
-    def take(self, batch: Sequence[Item | Many]) -> None:
-        """Some of what a run gives, in its order."""
-        for (kind, sitemap), group in groupby(batch, _whose):
-            _TAKERS[kind](self, sitemap, [*group])
+    def add(self, items: Sequence[Item | UrlGroup]) -> None:
+        """Passes consecutive items of a crawl to the checks."""
+        for (kind, sitemap), group in groupby(items, _kind_and_sitemap):
+            _HANDLERS[kind](self, sitemap, [*group])
 
     def _entries(self, sitemap: str, several: list[Entries]) -> None:
         self._urls(sitemap, merged(several).columns[:-1])
@@ -162,81 +161,79 @@ class AuditRunner:
         for record in records:
             if record.alternates or record.images or record.videos or record.news:
                 record.sitemap = sitemap or self.target
-                for hear in self._hear_record if sitemap else self._hear_unnamed_record:
-                    hear(record, self.found)
+                for on_record in self._record_checks if sitemap else self._unnamed_record_checks:
+                    on_record(record, self.findings)
 
     def _urls(self, sitemap: str, columns: Sequence[Sequence[Any]]) -> None:
-        some = listed(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
-        dated = [(lastmod, number) for number, lastmod in enumerate(some.lastmods) if lastmod is not None]
+        batch = UrlBatch.from_columns(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
+        dated = [(lastmod, number) for number, lastmod in enumerate(batch.lastmods) if lastmod is not None]
         if dated and sitemap:
             newest, number = max(dated)
-            self._tree.note(sitemap, newest, some.precisions[number])
-        for hear in self._hear_urls if sitemap else self._hear_unnamed_urls:
-            hear(some, self.found)
+            self._tree.note(sitemap, newest, batch.precisions[number])
+        for on_urls in self._url_checks if sitemap else self._unnamed_url_checks:
+            on_urls(batch, self.findings)
 
     def _refs(self, _: str, refs: list[SitemapRef]) -> None:
         for ref in refs:
             self._tree.hear(ref)
-            for hear in self._hear_ref:
-                hear(ref, self.found)
+            for on_ref in self._ref_checks:
+                on_ref(ref, self.findings)
 
     def _problems(self, _: str, problems: list[Problem]) -> None:
         for problem in problems:
-            if problem.code in _OF_SCOPE and problem.sitemap is not None:
-                self._scoped.setdefault(problem.sitemap, self.found.like()).add(problem)
+            if problem.code in _SCOPE_CODES and problem.sitemap is not None:
+                self._out_of_scope.setdefault(problem.sitemap, self.findings.empty_copy()).add(problem)
             else:
-                self.found.add(problem)
+                self.findings.add(problem)
 
     def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
             self._tree.hear(outcome)
             if outcome.url is None and not outcome.complete:
                 self._unnamed.append(outcome)
-            scoped = self._scoped.pop(outcome.url or "", None)
-            if scoped is not None:
-                self.found.absorb(scoped, outcome.problems)
-            for hear in self._hear_outcome:
-                hear(outcome, self.found)
+            out_of_scope = self._out_of_scope.pop(outcome.url or "", None)
+            if out_of_scope is not None:
+                self.findings.merge(out_of_scope, outcome.problems)
+            for on_outcome in self._outcome_checks:
+                on_outcome(outcome, self.findings)
 
-    def break_off(self) -> None:
-        """Nothing more comes, though there is more: what was not heard of may be listed all the same."""
-        for hear in self._hear_outcome:
-            hear(Outcome(complete=False), self.found)
-
-    # --- what it comes to ---
+    def abort(self) -> None:
+        """Marks the audit as incomplete: further documents exist that were not read."""
+        for on_outcome in self._outcome_checks:
+            on_outcome(Outcome(complete=False), self.findings)
 
     def report(self, *, complete: bool | None, notes: Iterable[str] = ()) -> Report:
-        """The end: what can only be judged now is judged."""
-        for scoped in self._scoped.values():
-            self.found.absorb(scoped)
+        """The Report; ends all checks, so it is called once."""
+        for findings in self._out_of_scope.values():
+            self.findings.merge(findings)
         for check in self._checks:
-            check.end(self.found)
-        told = [note for check in self._checks for note in getattr(check, "notes", ())]
+            check.on_end(self.findings)
+        check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
         return Report(
             target=self.target,
             at=self._now,
-            urls=self._listings.listings,
-            pages=len(self._listings.first),
+            urls=self._listed.listings,
+            pages=len(self._listed.first),
             complete=complete,
-            findings=self.found.findings(),
+            findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
-            facts=tuple(self._survey.facts()),
-            notes=(*notes, *told),
+            facts=tuple(self._overview.facts()),
+            notes=(*notes, *check_notes),
             unnamed=tuple(self._unnamed),
         )
 
     def _rows(self) -> Iterator[Row]:
-        """The tree, each document with all problems that were found in it."""
-        found = self.found.by_document()
+        """The sitemap tree; each row counts the problems of all findings in its document."""
+        by_document = self.findings.by_document()
         for row in self._tree.rows():
-            problems = found[row.url]
+            problems = by_document[row.url]
             yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
 
 
-# What was dropped in a first reading may have been kept in a second one: the outcome tells how much was not.
-_OF_SCOPE = frozenset({"U04", "U05"})
+# A URL that is out of scope may be kept when its document is read again: the outcome has the final counts.
+_SCOPE_CODES = frozenset({"U04", "U05"})
 _COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
-_TAKERS: dict[type, Callable[[AuditRunner, str, list[Any]], None]] = {
+_HANDLERS: dict[type, Callable[[AuditRunner, str, list[Any]], None]] = {
     Entries: AuditRunner._entries,
     UrlRecord: AuditRunner._records,
     SitemapRef: AuditRunner._refs,
@@ -249,14 +246,14 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _standing(moment: datetime) -> Callable[[], datetime]:
+def _constant(moment: datetime) -> Callable[[], datetime]:
     return lambda: moment
 
 
-def _whose(item: object) -> tuple[type, str]:
+def _kind_and_sitemap(item: object) -> tuple[type, str]:
     return type(item), getattr(item, "sitemap", None) or ""
 
 
-def _hearing(checks: Sequence[Check], name: str) -> list[Callable[[Any, Findings], None]]:
-    """The methods of those checks that have one of their own."""
+def _overriding(checks: Sequence[Check], name: str) -> list[Callable[[Any, Findings], None]]:
+    """This method of each check that overrides it."""
     return [getattr(check, name) for check in checks if getattr(type(check), name) is not getattr(Check, name)]

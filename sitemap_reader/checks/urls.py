@@ -1,4 +1,7 @@
-"""URLs, each by itself: locs in, those that no sitemap should list out (U09, U13, U14)."""
+"""Checks of single URLs: session parameters (U09), files (U13), private hosts (U14), robots.txt (U12).
+
+U12 asks Protego, which is slow for a robots.txt with many rules: it has a time budget and samples the rest.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from ..frontier.robots_rules import Rules
-    from .findings import Findings, Listed, Place
+    from .findings import Findings, Location, UrlBatch
 
 
 _SESSIONS = (
@@ -29,7 +32,7 @@ _TRACKING = (
     "_ga _gl _hsenc _hsmi __hssc __hstc hsctatracking mkt_tok vero_id s_kwcid ef_id pk_campaign pk_kwd mtm_[a-z]+"
 )
 _NAMES = "|".join(f"{_SESSIONS} {_TRACKING}".replace(".", r"\.").split())
-# Java's stands behind a semicolon in the path.
+# jsessionid follows a semicolon in the path.
 _PARAMETER = re.compile(rf"(?:[?&;])({_NAMES})(?:=|(?=[&#;?\n])|\Z)", re.IGNORECASE)
 
 _ASSETS = (
@@ -39,57 +42,57 @@ _ASSETS = (
     "apk deb dmg exe iso msi rpm wasm"
 )
 ASSETS = frozenset(_ASSETS.split())
-# What URLs end in, whatever that is: looked for in many at once.
+# The extensions of many URLs at once.
 _ENDINGS = re.compile(r"\.([A-Za-z0-9]{2,5})(?:[?#\n]|\Z)")
 _ASSET = re.compile(rf"[a-z]+://[^/]*/[^?#]*\.({'|'.join(sorted(ASSETS))})(?=[?#]|\Z)", re.IGNORECASE)
 
 
-class Parameters(Check):
-    """Parameters that tell visitors apart, not pages (U09)."""
+class SessionParameters(Check):
+    """URLs with a session or tracking parameter (U09)."""
 
     codes = ("U09",)
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Those in which one is found."""
-        if ("?" not in listed.text and ";" not in listed.text) or not _PARAMETER.search(listed.text):
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Searches the parameters."""
+        if ("?" not in batch.text and ";" not in batch.text) or not _PARAMETER.search(batch.text):
             return
-        for place, match in enumerate(map(_PARAMETER.search, listed.locs)):
+        for index, match in enumerate(map(_PARAMETER.search, batch.locs)):
             if match is None:
                 continue
-            told = f"{listed.locs[place]} has the parameter {match[1]}"
-            found.note("U09", told, **listed.at(place))
+            message = f"{batch.locs[index]} has the parameter {match[1]}"
+            findings.report("U09", message, **batch.at(index))
 
 
-class Assets(Check):
-    """What is no page (U13)."""
+class NonPageFiles(Check):
+    """URLs of images, scripts, archives and other files that are no pages (U13)."""
 
     codes = ("U13",)
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Those whose path ends in the extension of something else."""
-        if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(listed.text)})):
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Checks the extensions of the paths."""
+        if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.text)})):
             return
-        for place, match in enumerate(map(_ASSET.match, listed.locs)):
+        for index, match in enumerate(map(_ASSET.match, batch.locs)):
             if match is None:
                 continue
-            told = f"{listed.locs[place]} ends in .{match[1]}: no page"
-            found.note("U13", told, **listed.at(place))
+            message = f"{batch.locs[index]} ends in .{match[1]}: no page"
+            findings.report("U13", message, **batch.at(index))
 
 
-class Hosts(Check):
-    """Hosts that cannot be reached from outside (U14), but for those that the caller has `permitted`."""
+class PrivateHosts(Check):
+    """URLs on localhost or a private address (U14), except on `allowed_hosts`."""
 
     codes = ("U14",)
 
-    def __init__(self, permitted: Container[str] = ()) -> None:
-        self._permitted = permitted
+    def __init__(self, allowed_hosts: Container[str] = ()) -> None:
+        self._permitted = allowed_hosts
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """One look at each origin."""
-        for origin, places in listed.origins:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Checks each origin once."""
+        for origin, places in batch.origins:
             name = host(f"{origin}/")
-            for place in places if _is_private(name) and name not in self._permitted else ():
-                found.note("U14", f"{listed.locs[place]}: {name} is a private address", **listed.at(place))
+            for index in places if _is_private(name) and name not in self._permitted else ():
+                findings.report("U14", f"{batch.locs[index]}: {name} is a private address", **batch.at(index))
 
 
 def _is_private(name: str) -> bool:
@@ -102,21 +105,17 @@ def _is_private(name: str) -> bool:
         return False
 
 
-# ----------------------------------------------------------------------------------------------------
-# URLs that robots.txt forbids: locs and the rules of their hosts in, those that no crawler may ask for out (U12).
-#
-# Rules are asked through Protego, which takes its time where a robots.txt has many: there is a budget.
+# --- robots.txt ---
+
+BUDGET_SECONDS = 2.0  # while URLs are received, and again for each of the two samples at the end
+# URLs without time or rules are sampled: this many, or up to twice as many, are checked at the end.
+_SAMPLE_URLS = 2_000
+# Up to this many prefixes are searched for in a whole batch at once.
+_MAX_SEARCHED = 20
 
 
-BUDGET_SECONDS = 2.0  # while URLs come, and once more for each of the samples at the end
-# Of those for which there was no time, or no rules yet, every nth is tried at the end: so many, up to twice as many.
-_SAMPLE = 2_000
-# So many beginnings are looked for in all URLs at once.
-_FEW = 20
-
-
-class _Host:
-    """The rules of a host, and a quick way to tell what they cannot forbid."""
+class _HostRules:
+    """The rules of a host, and the literal prefixes of what they may disallow, as a fast filter."""
 
     def __init__(self, rules: Rules, origin: str) -> None:
         self.rules = rules
@@ -125,51 +124,51 @@ class _Host:
             if not self._suspects or not suspect.startswith(self._suspects[-1]):
                 self._suspects.append(suspect)
 
-    def may_forbid_some(self, text: str) -> bool:
-        """Whether one of many URLs may be forbidden: mostly this is all that is asked."""
-        if len(self._suspects) > _FEW or ("%" in text and self._suspects):
+    def may_disallow_any(self, text: str) -> bool:
+        """Whether any URL in the text of a batch may be disallowed: for most batches none."""
+        if len(self._suspects) > _MAX_SEARCHED or ("%" in text and self._suspects):
             return True
         return any(f"\n{suspect}" in text for suspect in self._suspects)
 
-    def may_forbid(self, loc: str) -> bool:
-        """Whether it begins as a path that is forbidden; escapes are undone, as Protego does."""
-        if self._begins(loc):
+    def may_disallow(self, loc: str) -> bool:
+        """Whether it begins like a disallowed path; percent-escapes are decoded, as Protego does."""
+        if self._has_suspect_prefix(loc):
             return True
         if "%" not in loc:
             return False
         plain = unquote(loc)
-        return self._begins(plain) or "/." in plain  # where dots were escaped, it may be another path
+        return self._has_suspect_prefix(plain) or "/." in plain  # escaped dots may lead to another path
 
-    def _begins(self, loc: str) -> bool:
-        # None of the beginnings begins with another one, so only the last that is not behind the URL can be its own.
-        place = bisect_right(self._suspects, loc)
-        return place > 0 and loc.startswith(self._suspects[place - 1])
+    def _has_suspect_prefix(self, loc: str) -> bool:
+        # No prefix begins with another one, so only the last prefix that sorts before the URL can match.
+        index = bisect_right(self._suspects, loc)
+        return index > 0 and loc.startswith(self._suspects[index - 1])
 
-    def forbids(self, loc: str) -> bool:
-        """What Protego says: "" stands for a rule; a text says that it was not asked, as it would take too long."""
+    def disallows(self, loc: str) -> bool:
+        """Whether Protego disallows it; refusal() gives a text instead of "" if matching would take too long."""
         return self.rules.refusal(loc) == ""
 
 
 @attrs.define
-class _PutOff:
-    """URLs that wait for the end: how many, and every nth of them, each with its origin."""
+class _DeferredUrls:
+    """URLs left for the end: their number, and every nth of them with its origin."""
 
     urls: int = 0
-    sample: list[tuple[str, Place]] = attrs.field(factory=list)
-    _every: int = 1
+    sample: list[tuple[str, Location]] = attrs.field(factory=list)
+    _step: int = 1
 
-    def add(self, origin: str, listed: Listed, places: list[int]) -> None:
-        """Some more; where the sample becomes too large, every second stays."""
-        first = -self.urls % self._every
+    def add(self, origin: str, batch: UrlBatch, places: list[int]) -> None:
+        """Adds URLs; halves the sample when it becomes too large."""
+        first = -self.urls % self._step
         self.urls += len(places)
-        self.sample += [(origin, listed.at(place)) for place in places[first :: self._every]]
-        while len(self.sample) >= 2 * _SAMPLE:
+        self.sample += [(origin, batch.at(index)) for index in places[first :: self._step]]
+        while len(self.sample) >= 2 * _SAMPLE_URLS:
             self.sample = self.sample[::2]
-            self._every *= 2
+            self._step *= 2
 
 
-class Forbidden(Check):
-    """What robots.txt forbids (U12). `rules_of` gives the rules of a URL's host, None as long as they are not known."""
+class DisallowedUrls(Check):
+    """URLs that robots.txt disallows (U12). `rules_of` returns the rules of a URL's host, None while unknown."""
 
     codes = ("U12",)
 
@@ -182,68 +181,72 @@ class Forbidden(Check):
     ) -> None:
         self.notes: list[str] = []
         self._rules_of = rules_of
-        self._seconds = budget_seconds
-        self._left = budget_seconds
+        self._budget_seconds = budget_seconds
+        self._seconds_left = budget_seconds
         self._clock = clock
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _HostRules] = {}
         self._urls = 0
-        self._late, self._unknown = _PutOff(), _PutOff()
+        self._out_of_time, self._unknown = _DeferredUrls(), _DeferredUrls()
 
-    def urls(self, listed: Listed, found: Findings) -> None:
-        """Those that may be forbidden are tried, as long as there is time."""
-        for origin, places in listed.origins:
+    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+        """Checks URLs that may be disallowed, within the time budget."""
+        for origin, places in batch.origins:
             self._urls += len(places)
             host = self._host(origin)
             if host is None:
-                self._unknown.add(origin, listed, places)
-            elif host.may_forbid_some(listed.text):
-                self._try(host, origin, listed, places, found)
+                self._unknown.add(origin, batch, places)
+            elif host.may_disallow_any(batch.text):
+                self._check_batch(host, origin, batch, places, findings)
 
-    def _host(self, origin: str) -> _Host | None:
+    def _host(self, origin: str) -> _HostRules | None:
         if origin not in self._hosts:
             rules = self._rules_of(f"{origin}/")
             if rules is None:
                 return None
-            self._hosts[origin] = _Host(rules, origin)
+            self._hosts[origin] = _HostRules(rules, origin)
         return self._hosts[origin]
 
-    def _try(self, host: _Host, origin: str, listed: Listed, places: list[int], found: Findings) -> None:
+    def _check_batch(
+        self, host: _HostRules, origin: str, batch: UrlBatch, places: list[int], findings: Findings
+    ) -> None:
         started = self._clock()
-        suspects = [place for place in places if host.may_forbid(listed.locs[place])]
-        for number, place in enumerate(suspects):
-            if self._clock() - started > self._left:
-                self._late.add(origin, listed, suspects[number:])
+        suspects = [index for index in places if host.may_disallow(batch.locs[index])]
+        for number, index in enumerate(suspects):
+            if self._clock() - started > self._seconds_left:
+                self._out_of_time.add(origin, batch, suspects[number:])
                 break
-            _ask(host, listed.at(place), found)
-        self._left -= self._clock() - started
+            _check(host, batch.at(index), findings)
+        self._seconds_left -= self._clock() - started
 
-    def end(self, found: Findings) -> None:
-        """The samples, with as much time as there was; what could not be judged is told."""
-        unknown = self._try_sample(self._unknown, found)
-        late = self._try_sample(self._late, found)
-        unasked = self._unknown.urls - unknown + self._late.urls - late
-        if unasked:
+    def on_end(self, findings: Findings) -> None:
+        """Checks the samples; a note states how many URLs were not checked."""
+        unknown = self._check_sample(self._unknown, findings)
+        checked_late = self._check_sample(self._out_of_time, findings)
+        unchecked = self._unknown.urls - unknown + self._out_of_time.urls - checked_late
+        if unchecked:
             has_hosts = all(self._host(origin) for origin, _ in self._unknown.sample)
             reasons = ["robots.txt of other hosts was not fetched"] * (not has_hosts)
-            reasons += ["there was no time for more"] * (self._late.urls > late or (has_hosts and bool(unasked)))
-            asked = f"{self._urls - unasked:,} of {self._urls:,} URLs"
-            self.notes.append(f"U12 checked {asked}; {', and '.join(reasons)}")
+            reasons += ["there was no time for more"] * (
+                self._out_of_time.urls > checked_late or (has_hosts and bool(unchecked))
+            )
+            checked = f"{self._urls - unchecked:,} of {self._urls:,} URLs"
+            self.notes.append(f"U12 checked {checked}; {', and '.join(reasons)}")
 
-    def _try_sample(self, put_off: _PutOff, found: Findings) -> int:
-        """How many could be tried."""
-        ends, tried = self._clock() + self._seconds, 0
-        for origin, place in put_off.sample:
+    def _check_sample(self, deferred: _DeferredUrls, findings: Findings) -> int:
+        """Checks a sample; returns the number of URLs checked."""
+        ends, tried = self._clock() + self._budget_seconds, 0
+        for origin, index in deferred.sample:
             host = self._host(origin)
             if host is None:
                 continue
             if self._clock() > ends:
                 break
             tried += 1
-            if host.may_forbid(place["raw"]):
-                _ask(host, place, found)
+            if host.may_disallow(index["raw"]):
+                _check(host, index, findings)
         return tried
 
 
-def _ask(host: _Host, place: Place, found: Findings) -> None:
-    if host.forbids(place["raw"]):
-        found.note("U12", f"robots.txt forbids {place['raw']}", **place)
+def _check(host: _HostRules, index: Location, findings: Findings) -> None:
+    if host.disallows(index["raw"]):
+        findings.report("U12", f"robots.txt forbids {index['raw']}", **index)

@@ -1,4 +1,4 @@
-"""`audit`: what is wrong with a site's sitemaps, as text, JSON or HTML."""
+"""`audit`: reports what is wrong with a site's sitemaps, as text, JSON or HTML."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import Against, audit, audit_lines, make_findings, parse_codes
+from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
-from ..checks.text import headline, text_of
+from ..checks.text import headline, render_text
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_forms
 from .exits import Exit, Interrupts
-from .messages import Console, each_target
+from .messages import Console, read_each
 from .options import REPORT_FORMATS
-from .output import called, format_for, is_terminal, open_outputs, opened
+from .output import display_name, format_for, is_terminal, open_input, open_outputs
 from .tables import encoding_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..model.problems import Severity
     from .output import Outputs
 
-# What is as bad as what was asked for.
+# --fail-on -> the severities that make the command fail.
 _FAILING: dict[str, tuple[Severity, ...]] = {
     "error": SEVERITIES[:1],
     "warning": SEVERITIES[:2],
@@ -37,7 +37,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "never": (),
 }
 _WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": text_of,
+    "text": render_text,
     "json": lambda report: report.to_json(),
     "html": lambda report: report.to_html(),
 }
@@ -62,39 +62,39 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """The report of a TARGET, for which `reading` are keywords of sitemap_reader.audit(), or of a FILE."""
+    """Writes the report of a TARGET or a FILE; `reading` are keywords of sitemap_reader.audit()."""
     console = Console(quiet=quiet, verbose=verbose)
     if explain is not None:
         return _explain(explain, output)
     if target is None:
-        raise UsageError("which site? give a TARGET or a dump, or --explain CODE, FAMILY or all")
+        raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     format = format_for(output, format, REPORT_FORMATS) or "text"
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
-    against = Against(crawl, baseline, state, baseline_crawl)
+    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        auditor = _Auditor(console, interrupts, outputs, rules, against, as_of, reading)
-        ended = each_target([target], console, auditor.file if is_dump_name(target) else auditor.site)
+        auditor = _Auditor(console, interrupts, outputs, rules, reference_files, as_of, reading)
+        ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
             outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
             ended += [Exit.THRESHOLD] * _is_bad(report, fail_on)
     if report is None:
         return console.end(None, None, ended)
-    told = None if is_terminal(output) else f"{headline(report)}; {auditor.seconds:.1f} s"
-    return console.end(told, f"partial: {report.partial}", ended)
+    summary = None if is_terminal(output) else f"{headline(report)}; {auditor.seconds:.1f} s"
+    return console.end(summary, f"partial: {report.partial}", ended)
 
 
 @attrs.define
 class _Auditor:
-    """Makes the report. Where an interrupt ends the reading, it is of what was read by then."""
+    """Makes the report; after an interrupt, of what was read by then."""
 
     console: Console
     interrupts: Interrupts
     outputs: Outputs
     rules: dict[str, Any]
-    against: Against
+    reference_files: ComparisonSources
     as_of: str | None
     reading: dict[str, Any]
     report: Report | None = None
@@ -102,28 +102,28 @@ class _Auditor:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Seconds since the start."""
         return time.monotonic() - self.started
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        told: dict[str, Any] = {"on_outcome": self.console.hear_document, "on_progress": self.console.progress()}
-        given = {**self.rules, **attrs.asdict(self.against), **told, **self.reading}
-        with self.interrupts.held():  # what was read by then is told
+        callbacks: dict[str, Any] = {"on_outcome": self.console.show_document, "on_progress": self.console.progress()}
+        given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
+        with self.interrupts.deferred():  # what was read by then is reported
             return self._keep(audit(target, as_of=self.as_of, stop=self._stop, **given))
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
-        name = called(file)
+        name = display_name(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
-        found = make_findings(**self.rules)
-        self.against.refuse(parse_codes(self.rules["select"]))
-        # Who waits for a pipe that is silent is not to be held.
-        held = nullcontext() if file == STDIN else self.interrupts.held()
-        with opened(file) as body, held:
-            self.outputs.spare(body, name)
+        findings = make_findings(**self.rules)
+        self.reference_files.validate(parse_codes(self.rules["select"]))
+        # An interrupt must end the wait for a silent pipe.
+        deferred = nullcontext() if file == STDIN else self.interrupts.deferred()
+        with open_input(file) as body, deferred:
+            self.outputs.refuse_input(body, name)
             lines = numbered_forms(body, name)
-            return self._keep(audit_lines(lines, name, found, self.against, as_of=as_of, stop=self._stop))
+            return self._keep(audit_lines(lines, name, findings, self.reference_files, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:
         return self.interrupts.is_pending
@@ -142,15 +142,15 @@ def _is_bad(report: Report, fail_on: str) -> bool:
 
 
 def _nothing(report: Report) -> str:
-    """Why there is not one URL."""
-    told = next((note for note in report.notes if note.startswith("no sitemap found")), None)
+    """Why there is no URL."""
+    findings = next((note for note in report.notes if note.startswith("no sitemap found")), None)
     what = "no URL could be read of" if report.complete is False else "there is no URL in"
-    return told or f"{what} {report.target}"
+    return findings or f"{what} {report.target}"
 
 
 def _explain(wanted: str, output: str | None) -> Exit:
-    """Codes, families, or all of them."""
-    told = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
+    """Writes the explanations of codes, families, or all of them."""
+    text = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        outputs.records.write(told.encode(encoding_of(output), "replace"))
+        outputs.records.write(text.encode(encoding_of(output), "replace"))
     return Exit.COMPLETE

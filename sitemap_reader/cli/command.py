@@ -1,7 +1,6 @@
-"""The click classes behind every command: options in groups, errors in one line, one exit code.
+"""The click classes of all commands: options under headings, errors in one line, one exit code.
 
-In: what was typed. Out: an exit code; whatever went wrong is told in one `error:` line, never a traceback
-for what a user can mend.
+In: the command line. Out: an exit code. An error that a user can correct is one `error:` line, never a traceback.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ if TYPE_CHECKING:
 
 
 class GroupedOption(click.Option):
-    """An option that stands under a heading of the help, and says its default even if it is nothing."""
+    """An option under a heading of the help, which always states its default."""
 
     def __init__(self, *args: Any, heading: str = "Output", **kwargs: Any) -> None:
         self.heading = heading
         super().__init__(*args, **kwargs)
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """The default alone, in words where it has some: what a number may be, its error says."""
+        """The default only; the permitted range of a number is in its error."""
         words = self.show_default
         default = words if isinstance(words, str) else super().get_help_extra(ctx).get("default")
         return {"default": default} if default is not None else {}
 
 
 class Command(click.Command):
-    """A command whose function returns an Exit, and whose options stand under headings."""
+    """A command whose function returns an Exit, with options under headings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings: dict[str, list[tuple[str, str]]] = {}
@@ -49,14 +48,14 @@ class Command(click.Command):
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples, as they were written."""
+        """The examples, without rewrapping."""
         if self.epilog:
             with formatter.section("Examples"):
                 for line in self.epilog.splitlines():
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Errors know whose they are, so that they can point to its help."""
+        """Adds this command to usage errors, so that they can point to its help."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as exc:
@@ -64,7 +63,7 @@ class Command(click.Command):
             raise
 
     def invoke(self, ctx: click.Context) -> NoReturn:
-        """Runs it and exits with its code."""
+        """Runs the command and exits with its code."""
         ctx.exit(self._code(ctx))
 
     def _code(self, ctx: click.Context) -> Exit:
@@ -79,16 +78,16 @@ class Command(click.Command):
             _error(str(exc))
             return Exit.UNWRITABLE if exc.is_unwritable else Exit.USAGE
         except OSError as exc:
-            return _tell_unwritable(exc)
+            return report_unwritable(exc)
 
 
 class CommandGroup(click.Group):
-    """The group. Usage errors are one line, also those of its commands."""
+    """The command group; its usage errors, and those of its commands, are one line."""
 
     command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which they are defined: the main job first."""
+        """In the order of their definition: the main job first."""
         return list(self.commands)
 
     def main(self, *args: Any, **options: Any) -> Any:
@@ -96,22 +95,22 @@ class CommandGroup(click.Group):
         try:
             code = super().main(*args, **options)
         except click.ClickException as exc:
-            code = _tell(exc)
+            code = show_usage_error(exc)
         except OSError as exc:  # the help itself cannot be written
-            code = _tell_unwritable(exc)
+            code = report_unwritable(exc)
         except click.Abort:
             code = Exit.INTERRUPTED
-        _let_go_of_stderr()
+        flush_stderr()
         sys.exit(int(code or 0))
 
 
 def _error(text: str) -> None:
-    from .messages import Console  # only here: help has no use for all that it knows
+    from .messages import Console  # imported late: --help does not need it
 
     Console().error(text)
 
 
-def _tell(exc: click.ClickException) -> int:
+def show_usage_error(exc: click.ClickException) -> int:
     context = getattr(exc, "ctx", None)
     path = context.command_path if context else "sitemap-reader"
     if not exc.format_message() or type(exc).__name__ == "NoArgsIsHelpError":  # a click of 8.2 or later
@@ -122,12 +121,12 @@ def _tell(exc: click.ClickException) -> int:
     return Exit.USAGE
 
 
-def _tell_unwritable(exc: OSError) -> Exit:
-    if isinstance(exc, BrokenPipeError):  # `| head` has what it wanted
-        _silence(sys.stdout)
+def report_unwritable(exc: OSError) -> Exit:
+    if isinstance(exc, BrokenPipeError):  # the reader of the pipe has ended, as `| head` does
+        discard_output(sys.stdout)
         return Exit.COMPLETE
     _error(_unwritable(exc))
-    _silence(sys.stdout)
+    discard_output(sys.stdout)
     return Exit.UNWRITABLE
 
 
@@ -142,24 +141,24 @@ def _unwritable(exc: OSError) -> str:
         errno.EACCES: "check who may write there",
         errno.EROFS: "write elsewhere",
     }
-    told = f"cannot write {place}: {exc.strerror or exc}"
+    message = f"cannot write {place}: {exc.strerror or exc}"
     hint = hints.get(exc.errno or 0)
-    return f"{told}; {hint}" if hint else told
+    return f"{message}; {hint}" if hint else message
 
 
-def _silence(stream: TextIO | None) -> None:
-    """What is still in its buffer cannot be written; at shutdown Python would try once more, and complain."""
-    with suppress(OSError, ValueError, AttributeError):  # it is no file, or is closed already
+def discard_output(stream: TextIO | None) -> None:
+    """Redirects the stream to /dev/null: Python would try to write its buffer once more at shutdown, and complain."""
+    with suppress(OSError, ValueError, AttributeError):  # not a file, or closed already
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, stream.fileno())  # type: ignore[union-attr]
         os.close(sink)
 
 
-def _let_go_of_stderr() -> None:
-    """Messages that cannot be written change no exit code: of those in its buffer Python would make a 120."""
+def flush_stderr() -> None:
+    """Keeps the exit code if messages cannot be written: Python would exit with 120."""
     try:
         sys.stderr.flush()
     except OSError:
-        _silence(sys.stderr)
+        discard_output(sys.stderr)
     except (ValueError, AttributeError):
-        return  # it is closed, or there is none
+        return  # closed, or None

@@ -1,4 +1,4 @@
-"""`convert`: a dump in another format."""
+"""`convert`: writes a dump in another format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..serialize.projection import all_fields, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, Interrupts
 from .messages import Console
-from .output import STDOUT, Outputs, called, format_for, open_outputs, opened
+from .output import STDOUT, Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,30 +34,30 @@ def run(
     unique: bool,
     quiet: bool,
 ) -> Exit:
-    """Writes the URLs of `file`, - for stdin, one after the other; other lines only where the output is JSONL whole."""
+    """Writes the URLs of `file`, - for stdin; lines of other types only to JSONL without fields."""
     console = Console(quiet=quiet)
     wanted = None if fields is None else parse_fields(fields)
     target = format_for(output, format, FORMATS) or _no_format(output)
-    name = called(file)
+    name = display_name(file)
     with (
-        opened(file) as dump,
+        open_input(file) as dump,
         Interrupts() as interrupts,
         open_outputs(output, None, interrupts, format=target, fields=wanted, guard=not no_formula_guard) as outputs,
     ):
-        outputs.spare(dump, name)
+        outputs.refuse_input(dump, name)
         conversion = _Conversion(
             name,
             outputs,
             interrupts,
             console,
-            takes_all=target == "jsonl" and wanted is None,
-            takes_keys=target in ("jsonl", "txt") or wanted is not None,
+            keeps_types=target == "jsonl" and wanted is None,
+            keeps_keys=target in ("jsonl", "txt") or wanted is not None,
             seen=UrlSet() if unique else None,
         )
-        # What is ready goes out before a read that may have to wait.
+        # Outputs are flushed before a read that may have to wait.
         before_read = None if dump.seekable() else outputs.flush
         if isinstance(outputs.sink, ParquetSink) and not unique:
-            forms = conversion.rest_of(numbered_blocks(dump, name, before_read=before_read), outputs.sink)
+            forms = conversion.write_blocks(numbered_blocks(dump, name, before_read=before_read), outputs.sink)
         else:
             forms = numbered_forms(dump, name, before_read=before_read)
         code = conversion.run(forms)
@@ -66,23 +66,23 @@ def run(
 
 
 def _no_format(output: str | None) -> str:
-    asked = "no format is asked for" if output in (None, STDOUT) else f"the name {output} says no format"
-    raise UsageError(f"{asked}; give --format, or -o with a name in one of .{', .'.join(FORMATS)}")
+    reason = "no output format" if output in (None, STDOUT) else f"the suffix of {output} is no format"
+    raise UsageError(f"{reason}; give --format, or -o with a name in one of .{', .'.join(FORMATS)}")
 
 
 @attrs.define
 class _Conversion:
-    """One file on its way. `seen`: each URL is written once.
+    """Writes the lines of one file. With `seen`, each URL is written once.
 
-    `takes_all`: lines that are no URLs are written too; `takes_keys`: whatever keys a URL has, nothing is lost unasked.
+    `keeps_types`: lines that are not URLs are written too. `keeps_keys`: the format, or --fields, loses no unknown key.
     """
 
     name: str
     outputs: Outputs
     interrupts: Interrupts
     console: Console
-    takes_all: bool
-    takes_keys: bool
+    keeps_types: bool
+    keeps_keys: bool
     seen: UrlSet | None
     urls: int = 0
     repeated: int = 0
@@ -90,7 +90,7 @@ class _Conversion:
     started: float = attrs.field(factory=time.monotonic)
 
     def run(self, forms: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
-        """All of it; a line that is none ends it, with what stands before it written."""
+        """Writes all lines; at one that is not JSON, those before it are kept."""
         try:
             first = next(forms, None)
             if first is not None:
@@ -108,12 +108,12 @@ class _Conversion:
             return Exit.USAGE
         return Exit.COMPLETE if self.urls else self._nothing()
 
-    def rest_of(self, blocks: Iterable[Block], sink: ParquetSink) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The forms of those that cannot be written at once; and of the first one, as its lines tell what is there."""
+    def write_blocks(self, blocks: Iterable[Block], sink: ParquetSink) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Writes blocks of lines whole; yields the numbered objects of those that cannot be, and of the first block."""
         for block in blocks:
             written = 0
             if block.lines is not None and block.before:
-                with self.interrupts.held():
+                with self.interrupts.deferred():
                     written = sink.try_lines(block.lines)
                     self.urls += written
                 self.interrupts.check()
@@ -121,33 +121,33 @@ class _Conversion:
                 yield from block.numbered()
 
     def summary(self, place: str) -> str:
-        """What was written, and what was not."""
+        """The summary in one line."""
         others = count_of(self.others, "other line")
-        told = [count_of(self.urls, "URL") + (f" and {others}" if self.others and self.takes_all else "")]
-        told[0] += f" written to {place}"
+        texts = [count_of(self.urls, "URL") + (f" and {others}" if self.others and self.keeps_types else "")]
+        texts[0] += f" written to {place}"
         if self.repeated:
-            told.append(f"{self.repeated:,} listed again")
-        if self.others and not self.takes_all:
-            told.append(f"{others} left out")
-        return "; ".join([*told, f"{time.monotonic() - self.started:.1f} s"])
+            texts.append(f"{self.repeated:,} listed again")
+        if self.others and not self.keeps_types:
+            texts.append(f"{others} left out")
+        return "; ".join([*texts, f"{time.monotonic() - self.started:.1f} s"])
 
     def _check_keys(self, number: int, form: dict[str, Any]) -> None:
-        """A dump that was written with fields has them in each line, so the first tells."""
-        own = [] if self.takes_keys or "type" in form else [key for key in form if key not in all_fields().names]
+        """Refuses a dump written with --fields, which its first line shows, where the format would lose fields."""
+        own = [] if self.keeps_keys or "type" in form else [key for key in form if key not in all_fields().names]
         if own:
-            told = f"{self.name}:{number}: there are fields that a whole dump has not, {', '.join(own)}"
-            raise UsageError(f"{told}; say which ones to write: --fields {','.join(form)}")
+            message = f"{self.name}:{number}: fields that a complete dump does not have: {', '.join(own)}"
+            raise UsageError(f"{message}; name the fields to write: --fields {','.join(form)}")
 
     def _write(self, number: int, form: dict[str, Any]) -> None:
         is_other = "type" in form
-        if is_other and not self.takes_all:
+        if is_other and not self.keeps_types:
             self.others += 1
             return
         if self.seen is not None and not is_other and not self.seen.add(form["loc"]):
             self.repeated += 1
             return
-        # Held: the summary counts what was written, no more and no less.
-        with self.interrupts.held():
+        # Deferred: the summary counts exactly what was written.
+        with self.interrupts.deferred():
             try:
                 self.outputs.sink.write(form)
             except UsageError as exc:

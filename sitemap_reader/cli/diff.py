@@ -1,4 +1,4 @@
-"""`diff`: what is new, updated and removed between two dumps."""
+"""`diff`: writes what is new, updated and removed between two dumps or states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, STDIN_NAME
 from .exits import Exit, Interrupts
 from .messages import Console
-from .output import called, open_outputs, opened, rows_format_for
+from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import change_header, change_lines, encoding_of
 
 if TYPE_CHECKING:
@@ -30,27 +30,27 @@ def run(
     no_formula_guard: bool,
     quiet: bool,
 ) -> Exit:
-    """Writes the changes; `old` and `new` are files, one of them may be - for stdin."""
+    """Writes the changes between `old` and `new`, files of which one may be - for stdin."""
     console = Console(quiet=quiet)
     started = time.monotonic()
     if old == new == STDIN:
         raise UsageError("OLD and NEW cannot both be stdin; give a file for one of them")
-    if old == new != STDIN and is_state(old):  # which only one may have open
+    if old == new != STDIN and is_state(old):  # a state can be opened once
         raise UsageError("OLD and NEW are the same state; give another file for one of them")
     format = rows_format_for(output, format, elsewhere="jsonl")
     with ExitStack() as files:
-        bodies = [(called(name), files.enter_context(opened(name))) for name in (old, new)]
+        bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]
         interrupts = files.enter_context(Interrupts())
         outputs = files.enter_context(open_outputs(output, None, interrupts))
         for name, body in bodies:
-            outputs.spare(body, name)
+            outputs.refuse_input(body, name)
         before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.records.write(change_header(format, names_sites=changes.names_sites))
-            told: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
-            told["guard"] = not no_formula_guard
-            for line in change_lines(format, changes.forms(), **told):
+            writing: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
+            writing["guard"] = not no_formula_guard
+            for line in change_lines(format, changes.forms(), **writing):
                 outputs.records.write(line)
             outputs.keep()
         except KeyboardInterrupt:

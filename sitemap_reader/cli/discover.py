@@ -1,4 +1,4 @@
-"""`discover`: where the sitemaps of sites are, and why that is known."""
+"""`discover`: lists the sitemaps of the targets, and how each was found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..model.records import UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line
 from .exits import Exit, Interrupts
-from .messages import Console, each_target, read_targets
+from .messages import Console, read_each, read_targets
 from .output import open_outputs, rows_format_for
 from .tables import rows_as
 
@@ -37,13 +37,13 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """One row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
+    """Writes a row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = rows_format_for(output, format)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         discovery = _Discovery(console, reading)
-        codes = each_target(names, console, discovery.site)
+        codes = read_each(names, console, discovery.site)
         outputs.decide(codes)
         found = discovery.found
         if format == "jsonl":
@@ -59,30 +59,32 @@ def run(
     holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
     summary = f"{count_of(holding, 'sitemap')} found"
     if holding < len(found):
-        summary += f"; {count_of(len(found) - holding, 'other place')} that cannot be read"
-    return console.end(summary, "partial: not every place that may name or hold a sitemap can be read", codes)
+        summary += f"; {count_of(len(found) - holding, 'other candidate')} could not be read"
+    return console.end(summary, "partial: not every robots.txt or candidate could be read", codes)
 
 
 @attrs.define
 class _Discovery:
+    """Discovers one target after the other; `found` has (site, candidate)."""
+
     console: Console
     reading: dict[str, Any]
     found: list[tuple[str, Candidate]] = attrs.field(factory=list)
 
     def site(self, target: str) -> Exit:
         """The candidates of one target."""
-        ledger = SummaryBuilder(on_item=self.console.hear)
+        builder = SummaryBuilder(on_item=self.console.show)
 
-        def hear(item: Item) -> None:
-            ledger.take([item], UrlRecord)
+        def take(item: Item) -> None:
+            builder.take([item], UrlRecord)
 
         site = find_target(target)
-        candidates = discover(site, on_item=hear, **self.reading)
+        candidates = discover(site, on_item=take, **self.reading)
         self.found += [(site.name, candidate) for candidate in candidates]
         good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)
-        if not candidates or (ledger.blocked and not good):
+        if not candidates or (builder.blocked and not good):
             message = f"no sitemap found for {site.name}; give its URL, if you know it"
-            raise ledger.verdict(site.name) or NothingFound(message)
+            raise builder.verdict(site.name) or NothingFound(message)
         if good == len(candidates):
             return Exit.COMPLETE
         return Exit.PARTIAL if good else Exit.UNREADABLE

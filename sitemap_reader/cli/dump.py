@@ -1,4 +1,4 @@
-"""`dump`: every URL of sites, in a format."""
+"""`dump`: writes every URL of the targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..client.sync_api import lines
 from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from .exits import Exit, Interrupts
-from .messages import Console, each_target, judge, read_targets, summary_line, utf8
+from .messages import Console, judge, read_each, read_targets, summary_line, utf8
 from .options import FORMATS
 from .output import Outputs, format_for, is_terminal, open_outputs
 
@@ -38,13 +38,13 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of reader.lines()."""
+    """Reads the targets one after the other; `reading` are keywords of client.sync_api.lines()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     chosen = None if fields is None else parse_fields(fields)
-    asked = chosen.roots if chosen else frozenset()
-    names_sites = len(names) > 1 or SITE in asked
-    reading["extras"] = reading["extras"] or EXTRAS in asked
+    roots = chosen.roots if chosen else frozenset()
+    names_sites = len(names) > 1 or SITE in roots
+    reading["extras"] = reading["extras"] or EXTRAS in roots
     reading["unique"] = UrlSet() if unique else False
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     with (
@@ -59,18 +59,18 @@ def run(
         ) as outputs,
     ):
         dump = _Dump(console, outputs, interrupts, reading, limit, names_sites)
-        codes = each_target(names, console, dump.site)
+        codes = read_each(names, console, dump.site)
         outputs.decide(codes, dump.total.urls if dump.total else 0)
     if dump.undated and not quiet and (reading["since"] or reading["until"]):
         console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
-    if dump.total is None:  # not one target could be tried
+    if dump.total is None:  # no target was valid
         return console.end(None, None, codes)
     return console.end(summary_line(dump.total, limit), dump.total.partial_line(), codes)
 
 
 @attrs.define
 class _Dump:
-    """What the targets of one command share."""
+    """Writes the URLs of one target after the other; `total` sums them up."""
 
     console: Console
     outputs: Outputs
@@ -82,15 +82,15 @@ class _Dump:
     total: Summary | None = None
 
     def site(self, target: str) -> Exit:
-        """One target, up to what the limit leaves."""
+        """Reads one target, up to what is left of the limit."""
         left = None if self.limit is None else self.limit - (self.total.urls if self.total else 0)
         if left == 0:
             return Exit.COMPLETE
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
-        told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
-        # Held: the summary counts what was written, no more and no less.
-        with self.interrupts.held(), lines(found, site=site, most=left, **told, **self.reading) as stream:
+        callbacks: dict[str, Any] = {"on_item": partial(self._take, site), "on_wait": self._wait}
+        # Deferred: the summary counts exactly what was written.
+        with self.interrupts.deferred(), lines(found, site=site, most=left, **callbacks, **self.reading) as stream:
             try:
                 for some in stream:
                     self.outputs.write_lines(some.data)
@@ -107,6 +107,6 @@ class _Dump:
         self.outputs.flush()
         self.interrupts.check()
 
-    def _hear(self, site: str | None, item: Item) -> None:
-        self.console.hear(item)
+    def _take(self, site: str | None, item: Item) -> None:
+        self.console.show(item)
         self.outputs.report_on(item, site)

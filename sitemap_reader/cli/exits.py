@@ -1,4 +1,8 @@
-"""What the shell is told: exit codes, and which of several wins."""
+"""Exit codes, and signals: SIGINT, SIGTERM and SIGHUP become KeyboardInterrupt.
+
+In: the codes of several targets; signals. Out: the code of the command; an exception where output and summary agree,
+never in the middle of a write.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,10 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-# Something was read: what a command writes is its result.
+# Codes of commands that have read something, so that what they wrote is their result.
 _READ = frozenset({Exit.COMPLETE, Exit.THRESHOLD, Exit.PARTIAL})
 
-# Of several targets the first of these that occurs.
+# Of several targets, the first of these that occurs is the code of the command.
 PRECEDENCE = (
     Exit.INTERRUPTED,
     Exit.USAGE,
@@ -47,7 +51,7 @@ PRECEDENCE = (
 
 
 def worst(codes: Iterable[Exit]) -> Exit:
-    """The code that counts.
+    """The code of a command with several targets: the most severe one.
 
     >>> worst([Exit.COMPLETE, Exit.PARTIAL, Exit.NOTHING]).name
     'NOTHING'
@@ -55,8 +59,8 @@ def worst(codes: Iterable[Exit]) -> Exit:
     return min(codes, key=PRECEDENCE.index, default=Exit.COMPLETE)
 
 
-def has_read(codes: Iterable[Exit]) -> bool:
-    """Whether anything was read of what was asked for.
+def any_read(codes: Iterable[Exit]) -> bool:
+    """Whether any target gave something.
 
     >>> has_read([Exit.UNREADABLE, Exit.PARTIAL]), has_read([Exit.NOTHING, Exit.INTERRUPTED])
     (True, False)
@@ -64,23 +68,17 @@ def has_read(codes: Iterable[Exit]) -> bool:
     return not _READ.isdisjoint(codes)
 
 
-# ----------------------------------------------------------------------------------------------------
-# SIGINT, SIGTERM and SIGHUP -> KeyboardInterrupt, but never in the middle of a write, or between reading and writing.
-#
-# A write to a pipe that is full would put it off until the pipe is read, which may be never: from the first signal on
-# pipes do not block, and the stream that writes asks is_stalled() how long to wait.
-
-
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-# How long a reader that takes nothing is waited for when a signal has come.
+# How long a write to a full pipe may wait after a signal.
 GRACE_SECONDS = 0.7
 
 
 class Interrupts:
-    """As a context manager it handles the signals; `held()` puts one off to check() or the end of its block.
+    """Handles the signals while it is entered; deferred() delays one until check() or the end of its block.
 
-    A second signal is not put off. One that is ignored from the start (a job in the background of a script, nohup)
-    stays ignored.
+    A second signal is not delayed. A signal that was ignored from the start (a background job of a script, nohup) stays
+    ignored. A write to a full pipe would delay it until the pipe is read, which may be never: from the first signal on
+    pipes do not block, and the writer asks is_stalled() whether to give up.
     """
 
     def __init__(self) -> None:
@@ -93,8 +91,8 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():  # others cannot set handlers
-            minded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-            self._before = {number: signal.signal(number, self._handle) for number in minded}
+            handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._handle) for number in handled}
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -102,8 +100,8 @@ class Interrupts:
             signal.signal(number, handler)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """A signal in this block is raised at its end, or at that of the block around it."""
+    def deferred(self) -> Iterator[None]:
+        """A signal in this block is raised at its end, or at the end of the outermost such block."""
         self._holding += 1
         try:
             yield
@@ -114,31 +112,31 @@ class Interrupts:
 
     @property
     def is_pending(self) -> bool:
-        """Whether one is put off."""
+        """Whether a signal is delayed."""
         return self._pending
 
     def check(self) -> None:
-        """Raises what was put off."""
+        """Raises KeyboardInterrupt for a delayed signal."""
         if self._pending:
             self._raise()
 
     def writes_to(self, number: int) -> None:
-        """Takes in the number of an open file that is written to, which may be a pipe."""
+        """Registers the descriptor of an open output, which may be a pipe."""
         self._pipes.append(number)
 
     def is_stalled(self, since: float) -> bool:
-        """Whether a signal has come, and a write that waits since then (of time.monotonic) is to be aborted."""
+        """Whether a write that has waited since `since` (time.monotonic) is to be aborted because of a signal."""
         if self._came_at is None:
             return False
         return self._has_aborted or time.monotonic() - max(since, self._came_at) > GRACE_SECONDS
 
     def abort_write(self) -> NoReturn:
-        """Raises what was put off, in the middle of a write; later writes are not waited for."""
+        """Raises KeyboardInterrupt in the middle of a write; later writes do not wait either."""
         self._has_aborted = True
         self._raise()
 
     def _raise(self) -> NoReturn:
-        self._pending = False  # it comes now, and once
+        self._pending = False  # raised once
         raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: object) -> None:
@@ -151,14 +149,14 @@ class Interrupts:
         self._raise()
 
     def _unblock(self) -> None:
-        """A write that is waiting now is tried again (PEP 475), and then no longer waits."""
-        with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or no file
+        """Makes pipes non-blocking; a write that waits now is retried by Python (PEP 475), and no longer waits."""
+        with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or not a file
             self._pipes.append(sys.stderr.fileno())
         for number in self._pipes:
-            with suppress(OSError, AttributeError):  # it is closed; a Windows before Python 3.12
+            with suppress(OSError, AttributeError):  # closed; Windows before Python 3.12
                 if _is_pipe(number) and os.get_blocking(number):
                     os.set_blocking(number, False)
-                    atexit.register(_block, number)  # others may write to the same pipe
+                    atexit.register(_block, number)  # other processes may write to the same pipe
 
 
 def _is_pipe(number: int) -> bool:
@@ -167,5 +165,5 @@ def _is_pipe(number: int) -> bool:
 
 
 def _block(number: int) -> None:
-    with suppress(OSError):  # it is closed by now
+    with suppress(OSError):  # closed by now
         os.set_blocking(number, True)

@@ -1,4 +1,4 @@
-"""`harvest`: many hosts to a folder of Parquet, on Dask."""
+"""`harvest`: reads many hosts into a folder of Parquet files, on Dask."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
     from ..scale import Harvest, HarvestProgress
     from ..scale.hosts import HostList
 
-# Of what may be many.
+# Lines shown of each list without -v.
 _SHOWN = 5
-# Where there is no terminal for a bar: a line so often.
+# How often a line is printed where there is no terminal for a bar.
 _LINE_SECONDS = 60.0
 
 
 def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) -> Exit:
-    """`reading` are keywords of scale.harvest()."""
+    """Runs the harvest and reports it; `reading` are keywords of scale.harvest()."""
     console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", bar_state))
     listed = read_hosts(bytes_on_stdin() if hosts == STDIN else hosts)
-    _tell_refused(console, hosts, listed)
+    _show_refused(console, hosts, listed)
     with Interrupts(), _without_logs():
         try:
-            found = harvest(listed, output, on_progress=_Telling(console, quiet=quiet), **reading)
+            found = harvest(listed, output, on_progress=_ProgressLines(console, quiet=quiet), **reading)
         except (KeyboardInterrupt, OSError, StateError) as exc:
-            console.rest()
+            console.flush()
             if not quiet:
-                _tell_so_far(console, output)
+                _show_so_far(console, output)
             if isinstance(exc, KeyboardInterrupt):
                 return console.end(None, None, [Exit.INTERRUPTED])
             raise
-    _tell_failed(console, found)
+    _show_failed(console, found)
     if not quiet:
-        _tell_named(console, found, most=None if verbose else _SHOWN)
+        _show_names(console, found, most=None if verbose else _SHOWN)
     missing = found.missing()
     return console.end(str(found), f"partial: {missing}" if missing else None, _codes(found))
 
 
 @contextmanager
 def _without_logs() -> Iterator[None]:
-    """What becomes of workers and scheduler is told here, in words."""
+    """Silences the log of Dask: this command reports lost workers itself."""
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -65,16 +65,16 @@ def _without_logs() -> Iterator[None]:
         logging.disable(before)
 
 
-def _tell_refused(console: Console, name: str, listed: HostList) -> None:
+def _show_refused(console: Console, name: str, listed: HostList) -> None:
     for number, why in listed.refused[:_SHOWN]:
         console.error(f"{name}:{number}: {why}")
     if len(listed.refused) > _SHOWN:
-        console.error(f"{name}: {len(listed.refused) - _SHOWN:,} more lines are no hosts")
+        console.error(f"{name}: {len(listed.refused) - _SHOWN:,} more lines are not hosts")
 
 
 @attrs.define
-class _Telling:
-    """Hears the progress: says at first where the dashboard is, then shows a bar, or a line now and then."""
+class _ProgressLines:
+    """A callback for the progress: prints the dashboard's address once, then shows a bar, or a line each minute."""
 
     console: Console
     quiet: bool = attrs.field(kw_only=True)
@@ -106,9 +106,9 @@ class _Telling:
             show(progress)
 
 
-def _tell_failed(console: Console, found: Harvest) -> None:
-    """Shards that could not be done."""
-    console.rest()
+def _show_failed(console: Console, found: Harvest) -> None:
+    """Prints the shards that failed."""
+    console.flush()
     failed = sorted(found.failed.items())
     for shard, why in failed[:_SHOWN]:
         console.error(f"shard {shard} is not done: {why}; --resume tries it again")
@@ -116,20 +116,20 @@ def _tell_failed(console: Console, found: Harvest) -> None:
         console.error(f"{len(failed) - _SHOWN:,} more shards are not done")
 
 
-def _tell_named(console: Console, found: Harvest, most: int | None) -> None:
-    """Shards that were begun again, and hosts that were given up."""
+def _show_names(console: Console, found: Harvest, most: int | None) -> None:
+    """Prints the shards that were restarted, and the hosts that were skipped or cut short."""
     lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
     given_up = [f"{each.verdict.replace('_', ' ')} {each.site}: {each.why}" for each in found.given_up]
-    for told in (lost, given_up):
-        for line in told[:most]:
+    for lines in (lost, given_up):
+        for line in lines[:most]:
             console.line(line)
-        if most is not None and len(told) > most:
-            console.line(f"{len(told) - most:,} more; -v shows them all")
+        if most is not None and len(lines) > most:
+            console.line(f"{len(lines) - most:,} more; -v shows them all")
 
 
-def _tell_so_far(console: Console, output: str) -> None:
-    """What is there of a harvest that was stopped."""
-    with suppress(UsageError):  # it has not even begun
+def _show_so_far(console: Console, output: str) -> None:
+    """Prints what an interrupted harvest has written."""
+    with suppress(UsageError):  # nothing is written yet
         console.line(f"{load_harvest(output)}; --resume does the rest")
 
 

@@ -1,6 +1,6 @@
-"""The command line: arguments -> one call each.
+"""The commands of `sitemap-reader`: declares their arguments and options, and calls the module of each.
 
-Every command's work is imported when it runs, so that help, and parse, load no network library.
+That module is imported when its command runs, so that --help and `parse` load no network library.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..version import __version__
-from . import network_options as fetching
-from . import options
+from . import network_options, options
 from .command import Command, CommandGroup
 
 if TYPE_CHECKING:
@@ -30,10 +29,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="sitemap-reader")
 def main() -> None:
-    """Reads a site's sitemaps as a crawler should: every URL, nothing invented, nothing silently dropped.
+    """Read a site's sitemaps: every URL, typed and checked, nothing invented, nothing silently dropped.
 
     A TARGET is a host (example.com), the URL of a site, of a sitemap or of a robots.txt, or a folder
-    that --record has written, or a WARC file, of --record or of any other crawler.
+    written by --record, or a WARC file, of --record or of another crawler.
     """
 
 
@@ -50,17 +49,17 @@ def main() -> None:
 @options.limit
 @options.extras
 @options.report
-@options.loudness
+@options.verbosity
 @options.dates
 @options.pages
 @options.sitemaps
 @options.scope("protocol")
-@fetching.jobs
-@fetching.network
+@network_options.jobs
+@network_options.network
 def dump(**arguments: Any) -> Exit:
-    """Write every URL of the TARGETs, as it is read.
+    """Write every URL of the TARGETs, as JSONL, CSV, TSV, plain text or Parquet.
 
-    As JSONL, or as CSV, TSV, plain text or Parquet.
+    Each URL is written as soon as it is read.
 
     With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
     lines and # comments are skipped.
@@ -78,14 +77,12 @@ def dump(**arguments: Any) -> Exit:
 )
 @click.argument("file", metavar="FILE|-", type=options.FILE)
 @options.option("Document", "--url", metavar="URL", default_is="none", help="Base URL of the document.")
-@options.option(
-    "Document", "--content-type", metavar="TYPE", default_is="none", help="The Content-Type that it came with."
-)
+@options.option("Document", "--content-type", metavar="TYPE", default_is="none", help="Content-Type of the document.")
 @options.output_file
 @options.record_format("by the suffix of -o, else jsonl")
 @options.extras
 @options.report
-@options.loudness
+@options.verbosity
 @options.scope("any")
 @options.option(
     "Filter",
@@ -94,18 +91,18 @@ def dump(**arguments: Any) -> Exit:
     metavar="PREFIX",
     multiple=True,
     default_is="none",
-    help="A URL prefix that the document may list besides its own folder; may be repeated.",
+    help="URL prefix that the document may list besides its own directory (repeatable).",
 )
-@fetching.document_limits
+@network_options.document_limits
 def parse(**arguments: Any) -> Exit:
-    """Read one document, a file or stdin, without any network.
+    """Read one document from a file or stdin, without the network.
 
-    URLs go to stdout as JSONL, and of an index its sitemaps; the other formats have the URLs alone. With --report -
-    every item comes in document order, problems included, and the outcome last.
+    URLs, and the child sitemaps of an index, go to stdout as JSONL; the other formats hold the URLs alone. With
+    --report - all items are written in document order, problems included, the outcome last.
     """
     from .parse import run
 
-    return run(limits=fetching.limits(arguments), **arguments)
+    return run(limits=network_options.limits(arguments), **arguments)
 
 
 @main.command(
@@ -114,11 +111,11 @@ def parse(**arguments: Any) -> Exit:
 )
 @options.targets
 @options.table_output
-@fetching.network
+@network_options.network
 def discover(**arguments: Any) -> Exit:
-    """List the sitemaps of the TARGETs, and why each is known.
+    """List the sitemaps of the TARGETs, and how each was found.
 
-    What robots.txt names is always listed; a well-known path only where it holds a sitemap or is refused.
+    Sitemaps named by robots.txt are always listed; a well-known path only if it holds a sitemap or is refused.
     """
     from .discover import run
 
@@ -132,11 +129,11 @@ def discover(**arguments: Any) -> Exit:
 @options.targets
 @options.table_output
 @options.scope("protocol")
-@fetching.network
+@network_options.network
 def tree(**arguments: Any) -> Exit:
     """Show which sitemap lists which, with counts and dates.
 
-    "lastmod" is what the index states of a sitemap, "newest" the newest date inside it.
+    "lastmod" is the date that the index states for a sitemap, "newest" the newest date in it.
     """
     from .tree import run
 
@@ -153,11 +150,11 @@ def tree(**arguments: Any) -> Exit:
 @options.pages
 @options.sitemaps
 @options.scope("protocol")
-@fetching.network
+@network_options.network
 def stats(**arguments: Any) -> Exit:
-    """Show a site on one screen: counts, dates, sections.
+    """Summarise a site on one screen: counts, dates, sections.
 
-    FILE is a dump, JSONL or Parquet; - is one on stdin.
+    FILE is a dump (JSONL or Parquet); - reads one from stdin.
     """
     from .stats import run
 
@@ -172,23 +169,23 @@ def stats(**arguments: Any) -> Exit:
 )
 @options.targets_if_any
 @options.state
-@options.following
+@options.sync_options
 @options.output_file
 @options.table_format("table on a terminal, else jsonl")
 @options.report
-@options.loudness
+@options.verbosity
 @options.changed_on
 @options.pages
 @options.sitemaps
 @options.scope("protocol")
 @options.extras
-@fetching.jobs
-@fetching.network
+@network_options.jobs
+@network_options.network
 def sync(**arguments: Any) -> Exit:
-    """Tell what is new, updated and removed since the last time.
+    """Write what is new, updated and removed since the last run.
 
-    FILE remembers what each site listed. Sitemaps that the site says are unchanged are not read again. The first time
-    every URL is new, and is written once, however many sitemaps list it.
+    FILE holds what each site listed. Sitemaps that the server or the index reports as unchanged are not read again. In
+    the first run every URL is new; it is written once, however many sitemaps list it.
 
     At-least-once delivery: after a crash the next run resumes; the changes of one sitemap may repeat.
     """
@@ -211,15 +208,15 @@ def sync(**arguments: Any) -> Exit:
 @options.sitemaps
 @options.scope("protocol")
 @options.extras
-@fetching.network_of_many
+@network_options.harvest_network
 def harvest(**arguments: Any) -> Exit:
-    """Read the sitemaps of very many HOSTS on all cores, or on the machines of a Dask cluster.
+    """Read the sitemaps of very many HOSTS on all cores, or on a Dask cluster.
 
-    HOSTS is a file with one a line; blank lines and # comments are skipped. Into DIR go the tables urls, sitemaps,
-    problems and hosts, each a folder of Parquet files, one a shard. All hosts of a domain are of one shard, and read
-    one after the other.
+    HOSTS is a file with one host a line; blank lines and # comments are skipped. DIR gets the tables urls, sitemaps,
+    problems and hosts, each a folder with one Parquet file per shard. All hosts of a domain are in one shard, and are
+    read one after the other.
 
-    A shard is there whole or not at all; --resume does those that are missing.
+    A shard is written whole or not at all; --resume does the missing ones.
     """
     from .harvest import run
 
@@ -239,14 +236,14 @@ def harvest(**arguments: Any) -> Exit:
 @options.quiet
 @options.verbose
 @options.rules
-@options.against
+@options.reference_files
 @options.scope("protocol")
-@fetching.jobs
-@fetching.network
+@network_options.jobs
+@network_options.network
 def audit(**arguments: Any) -> Exit:
-    """Tell what is wrong with a site's sitemaps, where, and how to fix it.
+    """Report what is wrong with a site's sitemaps, where, and how to fix it.
 
-    FILE is a dump, JSONL or Parquet; - is one on stdin. One that was written with --report - tells most.
+    FILE is a dump (JSONL or Parquet); - reads one from stdin. A dump written with --report - allows the most checks.
     """
     from .audit import run
 
@@ -266,10 +263,10 @@ def audit(**arguments: Any) -> Exit:
 @options.exit_code
 @options.quiet
 def diff(**arguments: Any) -> Exit:
-    """Tell what is new, updated and removed between two dumps or states.
+    """Write what is new, updated and removed between two dumps or states.
 
-    OLD and NEW are files that `dump` has written, JSONL or Parquet, of which one may be -, stdin; or state files of
-    `sync`. A URL that only moved to another sitemap is no change.
+    OLD and NEW are dumps (JSONL or Parquet; one of them may be -, stdin) or state files of `sync`. A URL that only
+    moved to another sitemap is not a change.
     """
     from .diff import run
 
@@ -288,7 +285,7 @@ def diff(**arguments: Any) -> Exit:
 @options.unique
 @options.quiet
 def convert(**arguments: Any) -> Exit:
-    """Write a dump, JSONL or Parquet, in another format."""
+    """Convert a dump (JSONL or Parquet) to another format."""
     from .convert import run
 
     return run(**arguments)
@@ -307,9 +304,9 @@ def schema(language: Language, output: str | None) -> Exit:
 
     Explicit types keep columns that first appear late in the file.
 
-    LANGUAGE is json, a JSON Schema of the lines of dump, parse, discover and diff; or, of the lines that are URLs,
-    duckdb: what read_json(columns=...) takes; polars: a Python expression of pl, for read_ndjson(schema=...); arrow:
-    one of pa, for pyarrow.json.
+    LANGUAGE is json, a JSON Schema of the lines of dump, parse, discover and diff; or, for the lines that are URLs,
+    duckdb: the argument of read_json(columns=...); polars: a Python expression for read_ndjson(schema=...); arrow: one
+    for pyarrow.json.
     """
     from ..serialize import schema as declared
     from .exits import Exit, Interrupts

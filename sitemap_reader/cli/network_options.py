@@ -1,6 +1,6 @@
-"""The options of whatever fetches, or reads a document, and their defaults, which are those of Limits.
+"""The options of commands that fetch or read documents; their defaults are those of Limits.
 
-In: what was typed. Out: keywords: network() hands on one dict of SitemapReader's keywords.
+In: the values of the command line. Out: `reading`, one dict of keywords of SitemapReader, passed on by network().
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..model.limits import MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
-from . import options as typed
+from . import options
 from .options import FILE, flag, number, option, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# As reader.py has them, which would load much that help has no use for; a test compares.
+# The values of client/reader.py, repeated so that --help does not import it; a test compares them.
 PROBES = ("auto", "always", "never")
 
 _DEFAULTS = Limits()
@@ -27,7 +27,7 @@ _DOCUMENT_LIMITS = (
         "Safety",
         "--max-decoded-bytes",
         metavar="SIZE",
-        callback=typed.size,
+        callback=options.size,
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
         help="Maximum decompressed size per sitemap, as 500M, 2G or a number of bytes.",
     ),
@@ -35,25 +35,25 @@ _DOCUMENT_LIMITS = (
         "Safety",
         "--max-wire-bytes",
         metavar="SIZE",
-        callback=typed.size,
+        callback=options.size,
         default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes where that is more",
-        help="Maximum size per sitemap as it is sent, compressed or not.",
+        help="Maximum size per sitemap as transferred, compressed or not.",
     ),
     number(
         "Safety",
         "--max-urls",
         default=_DEFAULTS.max_entries,
-        help="Read no more URLs, or sitemaps of an index, of one document.",
+        help="Maximum number of URLs, or children of an index, per document.",
     ),
 )
 # keyword -> field of Limits
-_LIMITS = {option.removeprefix("--").replace("-", "_"): field for field, option in OPTIONS.items()}
+_LIMITS = {name.removeprefix("--").replace("-", "_"): field for field, name in OPTIONS.items()}
 
 _CONCURRENCY = number(
     "Network",
     "--concurrency",
     default=16,
-    help="Requests in flight in all.",
+    help="Maximum number of requests in flight.",
 )
 _RECORD = option(
     "Network",
@@ -61,7 +61,7 @@ _RECORD = option(
     metavar="DIR|FILE.warc[.gz]",
     type=FILE,
     default_is="none",
-    help="Write every answer to a folder, or to a WARC file, which can then be read as a TARGET.",
+    help="Write every response to a folder, or to a WARC file; either can then be read as a TARGET.",
 )
 _NETWORK = (
     _CONCURRENCY,
@@ -69,14 +69,14 @@ _NETWORK = (
         "Network",
         "--per-host",
         default=4,
-        help="Requests in flight to one host.",
+        help="Maximum number of requests in flight to one host.",
     ),
     option(
         "Network",
         "--timeout",
         metavar="SECONDS",
         type=float,
-        callback=typed.length,
+        callback=options.seconds_value,
         default=_DEFAULTS.read_seconds,
         default_is=f"{_DEFAULTS.read_seconds:g}",
         help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
@@ -87,28 +87,27 @@ _NETWORK = (
         metavar="N",
         type=click.IntRange(min=0),
         default=_DEFAULTS.tries - 1,
-        help="How often to try again after 5xx, resets and timeouts.",
+        help="Retries after 5xx, resets and timeouts.",
     ),
     option(
         "Network",
         "--max-wait",
         metavar="SECONDS",
         type=float,
-        callback=typed.length,
+        callback=options.seconds_value,
         default=_DEFAULTS.max_wait_seconds,
         default_is=f"{_DEFAULTS.max_wait_seconds:g}",
-        help="The longest Retry-After that is waited for; a host that asks for more is given up.",
+        help="Longest Retry-After to wait for; a host that asks for more is skipped.",
     ),
     option(
         "Network",
         "--max-crawl-delay",
         metavar="SECONDS",
         type=float,
-        callback=typed.crawl_delay,
+        callback=options.crawl_delay,
         default=_DEFAULTS.max_crawl_delay_seconds,
         default_is=f"{_DEFAULTS.max_crawl_delay_seconds:g}",
-        help="The longest Crawl-delay that is kept, up to "
-        f"{MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
+        help=f"Longest Crawl-delay to obey, up to {MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
     ),
     option(
         "Network",
@@ -116,34 +115,34 @@ _NETWORK = (
         "--header",
         "headers",
         metavar="'NAME: VALUE'",
-        callback=typed.headers,
+        callback=options.headers,
         multiple=True,
         default_is="none",
-        help="Send a header to the site of each TARGET, and to no other; may be repeated.",
+        help="Send a header, only to the site of each TARGET (repeatable).",
     ),
     option(
         "Network",
         "--auth",
         metavar="USER:PASSWORD",
-        callback=typed.login,
+        callback=options.login,
         default_is="none",
-        help="Log in to the site of each TARGET by basic authentication. Process lists show it; --netrc avoids that.",
+        help="Basic authentication, only for the site of each TARGET. Visible in process lists; --netrc avoids that.",
     ),
-    flag("Network", "--netrc", help="Take logins by host from the file that $NETRC names, or from ~/.netrc."),
+    flag("Network", "--netrc", help="Read logins by host from the file named by $NETRC, or from ~/.netrc."),
     option(
         "Network",
         "--netrc-file",
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="Take logins by host from this netrc file.",
+        help="Read logins by host from this netrc file.",
     ),
     option(
         "Network",
         "-A",
         "--user-agent",
         metavar="TEXT",
-        callback=typed.sendable,
+        callback=options.header_text,
         default_is="sitemap-reader/VERSION",
         help="User-Agent header, also matched against robots.txt groups.",
     ),
@@ -152,7 +151,7 @@ _NETWORK = (
         "--proxy",
         metavar="URL",
         default_is="none",
-        help="Send every request by this HTTP proxy; names are then resolved by it.",
+        help="HTTP proxy for all requests; it resolves the host names.",
     ),
     option(
         "Network",
@@ -160,16 +159,16 @@ _NETWORK = (
         metavar="FILE",
         type=FILE,
         default_is="the system's certificates",
-        help="Trust the certificates in this PEM file, and no others.",
+        help="Trust only the certificates in this PEM file.",
     ),
-    flag("Network", "--insecure", help="Do not verify TLS certificates, so that any server may pose as the site."),
-    flag("Network", "--no-robots", help="Fetch also what robots.txt forbids, without its Crawl-delay."),
+    flag("Network", "--insecure", help="Do not verify TLS certificates."),
+    flag("Network", "--no-robots", help="Ignore Disallow rules and Crawl-delay of robots.txt."),
     option(
         "Network",
         "--probe",
         type=click.Choice(PROBES),
         default="auto",
-        help="Try well-known paths such as /sitemap.xml: auto where robots.txt names no sitemap.",
+        help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no sitemap.",
     ),
     _RECORD,
     option(
@@ -178,17 +177,17 @@ _NETWORK = (
         metavar="N",
         type=click.IntRange(min=0),
         default=_DEFAULTS.max_index_depth,
-        help="How many indexes deep to look for sitemaps.",
+        help="Maximum nesting depth of indexes.",
     ),
     *_DOCUMENT_LIMITS,
-    flag("Safety", "--allow-private", help="Permit private, loopback and link-local addresses."),
+    flag("Safety", "--allow-private", help="Allow private, loopback and link-local addresses."),
 )
 
 document_limits = stacked(*_DOCUMENT_LIMITS)
 
 
 def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
-    """Takes the limits out of `kwargs`; `others` are fields of Limits that come from elsewhere."""
+    """Removes the options of limits from `kwargs` and returns them as Limits, with the fields `others`."""
     fields = {field: kwargs.pop(name) for name, field in _LIMITS.items() if name in kwargs}
     if fields.get("max_wire_bytes", 0) is None:
         fields["max_wire_bytes"] = max(_DEFAULTS.max_wire_bytes, fields["max_decoded_bytes"])
@@ -200,30 +199,30 @@ jobs = number(
     "-j",
     "--jobs",
     default_is="cores; 1 for small sites",
-    help="Processes that read sitemaps, beside the one that fetches and writes.",
+    help="Worker processes that parse sitemaps.",
 )
 
 
-def _network(options: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """These options; a function gets what was typed as `reading`, keywords of SitemapReader."""
+def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds these options; the function gets their values as `reading`, a dict of keywords of SitemapReader."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def with_reading(**kwargs: Any) -> Any:
             return function(reading=_reading(kwargs), **kwargs)
 
-        return stacked(*options)(with_reading)  # type: ignore[no-any-return]
+        return stacked(*decorators)(with_reading)  # type: ignore[no-any-return]
 
     return decorate
 
 
-# The options of whatever fetches; and of what reads many sites at once, in other processes.
+# harvest reads many sites at once in other processes: --concurrency and --record have no meaning there.
 network = _network(_NETWORK)
-network_of_many = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD))
+harvest_network = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD))
 
 
 def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Takes the network options out of `kwargs`."""
+    """Removes the network options from `kwargs`."""
     timeout = kwargs.pop("timeout")
     caps = limits(
         kwargs,
@@ -232,7 +231,7 @@ def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
         tries=kwargs.pop("retries") + 1,
     )
     if kwargs["insecure"]:
-        _say_insecure(quiet=kwargs["quiet"])
+        _warn_insecure(quiet=kwargs["quiet"])
     names = ("concurrency", "per_host", "headers", "auth", "proxy", "cacert", "insecure", "probe", "record")
     reading = {name: kwargs.pop(name) for name in names if name in kwargs}
     reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
@@ -243,8 +242,8 @@ def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
     return reading if user_agent is None else {**reading, "user_agent": user_agent}
 
 
-def _say_insecure(*, quiet: bool) -> None:
+def _warn_insecure(*, quiet: bool) -> None:
     if not quiet:
-        from .messages import Console  # here: help has no use for it
+        from .messages import Console  # imported late: --help does not need it
 
         Console().line("warning TLS certificates are not verified (--insecure)")

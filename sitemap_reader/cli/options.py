@@ -1,6 +1,7 @@
-"""The options that commands share, in groups; each decorator adds one group.
+"""The options that commands share, as decorators, and the callbacks that check their values.
 
-In: what was typed. Out: keywords. Those of whatever fetches are in fetching.py.
+In: the texts of the command line. Out: keyword arguments; click.BadParameter, with what to write, for a wrong value.
+Options of the network are in network_options.py.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from click.shell_completion import CompletionItem
 
 from ..model.errors import UsageError
 from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
-from . import options as typed
 from .command import GroupedOption
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------------------------------------
-# What was typed behind an option -> its value; click.BadParameter says what is wrong with it, and how to write it.
-#
-# What the reader would refuse anyway is refused here, by the name of the option. Each is a callback of click's.
+# Callbacks of click: the text of an option -> its value. Values that the reader would refuse are refused here, so that
+# the error names the option.
 
 
 # RFC 9110 5.6.2: a field name is a token.
@@ -36,33 +35,33 @@ _BYTES = re.compile(r"([0-9]{1,18}) *(|[kmg])(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
-class Name(click.types.StringParamType):
-    """What may be the name of a file or folder: shells complete it. Whether it is there is looked at later."""
+class FileName(click.types.StringParamType):
+    """The name of a file or folder, which shells complete. It need not exist."""
 
     name = "file"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leaves it to the shell."""
+        """Has the shell complete file names."""
         return [CompletionItem(incomplete, type="file")]
 
 
-def length(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """A length of time: 0 only where waiting not at all makes sense."""
+def seconds_value(context: click.Context, param: click.Parameter, seconds: float) -> float:
+    """A number of seconds; 0 is refused for --timeout."""
     if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and param.name == "timeout"):
-        raise click.BadParameter(f"{seconds:g} is no length of time; give a number of seconds", context, param)
+        raise click.BadParameter(f"{seconds:g} is not a duration; give a number of seconds", context, param)
     return seconds
 
 
 def crawl_delay(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """A length of time that may lie between two requests to a host."""
-    if length(context, param, seconds) > MOST_CRAWL_DELAY_SECONDS:
+    """Seconds between two requests to a host, at most MOST_CRAWL_DELAY_SECONDS."""
+    if seconds_value(context, param, seconds) > MOST_CRAWL_DELAY_SECONDS:
         what = f"{seconds:g} is too long; give {MOST_CRAWL_DELAY_SECONDS:g} seconds or less"
         raise click.BadParameter(what, context, param)
     return seconds
 
 
 def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`Name: value` -> (name, value). A malformed line is not shown: it may be a secret."""
+    """`Name: value` -> (name, value). The error does not repeat a malformed line: it may hold a secret."""
     matches = [_HEADER.fullmatch(line) for line in lines]
     for number, match in enumerate(matches, 1):
         if match is None:
@@ -72,93 +71,94 @@ def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ..
 
 
 def size(context: click.Context, param: click.Parameter, text: str | None) -> int | None:
-    """`500M`, `2 GiB` or `1000000`: how many bytes; None where nothing was typed."""
+    """`500M`, `2 GiB` or `1000000` -> bytes; None stays None."""
     if text is None:
         return None
     match = _BYTES.fullmatch(text.strip())
     if match is None or not int(match[1]):
-        raise click.BadParameter(f"{text!r} is no size; write it as 500M, 2G or a number of bytes", context, param)
+        raise click.BadParameter(f"{text!r} is not a size; write it as 500M, 2G or a number of bytes", context, param)
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
-def sendable(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """Text that a header can hold."""
+def header_text(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """Text without control characters, for a header."""
     if text is not None and (not text.strip() or _CONTROL.search(text)):
         raise click.BadParameter(f"{text!r} cannot be sent", context, param)
     return text
 
 
 def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """`USER:PASSWORD`; malformed text is not shown: it may be a secret."""
+    """`USER:PASSWORD`; the error does not repeat malformed text: it may be a secret."""
     from ..frontier.seeds import make_headers
 
-    with _blamed(context, param):
+    with _as_bad_parameter(context, param):
         make_headers((), text)
     return text
 
 
-def regular_expressions(context: click.Context, param: click.Parameter, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Patterns as Python's re has them."""
+def regexes(context: click.Context, param: click.Parameter, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    """Regular expressions of Python's re, unchanged."""
     from ..frontier.filters import make_patterns
 
-    with _blamed(context, param):
+    with _as_bad_parameter(context, param):
         make_patterns(str(param.name), patterns)
     return patterns
 
 
 def when(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A date or an age; it stays the text that it is."""
+    """A date or an age such as 7d, unchanged."""
     from ..frontier.filters import make_window
 
     moments = {param.name: text}
-    with _blamed(context, param):
+    with _as_bad_parameter(context, param):
         make_window(moments.get("since"), moments.get("until"), "keep", datetime.now(UTC))
     return text
 
 
 def moment(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """One point in time; it stays the text that it is."""
+    """A date or an age that names one moment, unchanged."""
     from ..frontier.filters import make_moment
 
-    with _blamed(context, param):
+    with _as_bad_parameter(context, param):
         if text is not None:
             make_moment(str(param.name), text, datetime.now(UTC))
     return text
 
 
 @contextmanager
-def _blamed(context: click.Context, param: click.Parameter) -> Iterator[None]:
-    """What the reader would refuse is refused now, by the name of the option."""
+def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterator[None]:
+    """Turns UsageError of the library into an error about this option."""
     try:
         yield
     except UsageError as exc:
-        told = str(exc).removeprefix(str(param.name)).lstrip(": ")
-        raise click.BadParameter(told, context, param) from exc
+        message = str(exc).removeprefix(str(param.name)).lstrip(": ")
+        raise click.BadParameter(message, context, param) from exc
 
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# As read/scope.py, sinks.py and reader.py have them, which would load much that help has no use for; a test compares.
+# The values of parser/normalise/scope.py, serialize/writers.py and client/query.py, repeated so that --help does not
+# import those; a test compares them.
 SCOPES = ("protocol", "host", "domain", "any")
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 TRUSTS = ("auto", "always", "never")
-# Of what is a table to people.
+# Of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
-# Of a report.
+# Of reports.
 REPORT_FORMATS = ("text", "json", "html")
 
-FILE = typed.Name()
+FILE = FileName()
 
 
 def option(heading: str, *names: str, default_is: str | None = None, **kwargs: Any) -> Callable[[Function], Function]:
-    """A click option under a heading; `default_is` says in words what happens without it."""
+    """A click option under a heading of the help; `default_is` describes the default in words."""
     kwargs["show_default"] = default_is or True
     return click.option(*names, cls=GroupedOption, heading=heading, **kwargs)
 
 
 def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Decorators as one; the first one's option stands first in the help."""
+    """Several decorators as one; options are in the help in this order."""
 
     def decorate(function: Any) -> Any:
         for decorator in reversed(decorators):
@@ -173,7 +173,7 @@ def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
 
 
 def number(heading: str, *names: str, **kwargs: Any) -> Callable[[Any], Any]:
-    """Of what there has to be one at least."""
+    """An option that takes a whole number of at least 1."""
     return option(heading, *names, metavar="N", type=click.IntRange(min=1), **kwargs)
 
 
@@ -184,7 +184,7 @@ output_file = option(
     metavar="FILE",
     type=FILE,
     default_is="stdout",
-    help="Write to FILE; - is stdout. A name in .gz or .zst is compressed.",
+    help="Write to FILE; - is stdout. Names in .gz or .zst are compressed.",
 )
 report = option(
     "Output",
@@ -195,39 +195,40 @@ report = option(
     help="Write every problem and outcome to FILE as JSONL; - merges them into stdout.",
 )
 _QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
-_VERBOSE = flag("Output", "-v", "--verbose", help="Show infos too, and a line for each finished document.")
+_VERBOSE = flag("Output", "-v", "--verbose", help="Also show notices, and a line for each finished document.")
 
 _FORMULA_GUARD = flag(
     "Output",
     "--no-formula-guard",
-    help="Write no apostrophe before text that a spreadsheet would take for a formula, in CSV and TSV.",
+    help="In CSV and TSV, do not put an apostrophe before text that a spreadsheet would run as a formula.",
 )
 
 
 def table_format(default: str) -> Callable[[Any], Any]:
-    """--format of what is a table to people; `default` says in words how it is written without."""
+    """--format of a table; `default` describes the default in words."""
     choices = click.Choice(ROWS_FORMATS)
     return stacked(
-        option("Output", "--format", type=choices, default_is=default, help="How to write the rows."), _FORMULA_GUARD
+        option("Output", "--format", type=choices, default_is=default, help="Output format of the rows."),
+        _FORMULA_GUARD,
     )
 
 
 def record_format(default: str) -> Callable[[Any], Any]:
-    """--format and --fields of URLs; `default` says in words how they are written without."""
+    """--format and --fields of URLs; `default` describes the default in words."""
     return stacked(
         option(
             "Output",
             "--format",
             type=click.Choice(FORMATS),
             default_is=default,
-            help="How to write the URLs; parquet needs pyarrow.",
+            help="Output format of the URLs; parquet needs pyarrow.",
         ),
         option(
             "Output",
             "--fields",
             metavar="NAMES",
             default_is="all",
-            help="Only these, in this order: loc,lastmod,images.loc",
+            help="Write only these fields, in this order: loc,lastmod,images.loc",
         ),
         _FORMULA_GUARD,
     )
@@ -237,18 +238,18 @@ unique = flag("Output", "--unique", help="Write each URL once, however many site
 
 
 def scope(default: str) -> Callable[[Any], Any]:
-    """--scope, whose default differs."""
+    """--scope, with the default of the command."""
     return option(
         "Filter",
         "--scope",
         type=click.Choice(SCOPES),
         default=default,
-        help="Which URLs a sitemap may list: by the protocol's host and path rules, by host, by domain, or any.",
+        help="URLs that a sitemap may list: by the protocol's host and path rules, on its host, on its domain, or any.",
     )
 
 
-loudness = stacked(_QUIET, _VERBOSE)
-table_output = stacked(output_file, table_format("table on a terminal, else tsv"), loudness)
+verbosity = stacked(_QUIET, _VERBOSE)
+table_output = stacked(output_file, table_format("table on a terminal, else tsv"), verbosity)
 quiet = flag("Output", "-q", "--quiet", help="Show errors only: no summary.")
 verbose = flag("Output", "-v", "--verbose", help="Show a line for each document that was read.")
 
@@ -257,7 +258,7 @@ changed_on = option(
     "--on",
     type=click.Choice(["any", "lastmod"]),
     default="any",
-    help="What makes a URL updated: anything that the site states of it, or its lastmod alone.",
+    help="What counts as an update: any field that the site states, or the lastmod alone.",
 )
 state = option(
     "State",
@@ -266,21 +267,21 @@ state = option(
     type=FILE,
     required=True,
     default_is="must be given",
-    help="What is remembered of the sites, in one SQLite file; made if there is none.",
+    help="SQLite file with what earlier runs found; created if missing.",
 )
-following = stacked(
+sync_options = stacked(
     option(
         "State",
         "--trust-lastmod",
         type=click.Choice(TRUSTS),
         default="auto",
-        help="Do not even ask for a sitemap whose index states the same lastmod as before: auto where the index has "
-        "proved honest, once a day all the same.",
+        help="Skip the request if the index lastmod is unchanged; auto: only for indexes that proved accurate, "
+        "rechecked daily.",
     ),
-    flag("State", "--dry-run", help="Tell what has changed, and leave FILE as it is."),
-    flag("State", "--full", help="Read everything anew; needed where --scope and other filters are not as before."),
-    flag("State", "--accept-removals", help="Tell of removals even if they are most of the URLs."),
-    flag("State", "--history", help="Only show the runs that FILE knows of, of the TARGETs or of all."),
+    flag("State", "--dry-run", help="Write the changes, and leave FILE as it is."),
+    flag("State", "--full", help="Read everything again; needed after a change of --scope or other filters."),
+    flag("State", "--accept-removals", help="Write removals even if most of the URLs would go."),
+    flag("State", "--history", help="Only list the runs recorded in FILE, of the TARGETs or of all sites."),
 )
 harvest = stacked(
     option(
@@ -291,30 +292,30 @@ harvest = stacked(
         type=FILE,
         required=True,
         default_is="must be given",
-        help="The folder for the tables; made if there is none.",
+        help="Folder for the tables; created if missing.",
     ),
-    flag("Output", "--resume", help="Go on with the harvest in DIR: do the shards that are not done."),
+    flag("Output", "--resume", help="Continue the harvest in DIR: do the missing shards."),
     flag("Output", "-q", "--quiet", help="Show errors only: no progress, no summary."),
-    flag("Output", "-v", "--verbose", help="Name every host that was given up, not the first ones alone."),
+    flag("Output", "-v", "--verbose", help="Name all hosts that were skipped or cut short, not only the first ones."),
     flag(
         "State",
         "--state",
-        help="Write only what is new, updated and removed since the last harvest in DIR, whose tables go to "
-        "DIR/earlier. What is remembered stands in DIR/state.",
+        help="Write only what is new, updated and removed since the last harvest in DIR, whose tables move to "
+        "DIR/earlier. The state is kept in DIR/state.",
     ),
-    flag("State", "--accept-removals", help="Tell of removals even if they are most of a host's URLs."),
+    flag("State", "--accept-removals", help="Write removals even if most of a host's URLs would go."),
     option(
         "Workers",
         "--scheduler",
         metavar="ADDRESS",
-        default_is="workers on this machine alone",
-        help="Dask's, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
+        default_is="workers on this machine",
+        help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
     ),
     number(
         "Workers",
         "--workers",
         default_is="cores",
-        help="Processes on this machine.",
+        help="Worker processes on this machine.",
     ),
     option(
         "Workers",
@@ -322,20 +323,20 @@ harvest = stacked(
         metavar="N",
         type=click.IntRange(min=1, max=99_999),
         default_is="by the number of hosts",
-        help="Into how many parts the hosts are divided.",
+        help="Number of parts into which the hosts are divided.",
     ),
     number(
         "Workers",
         "--hosts-at-once",
         default=50,
-        help="Hosts of a shard that are read at the same time; a process of ours has two shards.",
+        help="Hosts of a shard that are read at the same time; a local worker has two shards.",
     ),
     option(
         "Safety",
         "--host-seconds",
         metavar="SECONDS",
         type=float,
-        callback=typed.length,
+        callback=seconds_value,
         default=1800.0,
         default_is="1800",
         help="Per-host wait budget; partial results are kept.",
@@ -344,7 +345,7 @@ harvest = stacked(
         "Safety",
         "--host-urls",
         default=10_000_000,
-        help="Give a host up when it has given more URLs; they are kept.",
+        help="Stop reading a host after N URLs; those are kept.",
     ),
 )
 findings = stacked(
@@ -353,7 +354,7 @@ findings = stacked(
         "--format",
         type=click.Choice(REPORT_FORMATS),
         default_is="by the suffix of -o, else text",
-        help="How to write the report; html is a self-contained HTML page.",
+        help="Output format of the report; html is a self-contained page.",
     ),
     option(
         "Output",
@@ -361,14 +362,14 @@ findings = stacked(
         metavar="N",
         type=click.IntRange(min=0),
         default=5,
-        help="Show so many places of each finding.",
+        help="Show N examples of each finding.",
     ),
     option(
         "Output",
         "--fail-on",
         type=click.Choice(["error", "warning", "info", "never"]),
         default="error",
-        help="Exit with 1 where something as bad as this is found.",
+        help="Exit with 1 if there is a finding of this severity or a worse one.",
     ),
 )
 rules = stacked(
@@ -378,16 +379,18 @@ rules = stacked(
         metavar="CODES",
         multiple=True,
         default_is="all",
-        help="Only these: D03,U07; L is all of hreflang. May be repeated.",
+        help="Only these rules: D03,U07; a letter is a family: L is hreflang (repeatable).",
     ),
-    option("Rules", "--ignore", metavar="CODES", multiple=True, default_is="none", help="All but these."),
+    option(
+        "Rules", "--ignore", metavar="CODES", multiple=True, default_is="none", help="All rules but these (repeatable)."
+    ),
     option(
         "Rules",
         "--as-of",
         metavar="WHEN",
-        callback=typed.moment,
+        callback=moment,
         default_is="now; of a recording, when it was made",
-        help="The time that ages go by, such as 2026-11-01 or 7d.",
+        help="Time from which ages are computed, such as 2026-11-01 or 7d.",
     ),
     option(
         "Rules",
@@ -397,15 +400,15 @@ rules = stacked(
         help="Only explain codes (D03), families (D) or all: the rule, why it matters, how to fix it.",
     ),
 )
-against = stacked(
+reference_files = stacked(
     option(
         "Against",
         "--crawl",
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="What a crawler found, as CSV or JSONL: url, status, canonical, noindex, hash, or what Screaming Frog "
-        "calls so.",
+        help="Results of a crawl, CSV or JSONL: url, status, canonical, noindex, hash, also by Screaming Frog's names "
+        "for them.",
     ),
     option(
         "Against",
@@ -413,7 +416,7 @@ against = stacked(
         metavar="DUMP",
         type=FILE,
         default_is="none",
-        help="An earlier dump: whether most URLs, or whole sitemaps, have vanished since.",
+        help="Earlier dump: reports if most URLs, or whole sitemaps, have disappeared since.",
     ),
     option(
         "Against",
@@ -421,7 +424,7 @@ against = stacked(
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="The same by what sync remembers.",
+        help="The same for a state file of sync.",
     ),
     option(
         "Against",
@@ -429,34 +432,32 @@ against = stacked(
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="With --crawl: an earlier one, to find pages whose lastmod changed and content (hash) did not.",
+        help="Earlier crawl, with --crawl: finds pages whose lastmod changed but not their content (hash).",
     ),
 )
-exit_code = flag("Output", "--exit-code", help="Exit with 1 where there is a difference.")
+exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
 
 limit = number("Output", "--limit", default_is="no limit", help="Stop after N URLs.")
 
-extras = flag(
-    "Output", "--extras", help="Keep elements of other namespaces too: each line that has some gets its extras."
-)
+extras = flag("Output", "--extras", help="Also keep elements of unknown namespaces, as extras of their URL.")
 
 dates = stacked(
     option(
         "Filter",
         "--since",
         metavar="WHEN",
-        callback=typed.when,
+        callback=when,
         default_is="no bound",
-        help="URLs with a lastmod of then or later: a date such as 2026-05-31, or an age such as 7d or 12h. "
-        "Also skips sitemaps that an index calls older: see --trust-lastmod.",
+        help="Only URLs with a lastmod at or after WHEN: a date such as 2026-05-31, or an age such as 7d or 12h. "
+        "Also skips sitemaps whose index lastmod is older: see --trust-lastmod.",
     ),
     option(
         "Filter",
         "--until",
         metavar="WHEN",
-        callback=typed.when,
+        callback=when,
         default_is="no bound",
-        help="URLs with a lastmod of then or earlier; a date takes in its whole day.",
+        help="Only URLs with a lastmod at or before WHEN; a date includes its whole day.",
     ),
     option(
         "Filter",
@@ -482,7 +483,7 @@ def _patterns(name: str, help: str) -> Callable[[Any], Any]:
         name,
         metavar="REGEX",
         multiple=True,
-        callback=typed.regular_expressions,
+        callback=regexes,
         default_is="none",
         help=f"{help} (repeatable).",
     )
@@ -494,7 +495,7 @@ pages = stacked(
 )
 sitemaps = stacked(
     _patterns("--follow", "Follow only child sitemaps whose URL matches"),
-    _patterns("--no-follow", "No sitemap in whose URL this is found, even if robots.txt names it"),
+    _patterns("--no-follow", "Skip sitemaps whose URL matches, even if robots.txt names them"),
 )
 
 

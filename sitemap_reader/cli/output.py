@@ -1,7 +1,8 @@
-"""Opens what a command writes to, and sees to it that all of it is written.
+"""The outputs of a command: -o and --report, and the format of each.
 
-In: the names of -o and --report, and how URLs are to be written. Out: a sink and streams of lines; they are closed or
-flushed when the block ends, however it ends. What was written takes the place of a file then, if anything was read.
+In: file names, formats and fields. Out: a sink for URLs and streams of lines, closed when their block ends, however it
+ends. A new file is written beside the one that is named and replaces it at the end, if anything was read. Also opens
+input files.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ..serialize.byte_streams import Blocks, Compressed, check_compression, spli
 from ..serialize.dumps import STDIN, STDIN_NAME, open_file
 from ..serialize.jsonl import json_line
 from ..serialize.writers import Sink, check_format, make_sink
-from .exits import Exit, has_read
+from .exits import Exit, any_read
 from .options import ROWS_FORMATS
 
 if TYPE_CHECKING:
@@ -40,12 +41,6 @@ if TYPE_CHECKING:
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
     from .exits import Interrupts
-
-
-# ----------------------------------------------------------------------------------------------------
-# Which format a command writes: the one that --format names, else the one that the suffix of -o stands for.
-#
-# In: both, as typed, and the formats that the command has. Out: one of these. One table of suffixes for all commands.
 
 
 # Suffix, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
@@ -60,7 +55,7 @@ SUFFIXES = {
     ".html": ("html",),
     ".htm": ("html",),
 }
-# Suffix that a command does not write -> what to do instead.
+# Suffix that no command writes -> what to do instead.
 _OTHERS = {
     ".json": "the suffix of JSON lines is .jsonl; give --format jsonl to write them to {0}",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "{1} is not written; spreadsheets read .csv"),
@@ -79,12 +74,15 @@ def suffix_formats(output: str | None) -> tuple[str, ...]:
 
 
 def format_for(output: str | None, format: str | None, formats: Sequence[str]) -> str | None:
-    """`format`, else which of `formats` the suffix stands for, else None; UsageError for a suffix of another one."""
+    """`format`, else the one of `formats` that the suffix of -o stands for, else None.
+
+    UsageError for the suffix of a format that the command does not write.
+    """
     if format is not None:
         return format
-    meant = [each for each in suffix_formats(output) if each in formats]
-    if meant:
-        return meant[0]
+    by_suffix = [each for each in suffix_formats(output) if each in formats]
+    if by_suffix:
+        return by_suffix[0]
     suffix = _suffix(output)
     if suffix in _OTHERS:
         raise UsageError(f"-o {output}: {_OTHERS[suffix].format(output, suffix)}")
@@ -97,20 +95,14 @@ def _suffix(output: str | None) -> str:
     return os.path.splitext(split_compression(output or "")[0])[1].lower()
 
 
-# ----------------------------------------------------------------------------------------------------
-# Opens what a command reads: a file, or stdin for `-`.
-#
-# In: what was typed. Out: a binary stream, and what messages call it.
-
-
-def called(name: str) -> str:
-    """The name that messages give it."""
+def display_name(name: str) -> str:
+    """The name of an input in messages: `-` is stdin."""
     return STDIN_NAME if name == STDIN else name
 
 
 @contextmanager
-def opened(name: str, open_name: Callable[[str], BinaryIO] = open_file) -> Iterator[BinaryIO]:
-    """The stream; a file is closed when the block ends. UsageError where it cannot be read."""
+def open_input(name: str, open_name: Callable[[str], BinaryIO] = open_file) -> Iterator[BinaryIO]:
+    """Opens an input, `-` for stdin, until the block ends; UsageError if it cannot be read."""
     if name == STDIN:
         yield _stdin()
         return
@@ -124,35 +116,28 @@ def _stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a command writes to, as streams that take bytes: a file beside the one that is meant, that file itself, a pipe.
-#
-# In: a name, or the number of an open file. Out: a stream; settle() says at its end whether what was written takes the
-# place of what the file held. Nothing is held back here, or written at exit.
-
-
-# What the name of a file ends in that is not complete: of urls.jsonl it is urls.jsonl.<six digits>.unfinished.
+# Suffix of a file that is being written: urls.jsonl.<six digits>.unfinished.
 UNFINISHED = ".unfinished"
 _WAIT_SECONDS = 0.1
 _FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)
-# Names of files that are open already: no other file can take their place.
+# Names of open files, which no other file can replace.
 _OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def open_output_file(name: str, interrupts: Interrupts, *, in_place: bool = False) -> OutputStream:
-    """The stream for a file name; OSError, with the name, where it cannot be written.
+    """Opens a file for writing; OSError, with the name, if that fails.
 
-    Written beside the file that is meant, where its folder takes a new file; else, or `in_place`, into it.
+    Writes a new file beside the named one if the folder allows it; else, or with `in_place`, the named file itself.
     """
     place = None if in_place else _replaceable(name)
     if place is not None:
-        with suppress(OSError):  # the folder is not writable: what it holds may be
+        with suppress(OSError):  # the folder is not writable; the file in it may be
             return _Beside(name, place, interrupts)
     return _InPlace(name, interrupts)
 
 
 def _replaceable(name: str) -> str | None:
-    """Where the file is, links followed, if another one can take its place, or there is none as yet."""
+    """The real path of a file that can be replaced or created; None for devices, pipes and read-only files."""
     if name.endswith(os.sep) or os.path.abspath(name).startswith(_OPEN_FILES):
         return None
     try:
@@ -163,9 +148,9 @@ def _replaceable(name: str) -> str | None:
 
 
 class OutputStream(FileIO):
-    """An open file or pipe; a write may take a part of what it is given.
+    """An open file or pipe; write() may take a part of the data.
 
-    KeyboardInterrupt where a pipe is full, and its reader takes nothing more after a signal.
+    Raises KeyboardInterrupt if, after a signal, a full pipe is not read any more.
     """
 
     def __init__(self, number: int, interrupts: Interrupts, *, closefd: bool = True) -> None:
@@ -175,7 +160,7 @@ class OutputStream(FileIO):
 
     def write(self, data: Buffer, /) -> int:
         written = super().write(data)
-        while written is None:  # a pipe that does not block, and is full
+        while written is None:  # a full pipe that does not block
             self._wait()
             written = super().write(data)
         return written
@@ -187,23 +172,25 @@ class OutputStream(FileIO):
                 self._interrupts.abort_write()
 
     def is_same(self, file: os.stat_result) -> bool:
-        """Whether it is this file, or is to take its place."""
+        """Whether this stream writes to that file, or will replace it."""
         return os.path.samestat(os.fstat(self.fileno()), file)
 
     def take_back(self, size: int) -> None:
-        """Cuts off its last bytes, if this is a file, and no other program has written behind them."""
-        with suppress(OSError):  # the failure itself is reported
+        """Truncates the last `size` bytes of a file, unless another program has written behind them."""
+        with suppress(OSError):  # the failure to write is reported
             end = os.fstat(self.fileno())
             if size and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
                 os.ftruncate(self.fileno(), end.st_size - size)
 
     def settle(self, keep: bool) -> None:
-        """Ends it: what was written counts, or is gone as far as it can be. May be called twice: the first counts."""
+        """Closes the stream; without `keep`, what was written is discarded as far as possible. Only the first call
+        counts.
+        """
         self.close()
 
 
 class _InPlace(OutputStream):
-    """A file that keeps what it held until something is written to it; a pipe or a device holds nothing."""
+    """The named file itself, which is truncated at the first write; or a pipe or a device."""
 
     def __init__(self, name: str, interrupts: Interrupts) -> None:
         self._made = None if os.path.lexists(name) else name
@@ -230,7 +217,7 @@ class _InPlace(OutputStream):
 
 
 class _Beside(OutputStream):
-    """A new file in the folder of the one that is meant, whose place and mode it takes at the end."""
+    """A new file in the folder of the named one, which it replaces at the end, with its mode and owner."""
 
     def __init__(self, name: str, place: str, interrupts: Interrupts) -> None:
         self._name = name
@@ -243,7 +230,7 @@ class _Beside(OutputStream):
         if self._old is not None:
             try:
                 _make_alike(self.fileno(), self._old)
-            except OSError:  # another user's file: it stays that user's, and is written to as it is
+            except OSError:  # another user's file is written in place
                 self.settle(keep=False)
                 raise
 
@@ -260,7 +247,7 @@ class _Beside(OutputStream):
             return
         try:
             os.replace(self._file, self._place)
-        except OSError:  # a folder like /tmp, where it belongs to another user; a file that is mounted by itself
+        except OSError:  # another user's file in a folder like /tmp; a bind-mounted file
             self._copy()
 
     def _copy(self) -> None:
@@ -273,7 +260,7 @@ class _Beside(OutputStream):
 
 
 def _make_alike(number: int, old: os.stat_result) -> None:
-    """Owner and mode of the file before; OSError where that is not permitted."""
+    """Copies owner and mode of the old file; OSError if that is not permitted."""
     made = os.fstat(number)
     if hasattr(os, "fchown") and (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
         os.fchown(number, old.st_uid, old.st_gid)
@@ -282,13 +269,13 @@ def _make_alike(number: int, old: os.stat_result) -> None:
 
 
 STDOUT = "-"
-# What the suffix of a report may stand for: it is lines of JSON, which are text.
+# Formats whose suffixes --report accepts: it writes JSON lines, which are text.
 _REPORTS = {"jsonl", "json", "txt", "table", "text"}
 
 
 @attrs.define
 class _Output:
-    """One of the outputs: what takes its records, and the stream behind. `needs_end`: cut off, it cannot be read."""
+    """One output: its buffer and the stream below. `needs_end`: a file of this format cannot be read if it is cut."""
 
     name: str
     blocks: Blocks
@@ -297,7 +284,7 @@ class _Output:
     needs_end: bool
 
     def close(self, keep: bool) -> None:
-        """Writes the rest; a file takes its place if it is to be kept, and can be read."""
+        """Writes the rest; with `keep`, a file that can be read replaces the one before."""
         is_whole = False
         try:
             self.blocks.flush()
@@ -317,9 +304,9 @@ class _Output:
 
 @attrs.define
 class Outputs:
-    """`sink` takes the forms of URLs. `records` is where it writes to, for lines that are no URLs.
+    """`sink` takes URLs as JSON objects; `records` is its stream, for lines that are not URLs.
 
-    `report` takes problems and outcomes, None where nobody asked; it may be the same as `records`.
+    `report` takes problems and outcomes as JSON lines; None without --report; it may be the same as `records`.
     """
 
     records: Blocks
@@ -330,42 +317,43 @@ class Outputs:
     _has_tried: bool = False
 
     def keep(self) -> None:
-        """What is written is the result, also if it is nothing: it takes the place of the file."""
+        """Keeps what is written, even if it is empty: it replaces the file."""
         self._keep = True
 
     def decide(self, codes: Sequence[Exit], urls: int = 0) -> None:
-        """By what became of the targets, and how many URLs were written: a file stays as it was if nothing was read.
+        """Decides by the targets' exit codes and the number of written URLs whether the output replaces the file.
 
-        Of a command that was interrupted it gives way to what was written, if that is anything.
+        If nothing was read, the file stays as it was. After an interrupt, what was written replaces it, if there is
+        any.
         """
         self._has_tried = set(codes) != {Exit.USAGE}
-        if has_read(codes) or urls:
+        if any_read(codes) or urls:
             self._keep = True
         elif Exit.INTERRUPTED not in codes:
             self._keep = False
 
     def write_lines(self, lines: bytes) -> None:
-        """Writes the URLs of many JSON lines."""
+        """Writes JSON lines, each a URL."""
         if not self.sink.write_lines(lines):
             for line in lines.splitlines():
                 self.sink.write(orjson.loads(line))
 
     def report_on(self, item: Item, site: str | None) -> None:
-        """Writes what a report takes, if one is asked for."""
+        """Writes problems and outcomes to the report, if there is one."""
         if self.report is not None and isinstance(item, Problem | Outcome):
             self.report.write(json_line(item, site=site))
 
-    def spare(self, body: BinaryIO, name: str) -> None:
-        """UsageError, with its `name`, where what `body` reads is written to."""
-        with suppress(OSError):  # it is no file
+    def refuse_input(self, body: BinaryIO, name: str) -> None:
+        """Raises UsageError if `body`, an input called `name`, is one of the outputs."""
+        with suppress(OSError):  # not a file
             read = os.fstat(body.fileno())
-            # Terminals and sockets are read and written all the time.
+            # A terminal or a socket may be both.
             is_file = stat.S_ISREG(read.st_mode) or stat.S_ISFIFO(read.st_mode)
             if is_file and any(stream.is_same(read) for stream in self._streams()):
                 raise UsageError(f"{name} is read and written at once; write to another file")
 
     def flush(self) -> None:
-        """Writes what is held back."""
+        """Writes what is buffered."""
         try:
             self.records.flush()
         finally:
@@ -373,7 +361,7 @@ class Outputs:
                 self.report.flush()
 
     def close(self) -> None:
-        """Writes the rest, and what belongs at the end of a file that is kept."""
+        """Writes the rest, and the end of a file that is kept."""
         keep = self.records.has_begun if self._keep is None else self._keep
         with ExitStack() as rest:
             for each in self._outputs:
@@ -397,32 +385,32 @@ def open_outputs(
     guard: bool = True,
     in_place: bool = False,
 ) -> Iterator[Outputs]:
-    """All outputs. Files are opened at once: a path that cannot be written is known before any request.
+    """Opens -o and --report. A path that cannot be written fails here, before any request.
 
-    `format`, `fields` and `guard` are those of make_sink(), and for URLs alone. `in_place`: -o is written into the
-    file itself from the first record on, so that what was written is there whatever ends the command.
+    `format`, `fields` and `guard` are those of make_sink(). With `in_place`, -o is the named file itself from the first
+    record on, so that what was written stays however the command ends.
     """
     output = output or STDOUT
     _refuse(output, report, format)
     check_format(format, fields)
     names = dict.fromkeys(each for each in (output, report) if each)
     with ExitStack() as files:
-        opened = {}
+        open_input = {}
         for name in names:
             is_parquet = name == output and format == "parquet"
-            opened[name] = _open(name, interrupts, files, is_parquet, in_place and name == output)
-        records = opened[output].blocks
+            open_input[name] = _open(name, interrupts, files, is_parquet, in_place and name == output)
+        records = open_input[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
-        outputs = Outputs(records, opened[report].blocks if report else None, sink, tuple(opened.values()))
+        outputs = Outputs(records, open_input[report].blocks if report else None, sink, tuple(open_input.values()))
         try:
             yield outputs
         finally:
-            with interrupts.held():
+            with interrupts.deferred():
                 outputs.close()
 
 
 def _open(name: str, interrupts: Interrupts, files: ExitStack, is_parquet: bool, in_place: bool) -> _Output:
-    with interrupts.held():  # a file that is made is closed again
+    with interrupts.deferred():  # so that a new file is closed
         if name == STDOUT:
             stream, compression = _stdout(interrupts), None
         else:
@@ -432,14 +420,14 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_parquet: bool,
     compressed = Compressed(stream, compression) if compression else None
     shown = "stdout" if name == STDOUT else name
     if isinstance(stream, OutputStream) and compressed is None:
-        blocks = Blocks(stream, shown, hold=interrupts.held, take_back=stream.take_back)
+        blocks = Blocks(stream, shown, hold=interrupts.deferred, take_back=stream.take_back)
     else:
-        blocks = Blocks(compressed or stream, shown, hold=interrupts.held)
+        blocks = Blocks(compressed or stream, shown, hold=interrupts.deferred)
     return _Output(name, blocks, stream, compressed, is_parquet or compressed is not None)
 
 
 def _refuse(output: str, report: str | None, format: str) -> None:
-    """UsageError for what cannot go together."""
+    """Raises UsageError for outputs that exclude each other."""
     if report is not None and report != STDOUT and _same(report, output):
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     if report == output == STDOUT and format != "jsonl":
@@ -456,12 +444,12 @@ def _refuse(output: str, report: str | None, format: str) -> None:
 
 
 def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:
-    """How a table is written: as asked for, as the suffix says, aligned on a terminal, or as it is `elsewhere`."""
+    """The format of a table: --format, else by the suffix of -o, else aligned on a terminal and `elsewhere` otherwise."""
     return format_for(output, format, ROWS_FORMATS) or ("table" if is_terminal(output) else elsewhere)
 
 
 def is_terminal(output: str | None) -> bool:
-    """Whether people will see it at once."""
+    """Whether the output is a terminal."""
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
 
 
@@ -474,6 +462,6 @@ def _stdout(interrupts: Interrupts) -> ByteStream:
         raise OSError(0, "it is closed", "stdout")
     try:
         number = sys.stdout.fileno()
-    except OSError:  # no file: somebody collects what is written
+    except OSError:  # an object of a caller in place of stdout
         return sys.stdout.buffer
     return OutputStream(number, interrupts, closefd=False)

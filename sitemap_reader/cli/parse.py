@@ -1,4 +1,4 @@
-"""`parse`: one document from a file or stdin, without a network."""
+"""`parse`: reads one document from a file or stdin, without the network."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..serialize.projection import EXTRAS, parse_fields
 from .exits import Exit, Interrupts
 from .messages import Console
 from .options import FORMATS
-from .output import Outputs, called, format_for, open_outputs, opened
+from .output import Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..model.limits import Limits
     from ..model.records import Item
-    from ..parser.normalise.scope import Mode
+    from ..parser.normalise.scope import ScopeMode
 
 READ_BYTES = 64 * 1024
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -37,7 +37,7 @@ def run(
     file: str,
     url: str | None,
     content_type: str | None,
-    scope: Mode,
+    scope: ScopeMode,
     authorities: Sequence[str],
     extras: bool,
     limits: Limits,
@@ -50,16 +50,16 @@ def run(
     verbose: bool,
 ) -> Exit:
     """Writes the items of the document as they are read."""
-    name = called(file)
+    name = display_name(file)
     console = Console(quiet=quiet, verbose=verbose, document=name)
     format = format_for(output, format, FORMATS) or "jsonl"
     chosen = None if fields is None else parse_fields(fields)
     with (
-        opened(file, _open_document) as body,
+        open_input(file, _open_document) as body,
         Interrupts() as interrupts,
         open_outputs(output, report, interrupts, format=format, fields=chosen, guard=not no_formula_guard) as outputs,
     ):
-        outputs.spare(body, name)
+        outputs.refuse_input(body, name)
         items = iter_parse(
             _chunks(body, file, outputs),
             url=url,
@@ -73,18 +73,18 @@ def run(
         parsing = _Parsing(name, console, outputs, takes_sitemaps=format == "jsonl" and chosen is None)
         code = parsing.read(items)
         outputs.decide([code], parsing.ledger.progress.urls)
-    console.rest()
+    console.flush()
     if parsing.left_out and not quiet:
         what = f"{count_of(parsing.left_out, 'sitemap')} left out"
-        console.line(f"note {what}: only jsonl without --fields has lines for what an index lists")
+        console.line(f"note {what}: only jsonl without --fields has lines for the children of an index")
     return console.end(parsing.summary(), parsing.ledger.summary().partial_line(), [code])
 
 
 class _Parsing:
-    """One document on its way to the outputs."""
+    """Writes the items of one document, and counts them."""
 
     def __init__(self, name: str, console: Console, outputs: Outputs, *, takes_sitemaps: bool) -> None:
-        self.ledger = SummaryBuilder(on_item=console.hear)
+        self.ledger = SummaryBuilder(on_item=console.show)
         self._name = name
         self._console = console
         self._outputs = outputs
@@ -94,7 +94,7 @@ class _Parsing:
         self._started = time.monotonic()
 
     def read(self, items: Iterator[Item]) -> Exit:
-        """Every item to where it belongs."""
+        """Writes all items; returns the exit code."""
         try:
             for item in items:
                 self._write(item)
@@ -106,21 +106,21 @@ class _Parsing:
 
     @property
     def left_out(self) -> int:
-        """The sitemaps of an index, where the format has no line for them."""
+        """The number of children of an index that the format cannot hold."""
         return 0 if self._takes_sitemaps else self._children
 
     def summary(self) -> str:
-        """What the document held, in a line."""
+        """The summary in one line."""
         numbers, dropped = self.ledger.progress, self.ledger.summary().dropped
         parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
         if self._children:
             parts.append(count_of(self._children, "sitemap"))
-        told = [" and ".join(parts) + f" in {self._label()}"]
+        texts = [" and ".join(parts) + f" in {self._label()}"]
         if dropped:
-            told.append(dropped_text(dropped))
+            texts.append(dropped_text(dropped))
         if self.ledger.problems.counts:
-            told.append(count_of(len(self.ledger.problems), "problem"))
-        return "; ".join([*told, f"{time.monotonic() - self._started:.1f} s"])
+            texts.append(count_of(len(self.ledger.problems), "problem"))
+        return "; ".join([*texts, f"{time.monotonic() - self._started:.1f} s"])
 
     def _label(self) -> str:
         format_ = self.ledger.outcomes[-1].format if self.ledger.outcomes else None
@@ -170,7 +170,7 @@ def _open_document(name: str) -> BinaryIO:
 
 
 def _chunks(body: BinaryIO, name: str, outputs: Outputs) -> Iterator[bytes]:
-    """The bytes as they come; what is ready goes out before a read that may have to wait."""
+    """The bytes of the input; outputs are flushed before each read, which may have to wait."""
     read = getattr(body, "read1", body.read)
     while True:
         outputs.flush()

@@ -1,4 +1,4 @@
-"""`stats`: a site, or a dump of one, on one screen."""
+"""`stats`: summarises a site, or a dump, on one screen."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ..serialize.dumps import is_dump_name, numbered_forms
 from ..serialize.jsonl import from_json, json_form
 from ..statistics.collector import Statistics
 from .exits import Exit, Interrupts
-from .messages import Console, each_target, judge
-from .output import called, open_outputs, opened, rows_format_for
+from .messages import Console, judge, read_each
+from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import SEPARATED, encoding_of, padded, separated, width
 
 if TYPE_CHECKING:
@@ -34,16 +34,12 @@ if TYPE_CHECKING:
     from .output import Outputs
 
 
-# ----------------------------------------------------------------------------------------------------
-# Facts for people: blocks under headings, side by side where the screen is wide enough. Facts in, lines out.
-
-
 _GAP = "    "
 _MAX_TITLE_CHARS = 32
 
 
 def panels(facts: Sequence[Fact], columns: int) -> Iterator[str]:
-    """Lines without their ends; in two columns if both fit into so many, else in one, however wide."""
+    """The facts in blocks under headings, as lines without ends; in two columns if they fit into `columns`."""
     if not facts:
         return
     blocks = [list(block) for _, block in groupby(facts, key=lambda fact: fact.group.partition(" ")[0])]
@@ -62,7 +58,7 @@ def _breadth(left: list[str], right: list[str]) -> int:
 
 
 def _column(blocks: Sequence[Sequence[Fact]]) -> list[str]:
-    """The blocks, one below the other, their numbers in line."""
+    """Blocks one below the other, with aligned numbers."""
     cells = [[(_label(fact), f"{fact.count:,}", percent(fact)) for fact in block] for block in blocks]
     label, count, share = (max(width(row[part]) for block in cells for row in block) for part in range(3))
     lines = []
@@ -73,14 +69,14 @@ def _column(blocks: Sequence[Sequence[Fact]]) -> list[str]:
 
 
 def _label(fact: Fact) -> str:
-    """What is told under the heading, which is the first word of the group; of a problem also its title."""
+    """The label of a fact below its heading, the first word of the group; for a problem with its title."""
     if fact.group == "problems" and fact.name in CATALOGUE:
         return f"{fact.name} {shorten(CATALOGUE[fact.name].title, _MAX_TITLE_CHARS, placeholder='…')}"
     return printable(f"{fact.group.partition(' ')[2]} {fact.name}".strip())
 
 
 def percent(fact: Fact) -> str:
-    """`12.5%`; nothing and all are told from what is merely close to them."""
+    """`12.5%`; 0% and 100% are exact: shares close to them are `<0.1%` and `>99.9%`."""
     if fact.share is None:
         return ""
     if fact.count and fact.share < 0.001:
@@ -103,9 +99,9 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """The facts of a TARGET, for which `reading` are keywords of sitemap_reader.urls(), or of a FILE.
+    """Writes the facts of a TARGET or a FILE; `reading` are keywords of sitemap_reader.urls().
 
-    Of these a FILE minds dates and patterns of pages.
+    For a FILE only dates and URL patterns of these apply.
     """
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format)
@@ -113,13 +109,13 @@ def run(
     now = (found and found.recorded) or _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now), found)
-        codes = each_target([target], console, survey.file if is_dump_name(target) else survey.site)
+        codes = read_each([target], console, survey.file if is_dump_name(target) else survey.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
             facts = survey.statistics.facts()
             for line in _lines(format, facts, encoding_of(output), guard=not no_formula_guard):
                 outputs.records.write(line)
-    return console.end(survey.told, survey.partial, codes)
+    return console.end(survey.text, survey.partial, codes)
 
 
 def _now() -> datetime:
@@ -127,16 +123,16 @@ def _now() -> datetime:
 
 
 def _found(target: str) -> Target | None:
-    """The target, unless it is a dump: ages in a recording go by when it was made."""
+    """The target, None for a dump; a recording has the time from which ages are computed."""
     try:
         return None if is_dump_name(target) else find_target(target)
-    except UsageError:  # told when it is read
+    except UsageError:  # reported when it is read
         return None
 
 
 @attrs.define
 class _Survey:
-    """What is counted, and what the last lines on stderr say."""
+    """Counts one target or dump; `text` and `partial` are the last lines on stderr."""
 
     console: Console
     interrupts: Interrupts
@@ -145,7 +141,7 @@ class _Survey:
     now: datetime
     statistics: Statistics
     found: Target | None = None
-    told: str | None = None
+    text: str | None = None
     partial: str | None = None
 
     def site(self, target: str) -> Exit:
@@ -153,50 +149,50 @@ class _Survey:
         from ..client.sync_api import urls  # a file needs no network library
 
         check, add = self.interrupts.check, self.statistics.add
-        told: dict[str, Any] = {"on_item": self._hear, "on_wait": check, "on_progress": self.console.progress()}
-        # Held: what was counted is what the summary tells.
-        with self.interrupts.held(), urls(self.found or target, **told, **self.reading) as stream:
+        callbacks: dict[str, Any] = {"on_item": self._take, "on_wait": check, "on_progress": self.console.progress()}
+        # Deferred: the summary counts exactly what was counted here.
+        with self.interrupts.deferred(), urls(self.found or target, **callbacks, **self.reading) as stream:
             try:
                 for record in stream:
                     add(json_form(record))
                     check()
             finally:
                 summary = stream.summary
-                self.told, self.partial = str(summary), summary.partial_line()
+                self.text, self.partial = str(summary), summary.partial_line()
         return judge(self.found.name if self.found else target, summary, self.console)
 
-    def _hear(self, item: Item) -> None:
-        self.console.hear(item)
+    def _take(self, item: Item) -> None:
+        self.console.show(item)
         if not isinstance(item, SitemapRef):
             self.statistics.add(json_form(item))
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
-        name, started = called(file), time.monotonic()
+        name, started = display_name(file), time.monotonic()
         wanted = _selection(name, self.reading, self.now)
-        with opened(file) as body:
-            self.outputs.spare(body, name)
+        with open_input(file) as body:
+            self.outputs.refuse_input(body, name)
             for number, form in numbered_forms(body, name):
                 try:
                     if "type" in form or wanted is None or wanted(form):
                         self.statistics.add(form)
                 except UsageError as exc:
                     raise UsageError(f"{name}:{number}: {exc}") from None
-        self.told = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
+        self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
         if self.statistics.urls:
             return Exit.COMPLETE
-        self.console.error(f"{name} lists no URL" + (" that was asked for" if wanted else ""))
+        self.console.error(f"{name} lists no URL" + (" that matches the filters" if wanted else ""))
         return Exit.NOTHING
 
 
 def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Callable[[Mapping[str, Any]], bool] | None:
-    """Whether a line is asked for; None where all are."""
+    """A predicate of the lines that match the filters; None if all do."""
     for keyword in ("follow", "no_follow"):
         if reading.get(keyword):
             option = f"--{keyword.replace('_', '-')}"
             raise UsageError(f"{option} chooses sitemaps to read, and {name} is a dump: give {option} to `dump`")
-    asked = {keyword: reading[keyword] for keyword in ("since", "until", "undated", "include", "exclude")}
-    selection = make_selection(now, **asked)
+    filters = {keyword: reading[keyword] for keyword in ("since", "until", "undated", "include", "exclude")}
+    selection = make_selection(now, **filters)
     if selection == Selection():
         return None
 

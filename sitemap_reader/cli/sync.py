@@ -1,4 +1,4 @@
-"""`sync`: what is new, updated and removed since the last time."""
+"""`sync`: writes what is new, updated and removed since the last run, and the history of runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..serialize.dumps import STDIN
 from ..serialize.jsonl import stamp
 from ..state.state import State, site_name
 from ..state.sync import Counted
-from .exits import Exit, Interrupts, has_read
-from .messages import Console, each_target, read_targets, utf8
+from .exits import Exit, Interrupts, any_read
+from .messages import Console, read_each, read_targets, utf8
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .tables import change_header, change_lines, encoding_of, rows_as
 
@@ -46,34 +46,34 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of blocking.change_lines()."""
+    """Reads the targets one after the other; `reading` are keywords of client.sync_api.change_lines()."""
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format, elsewhere="jsonl")
     if history:
         return _history(console, targets, state, output, format, guard=not no_formula_guard)
     if not targets:
-        raise UsageError("which site? give a TARGET, or --history for what FILE knows")
+        raise UsageError("give a TARGET, or --history to list the runs in FILE")
     if state == STDIN:
         raise UsageError("--state names a file, which is read and written: it cannot be -")
     names = read_targets(targets)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
-    # In place: what the state calls delivered is in the file, also after a kill.
+    # In place: changes that the state counts as delivered are in the file, also after a kill.
     with Interrupts() as interrupts, open_outputs(output, report, interrupts, in_place=True) as outputs:
-        _spare(state, outputs)
+        _refuse_state(state, outputs)
         writing: dict[str, Any] = {"encoding": encoding_of(output), "guard": not no_formula_guard}
         sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, writing)
-        codes = each_target(names, console, sync.site)
+        codes = read_each(names, console, sync.site)
         outputs.decide(codes)
-        if has_read(codes):
+        if any_read(codes):
             sync.begin()
-    if sync.total is None:  # not one target could be tried
+    if sync.total is None:  # no target was valid
         return console.end(None, None, codes)
     return console.end(f"{sync.counts}; {sync.total}", sync.missing(), codes)
 
 
 @attrs.define
 class _Sync:
-    """What the targets of one command share."""
+    """Writes the changes of one target after the other; `total` and `counts` sum them up."""
 
     console: Console
     outputs: Outputs
@@ -88,14 +88,16 @@ class _Sync:
     has_begun: bool = False
 
     def site(self, target: str) -> Exit:
-        """One target. Each piece is written before the next is asked for, as it counts as delivered then."""
+        """Reads one target. Changes count as delivered when the next ones are requested, so they are written before
+        that.
+        """
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
-        told: dict[str, Any] = {"on_item": partial(self._hear, site), "on_wait": self._wait}
-        told["on_document"] = self._hear_document
+        callbacks: dict[str, Any] = {"on_item": partial(self._take, site), "on_wait": self._wait}
+        callbacks["on_document"] = self._show_trust
         with (
-            self.interrupts.held(),
-            lines_of(found, state=self.state, site=site, **told, **self.reading) as stream,
+            self.interrupts.deferred(),
+            lines_of(found, state=self.state, site=site, **callbacks, **self.reading) as stream,
         ):
             try:
                 for some in stream:
@@ -116,14 +118,17 @@ class _Sync:
         self.console.note(f"removals suspended{f' for {site}' if site else ''}: {what} could not be read{whole}")
 
     def missing(self) -> str | None:
-        """The line that says what is partial."""
-        held = self.counts.held_back
-        parts = [self.total.missing() if self.total else "", f"{held:,} removals are held back" if held else ""]
-        told = ", ".join(part for part in parts if part)
-        return f"partial: {told}" if told else None
+        """The line that says what is missing; None if nothing is."""
+        held_back = self.counts.held_back
+        parts = [
+            self.total.missing() if self.total else "",
+            f"{held_back:,} removals are held back" if held_back else "",
+        ]
+        missing = ", ".join(part for part in parts if part)
+        return f"partial: {missing}" if missing else None
 
     def begin(self) -> None:
-        """Writes what stands before the first change, once."""
+        """Writes the header, once."""
         if not self.has_begun:
             self.outputs.records.write(change_header(self.format, names_sites=self.names_sites))
         self.has_begun = True
@@ -141,18 +146,18 @@ class _Sync:
         self.outputs.flush()
         self.interrupts.check()
 
-    def _hear(self, site: str | None, item: Item) -> None:
-        self.console.hear(item)
+    def _take(self, site: str | None, item: Item) -> None:
+        self.console.show(item)
         self.outputs.report_on(item, site)
 
-    def _hear_document(self, document: StoredDocument) -> None:
+    def _show_trust(self, document: StoredDocument) -> None:
         self.console.detail(f"lastmod of {document.url}: score {document.honesty}")
 
 
-def _spare(state: str, outputs: Outputs) -> None:
-    """UsageError where what is written would go into the state itself."""
-    with suppress(OSError), open(state, "rb") as file:  # what cannot be opened is told by whoever opens it
-        outputs.spare(file, state)
+def _refuse_state(state: str, outputs: Outputs) -> None:
+    """Raises UsageError if the output is the state file itself."""
+    with suppress(OSError), open(state, "rb") as file:  # reported when it is opened as a state
+        outputs.refuse_input(file, state)
 
 
 # --- the history ---
@@ -164,12 +169,12 @@ _NUMBERS = HEADER[4:]
 def _history(
     console: Console, targets: Sequence[str], state: str, output: str | None, format: str, *, guard: bool
 ) -> Exit:
-    with State(state) as opened:
-        known = {site.name for site in opened.sites()}
+    with State(state) as open_input:
+        known = {site.name for site in open_input.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
-        runs = [run for name in names for run in opened.runs(name)] if names else opened.runs()
+        runs = [run for name in names for run in open_input.runs(name)] if names else open_input.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        _spare(state, outputs)
+        _refuse_state(state, outputs)
         outputs.keep()
         forms = [_form(run) for run in runs]
         if format == "jsonl":

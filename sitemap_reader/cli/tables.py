@@ -1,7 +1,7 @@
-"""Rows for people or programs: aligned on a terminal, TSV or CSV with a header line elsewhere.
+"""Tables and changes as lines: aligned for a terminal, TSV or CSV with a header, JSON lines.
 
-In: a header and rows of text, None where there is nothing to say. Out: encoded lines. Nothing is cut, however narrow
-the terminal.
+In: a header and rows of text, None for an empty cell; changes as JSON objects. Out: encoded lines. Nothing is cut,
+however narrow the terminal; East Asian characters take two columns.
 """
 
 from __future__ import annotations
@@ -24,17 +24,11 @@ if TYPE_CHECKING:
     from ..serialize.dumps import Form
 
 
-# ----------------------------------------------------------------------------------------------------
-# Columns of a terminal: how many of them a text takes, and what the terminal can show of it.
-#
-# In: text. Out: numbers, text. East Asian characters take two columns. Never cuts.
-
-
-_MARKS = frozenset({"Mn", "Me"})  # they stand over the character before
+_MARKS = frozenset({"Mn", "Me"})  # Unicode categories of characters without a column of their own
 
 
 def width(text: str) -> int:
-    """The columns of a text without control characters.
+    """The number of terminal columns of a text without control characters.
 
     >>> width("shop"), width("商店")
     (4, 4)
@@ -45,34 +39,34 @@ def width(text: str) -> int:
 
 
 def padded(text: str, columns: int, *, right: bool = False) -> str:
-    """The text with blanks behind it, or before it where it goes to the right."""
+    """The text padded with blanks to a width; flush right with `right`."""
     blanks = " " * (columns - width(text))
     return blanks + text if right else text + blanks
 
 
 def shown(text: str, encoding: str = "utf-8") -> str:
-    """The text on one line, with `?` for what the encoding has no character for."""
+    """The text on one line, with `?` for characters that the encoding lacks."""
     return printable(text).encode(encoding, "replace").decode(encoding)
 
 
 def encoding_of(output: str | None) -> str:
-    """How text is written there: as the terminal wants it, elsewhere in UTF-8."""
+    """The encoding of the output: that of the terminal, else UTF-8."""
     return sys.stdout.encoding if is_terminal(output) else "utf-8"
 
 
 Cell = str | None
 
-# A cell that is wider stands out of its row, and leaves the others where they are.
+# Wider cells do not widen their column.
 MAX_ALIGNED = 120
 
 
 def separated(format: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], guard: bool) -> Iterator[bytes]:
-    """Lines of one of SEPARATED, the header first; tabs in cells are escaped, empty cells stay empty."""
+    """The lines of a table in a format of SEPARATED, the header first; tabs in cells are escaped."""
     return (separated_line(format, row, guard) for row in (header, *rows))
 
 
 def separated_line(format: str, row: Sequence[Cell], guard: bool) -> bytes:
-    """One of them; with `guard` no cell is a formula to a spreadsheet."""
+    """One such line; with `guard` no cell is a formula to a spreadsheet."""
     cells = [printable(cell or "").encode("utf-8", "replace").decode() for cell in row]
     return SEPARATED[format]([*map(guarded, cells)] if guard else cells)
 
@@ -81,14 +75,14 @@ def _tsv_row(cells: list[str]) -> bytes:
     return ("\t".join(cells) + "\n").encode()
 
 
-# Formats for programs -> a line of cells that hold no control character.
+# Format -> a function that writes one line of cells without control characters.
 SEPARATED: dict[str, Callable[[list[str]], bytes]] = {"tsv": _tsv_row, "csv": csv_row}
 
 
 def aligned(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str] = (), encoding: str = "utf-8"
 ) -> Iterator[bytes]:
-    """Columns as wide as their widest cell, those named in `right` flush right; `-` where a cell is empty."""
+    """Columns as wide as their widest cell, those named in `right` flush right; `-` for an empty cell."""
     lines = [[shown(cell or "-", encoding) for cell in row] for row in (header, *rows)]
     widths = [max(_width_to_align(cell) for cell in column) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -112,18 +106,12 @@ def rows_as(
     output: str | None,
     guard: bool,
 ) -> Iterator[bytes]:
-    """Lines of a table, of TSV or CSV for -o `output`; no rows, no header."""
+    """The lines of a table in a format of ROWS_FORMATS but jsonl; without rows there is no header."""
     if not rows:
         return iter(())
     if format in SEPARATED:
         return separated(format, header, rows, guard)
     return aligned(header, rows, right=right, encoding=encoding_of(output))
-
-
-# ----------------------------------------------------------------------------------------------------
-# Changes as lines of output: JSON lines, TSV, CSV, or a line for people.
-#
-# In: the forms of changes, one by one. Out: encoded lines, as they come: nothing is held back to be aligned.
 
 
 HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
@@ -135,14 +123,14 @@ _PRECISIONS = get_args(Precision)
 def change_lines(
     format: str, forms: Iterable[Form], *, encoding: str, names_sites: bool, guard: bool
 ) -> Iterator[bytes]:
-    """The lines in a format of ROWS_FORMATS, behind its header; `guard` is that of separated_line()."""
+    """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
         return _separated(format, forms, names_sites, guard)
     return _jsonl(forms) if format == "jsonl" else _table(forms, encoding)
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
-    """What stands in front of them: nothing but of TSV and CSV."""
+    """The header of TSV and CSV; nothing for other formats."""
     return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
 
 
@@ -163,11 +151,11 @@ def _front(names_sites: bool) -> tuple[str, ...]:
 
 
 def _table(forms: Iterable[Form], encoding: str) -> Iterator[bytes]:
-    """A line for each, not aligned: that would take all of them at once."""
+    """A line for each change; aligned columns would need all of them at once."""
     for form in forms:
-        told = [f"lastmod {_date(form, 'previous_')} -> {_date(form)}"] if set(_DATE) & set(_changed(form)) else []
-        told += [name for name in _changed(form) if name not in _DATE]
-        line = f"{_SIGNS[form['change']]} {form['loc']}" + (f"  {', '.join(told)}" if told else "")
+        details = [f"lastmod {_date(form, 'previous_')} -> {_date(form)}"] if set(_DATE) & set(_changed(form)) else []
+        details += [name for name in _changed(form) if name not in _DATE]
+        line = f"{_SIGNS[form['change']]} {form['loc']}" + (f"  {', '.join(details)}" if details else "")
         yield f"{shown(line, encoding)}\n".encode(encoding)
 
 
@@ -176,7 +164,7 @@ def _changed(form: Form) -> list[str]:
 
 
 def _date(form: Form, prefix: str = "") -> str:
-    """As precise as it is stated."""
+    """The date with the precision that the site states."""
     moment, precision = (form.get(f"{prefix}{name}") for name in _DATE)
     if not isinstance(moment, str):
         return "none"

@@ -1,4 +1,4 @@
-"""`tree`: the nesting of a site's sitemaps, with counts and dates."""
+"""`tree`: shows which sitemap lists which, with counts and dates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.collector import as_stated
 from .exits import Interrupts
-from .messages import Console, each_target, judge, read_targets
+from .messages import Console, judge, read_each, read_targets
 from .output import open_outputs, rows_format_for
 from .tables import encoding_of, rows_as
 
@@ -38,15 +38,15 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """One row for each document; `reading` are keywords of sitemap_reader.urls()."""
+    """Writes a row for each document; `reading` are keywords of sitemap_reader.urls()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = rows_format_for(output, format)
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         trees = _Trees(console, interrupts, reading)
-        codes = each_target(names, console, trees.site)
+        codes = read_each(names, console, trees.site)
         outputs.decide(codes)
-        rows = [(site, row) for site, tree in trees.nestings for row in tree.rows()]
+        rows = [(site, row) for site, tree in trees.trees for row in tree.rows()]
         if format == "jsonl":
             for site, row in rows:
                 outputs.records.write(_json_line(row, site if len(names) > 1 else None))
@@ -63,25 +63,27 @@ def run(
 
 @attrs.define
 class _Trees:
+    """Reads one target after the other; `trees` has (site, tree)."""
+
     console: Console
     interrupts: Interrupts
     reading: dict[str, Any]
-    nestings: list[tuple[str, SitemapTree]] = attrs.field(factory=list)
+    trees: list[tuple[str, SitemapTree]] = attrs.field(factory=list)
     total: Summary | None = None
 
     def site(self, target: str) -> Exit:
-        """Reads one target to its end."""
+        """Reads one target."""
         found, tree = find_target(target), SitemapTree()
 
-        def hear(item: Item) -> None:
-            self.console.hear(item)
+        def take(item: Item) -> None:
+            self.console.show(item)
             tree.hear(item)
 
         check = self.interrupts.check
-        told: dict[str, Any] = {"on_item": hear, "on_wait": check, "on_progress": self.console.progress()}
-        # Held: an item that is heard of half stands in no tree.
-        with self.interrupts.held(), urls(found, **told, **self.reading) as stream:
-            self.nestings.append((found.name, tree))
+        callbacks: dict[str, Any] = {"on_item": take, "on_wait": check, "on_progress": self.console.progress()}
+        # Deferred: an interrupt between two statements would leave half an item in the tree.
+        with self.interrupts.deferred(), urls(found, **callbacks, **self.reading) as stream:
+            self.trees.append((found.name, tree))
             try:
                 for record in stream:
                     tree.note(record.sitemap, record.lastmod, record.lastmod_precision)
@@ -114,7 +116,7 @@ def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[s
 
 
 def _table(rows: Sequence[tuple[str, Row]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
-    """A site is named by its root; `kept` only where something was not, `problem` only where there is one."""
+    """`kept` only if something was dropped, `problem` only if there is one; the root of a tree names its site."""
     plain = not _can_draw(encoding)
     columns: dict[str, list[Cell]] = {
         "sitemap": [(row.branch.translate(_ASCII) if plain else row.branch) + row.url for _, row in rows],

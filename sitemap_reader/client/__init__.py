@@ -1,0 +1,32 @@
+"""Reads sites for the caller: SitemapReader with asyncio, urls() and changes() without, and their streams.
+
+A target and keywords go in; URL records or changes, progress, problems and a summary come out. Drives pipeline/ and
+state/; imports all folders below client/.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from .dedupe import UrlSet as UrlSet
+    from .reader import SitemapReader as SitemapReader
+    from .streams import AsyncChangeStream as AsyncChangeStream
+    from .streams import AsyncUrlStream as AsyncUrlStream
+    from .streams import ChangeStream as ChangeStream
+    from .streams import UrlStream as UrlStream
+    from .summary import Problems as Problems
+    from .summary import Progress as Progress
+    from .summary import Summary as Summary
+
+_NAMES = {
+    ".dedupe": ("UrlSet",),
+    ".reader": ("SitemapReader",),
+    ".streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
+    ".summary": ("Problems", "Progress", "Summary"),
+}
+
+if not TYPE_CHECKING:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)

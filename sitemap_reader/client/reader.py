@@ -19,9 +19,9 @@ from ..frontier.revalidation import DocumentCache, Trust
 from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import Limits, checked_limits
-from ..parser.normalise.scope import MODES
-from ..pipeline.crawl import Run
-from ..pipeline.document_parser import AsLines, Many
+from ..parser.normalise.scope import SCOPE_MODES
+from ..pipeline.crawl import Crawl
+from ..pipeline.document_parser import LineOptions, UrlGroup
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ..frontier.seeds import Logins, Probe, Seed
     from ..model.records import Candidate, Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
-    from ..parser.normalise.scope import Mode
-    from ..pipeline.worker_pool import Workers
+    from ..parser.normalise.scope import ScopeMode
+    from ..pipeline.worker_pool import WorkerPool
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
     from ..state.state import State
@@ -63,7 +63,7 @@ class ReaderOptions(TypedDict, total=False):
 
     user_agent: str
     headers: Mapping[str, str] | Iterable[tuple[str, str]]
-    scope: Mode
+    scope: ScopeMode
     probe: Probe
     obey_robots: bool
     allow_private: bool
@@ -116,7 +116,7 @@ class SitemapReader:
         *,
         user_agent: str = USER_AGENT,
         headers: Mapping[str, str] | Iterable[tuple[str, str]] = (),
-        scope: Mode = "protocol",
+        scope: ScopeMode = "protocol",
         probe: Probe = "auto",
         obey_robots: bool = True,
         allow_private: bool = False,
@@ -134,7 +134,7 @@ class SitemapReader:
         feed_fallback: FeedFallback | None = feedparser_fallback,
         record: str | Path | None = None,
     ) -> None:
-        one_of("scope", scope, MODES)
+        one_of("scope", scope, SCOPE_MODES)
         one_of("probe", probe, PROBES)
         if record == "":  # as of a shell's variable that is not set: it would be the folder one is in
             raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
@@ -293,7 +293,7 @@ class SitemapReader:
         async with aclosing(batches_of(run)) as batches:
             async for batch in batches:
                 for item in batch:
-                    if on_item and not isinstance(item, Many):  # nobody asked for any
+                    if on_item and not isinstance(item, UrlGroup):  # nobody asked for any
                         on_item(item)
         return [candidate for site in run.frontier.sites for candidate in site.candidates]
 
@@ -302,9 +302,9 @@ class SitemapReader:
         target: str | Path | Target,
         asked: Asked,
         *,
-        as_lines: AsLines | None = None,
+        as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         settled: Mapping[str, str] | None = None,
     ) -> Walk:
@@ -317,7 +317,7 @@ class SitemapReader:
             as_entries=as_entries,
             workers=workers,
             frontier=frontier,
-            memory=DocumentCache(settled=settled or {}),
+            cache=DocumentCache(settled=settled or {}),
             **plan,
         )
         return Walk(found.name, run, asked.ledger(), asked.hears(asked.on_progress), _bar(asked))
@@ -331,7 +331,7 @@ class SitemapReader:
         on_document: Callable[[StoredDocument], None] | None,
         *,
         site: str | None = None,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
     ) -> ChangeWalk:
         """What a stream of changes is made of; the state is open from here on."""
         from ..state.state import site_name
@@ -345,7 +345,7 @@ class SitemapReader:
         try:
             # What is recorded is to be whole, so nothing is asked for under conditions.
             memory = following.memory(knows_documents=self._record is None)
-            run = self._run(found, as_entries=True, workers=workers, memory=memory, **wanted)
+            run = self._run(found, as_entries=True, workers=workers, cache=memory, **wanted)
         except BaseException:
             following.close()
             raise
@@ -369,27 +369,27 @@ class SitemapReader:
         target: Target,
         *,
         peek: bool = False,
-        as_lines: AsLines | None = None,
+        as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: Workers | None = None,
+        workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
-    ) -> Run:
+    ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
         fetcher = target.replay or self._fetcher
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
-        return Run(
+        return Crawl(
             frontier(target.seeds, plan),
             fetcher,
             extras=self._extras,
             feed_fallback=self._fallback,
-            peek=peek,
-            patient=target.replay is None,
+            sniff_only=peek,
+            polite=target.replay is None,
             as_lines=as_lines,
             as_entries=as_entries,
             workers=workers,
-            told=target.told,
+            reported=target.told,
             headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )
 
@@ -399,7 +399,7 @@ def _check_fetcher(fetcher: object) -> None:
     if isinstance(fetcher, type):
         raise UsageError(f"fetcher is an object, and not a class: give fetcher={fetcher.__name__}(…)")
     if not callable(getattr(fetcher, "fetch", None)):
-        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher"
+        needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.fetch.Fetcher"
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
 
 

@@ -1,6 +1,6 @@
 """The streams of URL records: async, and the same for callers without a loop or inside a running one.
 
-In: a Run. Out: its records one by one; beside them progress, problems, outcomes and a summary. Both end by raising
+In: a Crawl. Out: its records one by one; beside them progress, problems, outcomes and a summary. Both end by raising
 where there was nothing at all, and both stop every request when they are left.
 """
 
@@ -20,7 +20,7 @@ import attrs
 from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, UrlRecord
 from ..parser.fast_scanner import Entries, records_of
-from ..pipeline.document_parser import Many
+from ..pipeline.document_parser import UrlGroup
 from ..pipeline.executor import WorkerThread
 from ..serialize.jsonl import NEW, Lines, from_json, joined, json_line, lines_of_columns, new_lines
 from .summary import Given
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from ..model.errors import ReadError
     from ..model.problems import Problem
     from ..model.records import Outcome
-    from ..pipeline.crawl import Batch, Run
+    from ..pipeline.crawl import Crawl
+    from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.sync import Counted, StateSync
@@ -51,13 +52,13 @@ _TICK_SECONDS = 0.2
 
 @attrs.define(eq=False)
 class Walk:
-    """What all streams do with a Run: take its batches, count the records, tell how far it is, and judge at its end.
+    """What all streams do with a Crawl: take its batches, count the records, tell how far it is, and judge at its end.
 
     It knows none of the streams: one that nobody holds any more is over at once.
     """
 
     target: str
-    run: Run
+    run: Crawl
     ledger: SummaryBuilder
     on_progress: Callable[[Progress], None] | None = None
     bar: ProgressBar | None = None
@@ -113,7 +114,7 @@ class Walk:
         """Counts the URLs of a batch whose records are nobody's here; all else is entered, and told."""
         self.take(batch, UrlRecord)
         self.ledger.progress.urls += sum(
-            item.urls if isinstance(item, Many) else isinstance(item, UrlRecord) for item in batch
+            item.urls if isinstance(item, UrlGroup) else isinstance(item, UrlRecord) for item in batch
         )
 
     def tell_progress(self) -> None:
@@ -189,7 +190,7 @@ class _Batches:
     closed twice then, so this is none, and nobody sees its own begin.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Crawl) -> None:
         self._batches = run.batches()
 
     def __aiter__(self) -> AsyncIterator[Batch]:
@@ -215,7 +216,7 @@ class _Batches:
             sys.set_asyncgen_hooks(*hooks)
 
 
-def batches_of(run: Run) -> _Batches:
+def batches_of(run: Crawl) -> _Batches:
     """Its batches; to be closed by whoever stops before their end."""
     return _Batches(run)
 
@@ -393,7 +394,7 @@ def _read(
         walk.judge()
 
 
-async def _pump(run: Run, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
+async def _pump(run: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
     try:
         async with aclosing(run.batches()) as batches:
             async for batch in batches:
@@ -519,11 +520,11 @@ async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
                     pieces = walk.pieces(batch)
-                    while (piece := await aside.do(next, pieces, None)) is not None:
+                    while (piece := await aside.run(next, pieces, None)) is not None:
                         for change in changes_of(piece):
                             yield change
             pieces = walk.last_pieces()
-            while (piece := await aside.do(next, pieces, None)) is not None:
+            while (piece := await aside.run(next, pieces, None)) is not None:
                 for change in changes_of(piece):
                     yield change
         finally:

@@ -15,14 +15,14 @@ from ..model.errors import NothingFound, NothingReadable, ReadError
 from ..model.problems import SAMPLES_PER_CODE, Problem, first_error
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.normalise.dates import stated
-from ..pipeline.document_parser import Many
+from ..parser.normalise.dates import format_date
+from ..pipeline.document_parser import UrlGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from ..frontier.robots_policy import Delay
+    from ..frontier.robots_policy import CrawlDelay
     from ..model.records import Item
     from ..serialize.jsonl import Lines
     from .dedupe import UrlSet
@@ -45,7 +45,7 @@ class Progress:
     documents_known: int = 0
     urls: int = 0
     bytes_wire: int = 0
-    delay: Delay | None = None
+    delay: CrawlDelay | None = None
 
 
 class Problems:
@@ -151,7 +151,9 @@ class Summary:
             return f"{count_of(count, 'sitemap')} left out ({reason})"
         precision = "day" if self.since == self.since.replace(hour=0, minute=0, second=0, microsecond=0) else "minute"
         others = f"{count_of(self.checked, 'other')} checked" if self.checked else "not checked"
-        return f"{count_of(count, 'sitemap')} skipped: index lastmod before {stated(self.since, precision)}, {others}"
+        return (
+            f"{count_of(count, 'sitemap')} skipped: index lastmod before {format_date(self.since, precision)}, {others}"
+        )
 
     def _sitemaps(self) -> str:
         read = self.sitemaps_read - self.not_modified
@@ -198,11 +200,11 @@ class SummaryBuilder:
         self._most = most
         self._repeated = 0
 
-    def take(self, batch: Sequence[Item | Many], given: type[Given]) -> list[Given]:
+    def take(self, batch: Sequence[Item | UrlGroup], given: type[Given]) -> list[Given]:
         """What is to be given of a batch; everything else is entered, and then told: who is told may raise."""
         taken: list[Given] = [item for item in batch if isinstance(item, given)]
         if len(taken) < len(batch):
-            others = [item for item in batch if not isinstance(item, UrlRecord | Many)]
+            others = [item for item in batch if not isinstance(item, UrlRecord | UrlGroup)]
             for item in others:
                 self._enter(item)
             for item in others:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import attrs
 
 from ..model.errors import UsageError
-from ..pipeline.document_parser import AsLines
-from ..pipeline.worker_pool import workers_for
+from ..pipeline.document_parser import LineOptions
+from ..pipeline.worker_pool import pool_for_jobs
 from .query import Asked, checked_keywords
 from .reader import ReaderOptions, SitemapReader, at_least_one
 from .streams import BatchStream, LineStream, UrlStream
@@ -99,7 +99,7 @@ def lines(
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     asked = Asked(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, most=most)
-    walk = reader.walk(target, asked, as_lines=AsLines(site), workers=workers_for(jobs))
+    walk = reader.walk(target, asked, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
     return LineStream(walk, reader.close, on_wait)
 
 
@@ -117,7 +117,7 @@ def batches(
     at_least_one(jobs=jobs)
     reader = _own_reader(options)
     asked = Asked(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
-    return BatchStream(reader.walk(target, asked, as_entries=True, workers=workers_for(jobs)), reader.close, on_wait)
+    return BatchStream(reader.walk(target, asked, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait)
 
 
 class ChangesOptions(ReaderOptions, total=False):
@@ -172,7 +172,7 @@ def change_lines(
     from .streams import ChangeLineStream
 
     at_least_one(jobs=jobs)
-    walk, reader = _change_walk(target, state, options, site=site, workers=workers_for(jobs))
+    walk, reader = _change_walk(target, state, options, site=site, workers=pool_for_jobs(jobs))
     return ChangeLineStream(walk, reader.close, on_wait)
 
 

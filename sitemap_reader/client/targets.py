@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..fetch.replay import Recorder, ReplayFetcher, holds_seeds, read_recording
+from ..fetch.replay import FolderRecorder, ReplayFetcher, is_recording, read_recording
 from ..fetch.warc.fetcher import WarcFetcher
 from ..fetch.warc.index import RECOMPRESS
 from ..frontier.seeds import Logins, Seed, basic, parse_target
@@ -111,7 +111,7 @@ def find_target(target: str | Path | Target) -> Target:
         return _site(name)
     path = Path(target)
     is_folder, is_file = _on_disk(path)
-    may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not holds_seeds(path)
+    may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not is_recording(path)
     if is_folder and name.strip() and not may_be_host:
         recording = read_recording(path)
         seeds = tuple(parse_target(seed) for seed in recording.seeds)
@@ -178,7 +178,7 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
         from ..fetch.warc.writer import WarcRecorder  # here: few record
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)
-    return Recorder(fetcher, place, seeds, clock=clock)
+    return FolderRecorder(fetcher, place, seeds, clock=clock)
 
 
 def _is_same(place: Path, target: Target) -> bool:

@@ -16,7 +16,7 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
-    from ..pipeline.crawl import Batch
+    from ..pipeline.document_parser import Batch
 
 
 # ----------------------------------------------------------------------------------------------------

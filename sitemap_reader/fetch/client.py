@@ -1,7 +1,7 @@
 """The Fetcher protocol and its aiohttp implementation.
 
-A URL and headers go in; a Response, or a FetchError that says what happened and to which host, comes out.
-One request: never follows a redirect, tries again, unpacks a body, keeps a cookie or sends credentials of a URL.
+A URL and headers go in; out comes a Response, or a FetchError that states what happened and to which host.
+It sends one request: never follows a redirect, retries, decompresses a body, keeps a cookie or sends a URL's userinfo.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import math
 import re
 import socket
 import ssl
-from contextlib import asynccontextmanager
+import threading
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,31 +21,30 @@ import attrs
 
 from ..frontier.seeds import check_header
 from ..model.errors import FetchError, UsageError
-from ..model.limits import Limits, checked_limits
-from .errors import REFUSED_ERRNO, Asked, cut, describe, refused, translated
-from .ssrf_guard import Names, literal_address, refusal
+from ..model.limits import CHUNK_BYTES, Limits, checked_limits
+from .errors import REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
+from .ssrf_guard import literal_address, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
     from types import TracebackType
     from typing import Self
 
     import aiohttp
 
-CHUNK_BYTES = 64 * 1024  # of a body, at most, at once
-_ADDRESS = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
+_HTTP_URL = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
 _PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
-_UNSENDABLE = re.compile(r"[\x00-\x20\x7f]")
+_UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 
 
 @attrs.define
 class Response:
-    """The head of an answer, and its body as it comes over the wire.
+    """The head of a response, and its body as it arrives.
 
-    `headers` has lower-case names, repeated ones joined by ", ". `chunks` yields bytes that are still packed,
-    and raises FetchError where the body breaks off. `url` is the one that was asked for.
+    `headers` has lower-case names; values of repeated names are joined by ", ". `chunks` yields the bytes of the body
+    as sent, without undoing Content-Encoding, and raises FetchError where it breaks off. `url` is the requested one.
     """
 
     status: int
@@ -53,20 +54,19 @@ class Response:
 
 
 class Fetcher(Protocol):
-    """What a crawl needs of a network. Raises FetchError where there is no answer."""
+    """What a crawl needs of a network."""
 
     def fetch(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Response]:
-        """One GET. Leaving the block early gives the connection up."""
+        """Sends one GET, or raises FetchError without a response. Leaving the block early closes the connection."""
         ...  # pragma: no cover
 
 
 class AiohttpFetcher:
     """Fetches over HTTP with aiohttp. Use it as an async context manager, or `await close()`.
 
-    With a `proxy` only addresses written in URLs can be checked: names are resolved by the proxy. `cacert` is a PEM
-    file with the certificates that are trusted in place of the system's; with `insecure` none is verified. An own
-    `session` stays open, and needs guarded_connector() or `allow_private`; its user agent and headers give way to
-    those of a request.
+    With a `proxy` only addresses written in URLs can be checked: the proxy resolves names. `cacert` is a PEM file
+    with the certificates to trust instead of the system's; with `insecure` none is verified. A `session` of the
+    caller stays open, and needs guarded_connector() or `allow_private`; a request's headers override the session's.
     """
 
     def __init__(
@@ -92,15 +92,15 @@ class AiohttpFetcher:
         self._limits = checked_limits(limits)
         self._allow_private = allow_private
         self._proxy = proxy
-        self._tls = _tls(cacert, insecure=insecure)
+        self._ssl = _ssl(cacert, insecure=insecure)
         self._session = session
         self._owns_session = session is None
-        self._loop: asyncio.AbstractEventLoop | None = None  # of our own session
-        self._open = 0  # answers that are not released
-        self._stays_open = True
+        self._session_loop: asyncio.AbstractEventLoop | None = None
+        self._open_responses = 0
+        self._keeps_session = True
 
     async def __aenter__(self) -> Self:
-        self._stays_open = True
+        self._keeps_session = True
         return self
 
     async def __aexit__(
@@ -112,8 +112,8 @@ class AiohttpFetcher:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the session, unless it was passed in. A later fetch opens one for as long as it takes."""
-        self._stays_open = False
+        """Closes the session, unless it was passed in. A later fetch() opens one, and closes it at its end."""
+        self._keeps_session = False
         await self._close_session()
 
     async def _close_session(self) -> None:
@@ -123,82 +123,84 @@ class AiohttpFetcher:
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """One GET request. The body is read as `response.chunks` is asked for it."""
-        asked = _asked(url, self._limits)
-        self._check_literal(asked)
-        self._open += 1
+        """Sends one GET request. The body is read as `response.chunks` is iterated."""
+        requested = _requested_url(url, self._limits)
+        self._check_literal(requested)
+        self._open_responses += 1
         try:
-            answer = await self._ask(asked, headers)
+            response = await self._send(requested, headers)
             try:
-                chunks = _Chunks(answer, asked)
-                yield Response(answer.status, plain_headers(answer.headers.items()), chunks, url)
+                chunks = _BodyChunks(response, requested)
+                yield Response(response.status, response_headers(response.headers.items()), chunks, url)
             finally:
-                answer.release()  # closes the connection where the body was not read to its end
+                response.release()  # closes the connection where the body was not read to its end
         finally:
-            self._open -= 1
-            if not (self._open or self._stays_open):
+            self._open_responses -= 1
+            if not (self._open_responses or self._keeps_session):
                 await self._close_session()
 
-    async def _ask(self, asked: Asked, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+    async def _send(self, requested: RequestedUrl, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         import aiohttp
         from multidict import CIMultiDict
         from yarl import URL
 
-        seconds = aiohttp.ClientTimeout(
-            total=None, connect=_finite(self._limits.connect_seconds), sock_read=_finite(self._limits.read_seconds)
+        timeout = aiohttp.ClientTimeout(
+            total=None,
+            connect=_finite_or_none(self._limits.connect_seconds),
+            sock_read=_finite_or_none(self._limits.read_seconds),
         )
         session = self._session or self._open_session()
-        if self._owns_session and self._loop is not asyncio.get_running_loop():
+        if self._owns_session and self._session_loop is not asyncio.get_running_loop():
             raise UsageError("a reader belongs to the event loop that it was first used on: make one for each loop")
-        sent = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
-        sent.update(headers)  # names in any case replace those above
+        request_headers = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
+        request_headers.update(headers)  # whatever the case of their names
         try:
             return await session.get(
-                URL(asked.url, encoded=True),
-                headers=sent,
+                URL(requested.url, encoded=True),
+                headers=request_headers,
                 allow_redirects=False,
                 auto_decompress=False,
-                timeout=seconds,
+                timeout=timeout,
                 proxy=self._proxy,
-                ssl=self._tls,
+                ssl=self._ssl,
             )
         except (aiohttp.ClientError, OSError, ValueError) as exc:
-            raise translated(exc, asked) from exc
+            raise fetch_error(exc, requested) from exc
 
     def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp
 
-        # Through a proxy every connect goes to the proxy itself, whose address the user chose.
+        # With a proxy each connection goes to the proxy, whose address the user chose.
         connector = guarded_connector(allow_private=self._allow_private or self._proxy is not None)
-        self._loop = asyncio.get_running_loop()
+        self._session_loop = asyncio.get_running_loop()
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
-            middlewares=(_once,),
+            middlewares=(_without_retry,),
             read_bufsize=CHUNK_BYTES,
         )
         return self._session
 
-    def _check_literal(self, asked: Asked) -> None:
-        """Addresses written in the URL: here for the sake of proxies; the connector checks them as well."""
+    def _check_literal(self, requested: RequestedUrl) -> None:
+        """Refuses private addresses written in the URL: with a proxy, the connector does not see them."""
         if self._allow_private:
             return
-        address = "127.0.0.1" if _is_localhost(asked.host) else literal_address(asked.host)
+        address = "127.0.0.1" if _is_localhost(requested.host) else literal_address(requested.host)
         reason = refusal(address) if address else None
         if address and reason:
-            raise refused(asked, describe(address, reason))
+            raise refused_address(requested, describe_address(address, reason))
 
 
 def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.TCPConnector:
-    """An aiohttp connector that checks every IP address at connect, literals included.
+    """Returns an aiohttp connector that checks each IP address before it connects, also those written in URLs.
 
-    `kwargs` are aiohttp.TCPConnector's; the number of connections is unlimited unless `limit` says otherwise.
+    `kwargs` are aiohttp.TCPConnector's; the number of connections is unlimited unless there is a `limit`.
     Needs a running event loop.
     """
     import aiohttp
 
-    from .aiohttp_patches import mend
+    from .aiohttp_patches import install_response_handler
 
     class GuardedConnector(aiohttp.TCPConnector):
         checks_addresses = not allow_private
@@ -209,78 +211,121 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
         address = str(info[4][0])
         reason = None if allow_private else refusal(address)
         if reason:
-            raise OSError(REFUSED_ERRNO, describe(address, reason))
+            raise OSError(REFUSED_ERRNO, describe_address(address, reason))
         return make_socket(info)
 
-    resolver = kwargs.pop("resolver", None) or aiohttp.ThreadedResolver(Names())  # type: ignore[arg-type]
+    resolver = kwargs.pop("resolver", None) or aiohttp.ThreadedResolver(Resolver())  # type: ignore[arg-type]
     connector = GuardedConnector(**{"limit": 0, **kwargs}, resolver=resolver, socket_factory=checked_socket)
-    mend(connector)
+    install_response_handler(connector)
     return connector
 
 
-def usable_url(url: str) -> re.Match[str]:
-    """The parts of an http or https URL: `scheme`, `host` (with its port, without userinfo) and `rest`.
+class Resolver:
+    """Resolves names with the operating system, each in a thread of its own; has the loop's methods that aiohttp calls.
 
-    FetchError U02 for other schemes.
+    The event loop has few threads, and a lookup cannot be cancelled: name servers that do not answer for one host
+    would delay the lookups of all others, and the end of the program.
     """
-    match = _ADDRESS.match(url)
+
+    async def getaddrinfo(
+        self, host: str, port: int, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
+    ) -> Any:
+        """As socket.getaddrinfo()."""
+        return await _in_daemon_thread(partial(socket.getaddrinfo, host, port, family, type, proto, flags))
+
+    async def getnameinfo(self, address: tuple[Any, ...], flags: int = 0) -> Any:
+        """As socket.getnameinfo()."""
+        return await _in_daemon_thread(partial(socket.getnameinfo, address, flags))
+
+
+async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
+    """Returns or raises what `call` does; if this is cancelled, the thread goes on and its result is dropped."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def run() -> None:
+        try:
+            result, error = call(), None
+        except Exception as exc:  # raised again where the future is awaited
+            result, error = None, exc
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(settle, result, error)
+
+    def settle(result: Any, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="sitemap-reader-name", daemon=True).start()
+    return await future
+
+
+def http_url_parts(url: str) -> re.Match[str]:
+    """Returns the parts of an http or https URL: `scheme`, `host` (with its port, without userinfo) and `rest`.
+
+    Raises FetchError, with code U02 for other schemes.
+    """
+    match = _HTTP_URL.match(url)
     if match is None or match["scheme"].lower() not in ("http", "https"):
-        raise FetchError(f"{cut(url)}: only http and https are fetched", code="U02", transient=False)
+        raise FetchError(f"{shorten(url)}: only http and https are fetched", code="U02", transient=False)
     if match["host"] is None:
-        raise FetchError(f"{cut(url)!r} is no usable URL: it has no host", transient=False)
+        raise FetchError(f"{shorten(url)!r} is no usable URL: it has no host", transient=False)
     return match
 
 
-# --- parts of a fetch -------------------------------------------------------------------------------------------
+# --- parts of a request -----------------------------------------------------------------------------------------
 
 
-def _asked(url: str, limits: Limits) -> Asked:
-    parts = usable_url(url)
+def _requested_url(url: str, limits: Limits) -> RequestedUrl:
+    parts = http_url_parts(url)
     scheme, authority, rest = parts["scheme"].lower(), parts["host"], parts["rest"]
-    # Spaces and line ends would reach the request line as they are.
-    if not f"{authority}{rest}".isascii() or _UNSENDABLE.search(url):
-        raise FetchError(f"{cut(url)!r} is no usable URL", transient=False)
+    # aiohttp would write spaces and line ends to the request line as they are.
+    if not f"{authority}{rest}".isascii() or _UNSAFE.search(url):
+        raise FetchError(f"{shorten(url)!r} is no usable URL", transient=False)
     port = _PORT.search(authority)
-    place = authority if port else f"{authority}:{443 if scheme == 'https' else 80}"
+    host_port = authority if port else f"{authority}:{443 if scheme == 'https' else 80}"
     host = _PORT.sub("", authority).strip("[]")
-    return Asked(f"{scheme}://{authority}{rest}", host, place, limits.connect_seconds, limits.read_seconds)
+    return RequestedUrl(f"{scheme}://{authority}{rest}", host, host_port, limits.connect_seconds, limits.read_seconds)
 
 
-class _Chunks:
-    """The body, as it arrives, up to a break; counts it, so that the break can say where it was."""
+class _BodyChunks:
+    """Iterates over a body as it arrives; a FetchError for a break states how many bytes came before it."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, asked: Asked) -> None:
-        self._answer = answer
-        self._target = asked
+    def __init__(self, response: aiohttp.ClientResponse, requested: RequestedUrl) -> None:
+        self._response = response
+        self._requested = requested
         self._received = 0
-        self._fault: Exception | None = None
+        self._error: Exception | None = None
 
-    def __aiter__(self) -> _Chunks:
+    def __aiter__(self) -> _BodyChunks:
         return self
 
     async def __anext__(self) -> bytes:
         import aiohttp
 
-        from .aiohttp_patches import unread
+        from .aiohttp_patches import read_buffered
 
         chunk = b""
-        if self._fault is None:
+        if self._error is None:
             try:
-                chunk = await self._answer.content.read(CHUNK_BYTES)
-            # RuntimeError: what a connector that is not ours raises where it has lost the connection in silence.
+                chunk = await self._response.content.read(CHUNK_BYTES)
+            # RuntimeError: raised with another connector than guarded_connector() after it lost the connection.
             except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as exc:
-                self._fault = exc
-                chunk = unread(self._answer.content)
+                self._error = exc
+                chunk = read_buffered(self._response.content)
         if not chunk:
-            if self._fault is not None:
-                raise translated(self._fault, self._target, self._received) from self._fault
+            if self._error is not None:
+                raise fetch_error(self._error, self._requested, self._received) from self._error
             raise StopAsyncIteration
         self._received += len(chunk)
         return chunk
 
 
-async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """A middleware that keeps aiohttp from asking again when the server hangs up: tries are counted elsewhere."""
+async def _without_retry(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """A middleware that keeps aiohttp from retrying when the server disconnects: the frontier counts tries."""
     import aiohttp
 
     try:
@@ -288,26 +333,26 @@ async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerTy
     except aiohttp.ClientConnectorError:
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as exc:
-        raise translated(exc, _asked(str(request.url), Limits())) from exc
+        raise fetch_error(exc, _requested_url(str(request.url), Limits())) from exc
 
 
 def _check_proxy(proxy: object) -> None:
-    """UsageError for what aiohttp would refuse at each request, with the password in its words: it is not shown."""
+    """Raises UsageError for a proxy that aiohttp would refuse at each request, in messages that show its password."""
     from yarl import URL
 
     if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
         raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
     try:
         url = URL(proxy)
-        f"{url.user or ''}{url.password or ''}".encode("latin-1")  # aiohttp sends it so
+        f"{url.user or ''}{url.password or ''}".encode("latin-1")  # as aiohttp encodes it
     except UnicodeEncodeError:
         raise UsageError("proxy: its user or password cannot be sent: a character is not in Latin-1") from None
     except ValueError:
         raise UsageError("proxy: its host or its port is not usable; write it as http://HOST:PORT") from None
 
 
-def _tls(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
-    """The `ssl` argument of aiohttp: True verifies by the system's certificates, False does not verify."""
+def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
+    """Returns aiohttp's `ssl` argument: True verifies with the system's certificates, False does not verify."""
     if cacert is None:
         return not insecure
     if insecure:
@@ -325,12 +370,12 @@ def _is_guarded(session: aiohttp.ClientSession) -> bool:
 
 
 def _is_localhost(host: str) -> bool:
-    # RFC 6761 6.3: the name and all below it are loopback, whatever a resolver says.
+    # RFC 6761 6.3: the name and all below it are loopback; the resolver may not know that.
     return f".{host.lower().rstrip('.')}".endswith(".localhost")
 
 
-def _finite(seconds: float) -> float | None:
-    return seconds if math.isfinite(seconds) else None  # aiohttp's word for no limit
+def _finite_or_none(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) else None  # None: no limit
 
 
 def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
@@ -338,26 +383,26 @@ def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
-def plain_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Names and values as they came, bytes that are not UTF-8 as surrogates -> the headers of a Response."""
+def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns the headers of a Response for names and values as received, with non-UTF-8 bytes as surrogates."""
     headers: dict[str, str] = {}
     for name, value in pairs:
-        key, text = name.lower(), _text(value)
-        # Said twice alike is said once: a proxy's doubled Location is one place.
+        key, text = name.lower(), _without_surrogates(value)
+        # The same value twice counts once: some proxies repeat Location.
         headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
     return headers
 
 
-def _text(value: str) -> str:
-    """A header value without lone surrogates: aiohttp puts them where bytes are not UTF-8."""
+def _without_surrogates(value: str) -> str:
+    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
     if value.isascii():
         return value
-    return text_of(value.encode("utf-8", "surrogateescape"))
+    return header_text(value.encode("utf-8", "surrogateescape"))
 
 
-def text_of(raw: bytes) -> str:
-    """Header values as text, whatever their bytes."""
+def header_text(raw: bytes) -> str:
+    """Decodes header values: as UTF-8, or else as Latin-1."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        return raw.decode("latin-1")  # RFC 9110 5.5: what such octets historically were
+        return raw.decode("latin-1")  # RFC 9110 5.5: the historical charset of such octets

@@ -1,7 +1,7 @@
-"""What went wrong in a fetch, in words.
+"""Translates exceptions of aiohttp, the operating system and TLS into FetchError.
 
-An exception of aiohttp, the operating system or TLS goes in, with what was asked of whom; a FetchError comes out:
-a short message for people, a problem code, and whether another try may help. Never raises, never asks again.
+An exception and the URL that was requested go in; out comes a FetchError with a short message, a problem code and
+whether a retry may help. Never raises, never retries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..frontier.blocked import with_remedy
+from ..frontier.responses import with_remedy
 from ..model.errors import FetchError
 
 if TYPE_CHECKING:
@@ -24,61 +24,61 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-# No operating system uses it. It survives aiohttp's wrapping, and its joining of several addresses' errors.
+# An errno that no operating system uses: it survives aiohttp's wrapping and its joining of several addresses' errors.
 REFUSED_ERRNO = 99_013
 _MAX_REASON_CHARACTERS = 160
 
 
 @attrs.frozen
-class Asked:
-    """What was asked of whom: the URL without userinfo and fragment, and what messages say about it."""
+class RequestedUrl:
+    """A URL as it is requested, without userinfo and fragment; its host and the timeouts, for messages."""
 
     url: str
     host: str
-    place: str  # host:port
+    host_port: str
     connect_seconds: float
     read_seconds: float
 
 
-def translated(exc: Exception, asked: Asked, received: int | None = None) -> FetchError:
-    """The FetchError for what aiohttp raised; `received` is the length of the body so far, None before it."""
+def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = None) -> FetchError:
+    """Returns the FetchError for an exception; `received` counts the body's bytes so far, None before the body."""
     import aiohttp
 
-    from .aiohttp_patches import BodyFault
+    from .aiohttp_patches import InvalidBodyError
 
-    # First match wins, so the narrow ones come first.
-    table: tuple[tuple[type[Exception], Callable[[Any, Asked, int | None], FetchError]], ...] = (
-        (aiohttp.ConnectionTimeoutError, _slow_connect),
-        (TimeoutError, _silence),
+    # The first match wins, so subclasses stand before their bases.
+    table: tuple[tuple[type[Exception], Callable[[Any, RequestedUrl, int | None], FetchError]], ...] = (
+        (aiohttp.ConnectionTimeoutError, _connect_timeout),
+        (TimeoutError, _read_timeout),
         (aiohttp.ClientConnectorCertificateError, _certificate),
-        (aiohttp.ClientConnectorDNSError, _name),
+        (aiohttp.ClientConnectorDNSError, _dns),
         (aiohttp.ClientConnectorSSLError, _tls),
         (aiohttp.ClientProxyConnectionError, _proxy),
         (aiohttp.ClientConnectorError, _connect),
         (ssl.SSLError, _tls),
-        (aiohttp.ClientHttpProxyError, _proxy_answer),
-        (aiohttp.ClientResponseError, _no_http),
-        (BodyFault, _odd_body),
-        (aiohttp.ClientPayloadError, _broken_body),
-        (aiohttp.ServerDisconnectedError, _hung_up),
-        (ValueError, _unusable),  # InvalidURL, UnicodeError of the idna codec, a port out of range
-        (OSError, _hung_up),
-        (RuntimeError, _broken_body),  # of a body only
+        (aiohttp.ClientHttpProxyError, _proxy_response),
+        (aiohttp.ClientResponseError, _invalid_response),
+        (InvalidBodyError, _invalid_body),
+        (aiohttp.ClientPayloadError, _interrupted_body),
+        (aiohttp.ServerDisconnectedError, _disconnected),
+        (ValueError, _invalid_url),  # InvalidURL, UnicodeError of the idna codec, or a port out of range
+        (OSError, _disconnected),
+        (RuntimeError, _interrupted_body),  # raised by bodies only
     )
-    translate = next((function for kind, function in table if isinstance(exc, kind)), _other)
-    return translate(exc, asked, received)
+    build = next((function for kind, function in table if isinstance(exc, kind)), _other)
+    return build(exc, requested, received)
 
 
-def _slow_connect(exc: Exception, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.place}: no connection within {asked.connect_seconds:g} s")
+def _connect_timeout(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+    return FetchError(f"{requested.host_port}: no connection within {requested.connect_seconds:g} s")
 
 
-def _silence(exc: Exception, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.place}: no byte for {asked.read_seconds:g} s{_after(received)}")
+def _read_timeout(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+    return FetchError(f"{requested.host_port}: no byte for {requested.read_seconds:g} s{_after_bytes(received)}")
 
 
-# X509_V_ERR_* of OpenSSL: verify_code -> what people call it
-_CERTIFICATE_FAULTS = {
+# OpenSSL's verify_code (X509_V_ERR_*) -> words for the message
+_CERTIFICATE_ERRORS = {
     9: "is not valid yet",
     10: "has expired",
     18: "is self-signed",
@@ -90,34 +90,38 @@ _CERTIFICATE_FAULTS = {
 }
 
 
-def _certificate(exc: aiohttp.ClientConnectorCertificateError, asked: Asked, received: int | None) -> FetchError:
+def _certificate(
+    exc: aiohttp.ClientConnectorCertificateError, requested: RequestedUrl, received: int | None
+) -> FetchError:
     error = exc.certificate_error
     reason = getattr(error, "verify_message", None) or str(error)
-    fault = _CERTIFICATE_FAULTS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")
+    problem = _CERTIFICATE_ERRORS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")
     remedy = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"
-    return FetchError(f"TLS certificate of {asked.place} {fault}; {remedy}", transient=False)
+    return FetchError(f"TLS certificate of {requested.host_port} {problem}; {remedy}", transient=False)
 
 
-def _name(exc: aiohttp.ClientConnectorDNSError, asked: Asked, received: int | None) -> FetchError:
+def _dns(exc: aiohttp.ClientConnectorDNSError, requested: RequestedUrl, received: int | None) -> FetchError:
     if exc.os_error.errno == socket.EAI_AGAIN:
-        return FetchError(f"{asked.host}: the name servers do not answer")
-    return FetchError(f"{asked.host}: no such host; check the spelling", transient=False)
+        return FetchError(f"{requested.host}: the name servers do not answer")
+    return FetchError(f"{requested.host}: no such host; check the spelling", transient=False)
 
 
-def _tls(exc: Exception, asked: Asked, received: int | None) -> FetchError:
+def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
     error = getattr(exc, "os_error", exc)
-    hung_up = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+    disconnected = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
     reason = str(getattr(error, "reason", None) or error).replace("_", " ").lower()
-    return FetchError(f"TLS with {asked.place} failed: {cut(reason)}{_after(received)}", transient=hung_up)
+    return FetchError(
+        f"TLS with {requested.host_port} failed: {shorten(reason)}{_after_bytes(received)}", transient=disconnected
+    )
 
 
-def _proxy(exc: aiohttp.ClientProxyConnectionError, asked: Asked, received: int | None) -> FetchError:
+def _proxy(exc: aiohttp.ClientProxyConnectionError, requested: RequestedUrl, received: int | None) -> FetchError:
     proxy = f"{exc.host}:{exc.port}"
-    return FetchError(f"{asked.host}: no connection to the proxy {proxy}; check its host and port (--proxy)")
+    return FetchError(f"{requested.host}: no connection to the proxy {proxy}; check its host and port (--proxy)")
 
 
-def _proxy_answer(exc: aiohttp.ClientHttpProxyError, asked: Asked, received: int | None) -> FetchError:
-    message = f"{asked.host}: the proxy answered {exc.status}"
+def _proxy_response(exc: aiohttp.ClientHttpProxyError, requested: RequestedUrl, received: int | None) -> FetchError:
+    message = f"{requested.host}: the proxy answered {exc.status}"
     if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         message = with_remedy(message, exc.status)
     return FetchError(message, transient=exc.status >= 500)
@@ -126,73 +130,76 @@ def _proxy_answer(exc: aiohttp.ClientHttpProxyError, asked: Asked, received: int
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)
 
 
-def _connect(exc: aiohttp.ClientConnectorError, asked: Asked, received: int | None) -> FetchError:
+def _connect(exc: aiohttp.ClientConnectorError, requested: RequestedUrl, received: int | None) -> FetchError:
     error = exc.os_error
     if error.errno == REFUSED_ERRNO:
-        # A host with several addresses: aiohttp joins what was said about each.
-        return refused(asked, str(error.strerror).removeprefix("Multiple exceptions: "))
+        # Of a host with several addresses, aiohttp joins the messages.
+        return refused_address(requested, str(error.strerror).removeprefix("Multiple exceptions: "))
     if error.errno == errno.ECONNREFUSED:
-        return FetchError(f"connection refused by {asked.place}; check the host and the port")
+        return FetchError(f"connection refused by {requested.host_port}; check the host and the port")
     if error.errno in _UNREACHABLE:
-        return FetchError(f"no route to {asked.place}")
-    return _hung_up(error, asked, received)
+        return FetchError(f"no route to {requested.host_port}")
+    return _disconnected(error, requested, received)
 
 
-def refused(asked: Asked, description: str) -> FetchError:
+def refused_address(requested: RequestedUrl, description: str) -> FetchError:
+    """Returns the FetchError F13 for an address that the SSRF guard refuses."""
     # aiohttp's joined text repeats "[Errno ...]" before each part.
     description = re.sub(rf"\[Errno {REFUSED_ERRNO}\] ", "", description)
-    if not description.startswith(f"{asked.host} "):
-        description = f"{asked.host}: {description}"
+    if not description.startswith(f"{requested.host} "):
+        description = f"{requested.host}: {description}"
     message = f"{description}; --allow-private (allow_private=True) permits it"
     return FetchError(message, code="F13", transient=False)
 
 
-def describe(address: str, reason: str) -> str:
+def describe_address(address: str, reason: str) -> str:
+    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.refusal()."""
     if reason == "malformed":
         return f"{address} is no IP address"
     return f"{address} is {'an' if reason[0] in 'aeiou' else 'a'} {reason} address"
 
 
-def _no_http(exc: aiohttp.ClientResponseError, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.place}: answer is no HTTP: {_one_line(exc.message)}", transient=False)
+def _invalid_response(exc: aiohttp.ClientResponseError, requested: RequestedUrl, received: int | None) -> FetchError:
+    return FetchError(f"{requested.host_port}: answer is no HTTP: {_one_line(exc.message)}", transient=False)
 
 
-def _odd_body(exc: Exception, asked: Asked, received: int | None) -> FetchError:
-    # As a body that breaks off: it may be a proxy that lost its source.
-    return FetchError(f"{asked.place}: body is no HTTP{_after(received or 0)}: {_one_line(str(exc))}")
+def _invalid_body(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+    # Transient, as a body that breaks off: a proxy may have lost its upstream.
+    return FetchError(f"{requested.host_port}: body is no HTTP{_after_bytes(received or 0)}: {_one_line(str(exc))}")
 
 
 def _one_line(message: str) -> str:
-    # aiohttp draws the offending line and a caret below it: too much for one line of a log.
-    return cut(" ".join(message.rstrip("^ \n").split()))
+    # aiohttp's message has the offending line and a caret below it, on lines of their own.
+    return shorten(" ".join(message.rstrip("^ \n").split()))
 
 
-def _broken_body(exc: Exception, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.place}: connection broke off{_after(received or 0)}")
+def _interrupted_body(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+    return FetchError(f"{requested.host_port}: connection broke off{_after_bytes(received or 0)}")
 
 
-def _hung_up(exc: Exception, asked: Asked, received: int | None) -> FetchError:
+def _disconnected(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
     number = getattr(exc, "errno", None)
     if received is not None:
-        return _broken_body(exc, asked, received)
+        return _interrupted_body(exc, requested, received)
     if number == errno.ECONNRESET:
-        return FetchError(f"connection reset by {asked.place}")
+        return FetchError(f"connection reset by {requested.host_port}")
     if isinstance(number, int):
-        return FetchError(f"{asked.place}: {os.strerror(number)}")
-    return FetchError(f"{asked.place} closed the connection before it answered")
+        return FetchError(f"{requested.host_port}: {os.strerror(number)}")
+    return FetchError(f"{requested.host_port} closed the connection before it answered")
 
 
-def _unusable(exc: Exception, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{cut(asked.url)!r} is no usable URL: {cut(str(exc))}", transient=False)
+def _invalid_url(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+    return FetchError(f"{shorten(requested.url)!r} is no usable URL: {shorten(str(exc))}", transient=False)
 
 
-def _other(exc: Exception, asked: Asked, received: int | None) -> FetchError:
-    return FetchError(f"{asked.place}: {cut(str(exc) or type(exc).__name__)}{_after(received)}")
+def _other(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+    return FetchError(f"{requested.host_port}: {shorten(str(exc) or type(exc).__name__)}{_after_bytes(received)}")
 
 
-def _after(received: int | None) -> str:
+def _after_bytes(received: int | None) -> str:
     return "" if received is None else f" after {received:,} bytes"
 
 
-def cut(text: str) -> str:
+def shorten(text: str) -> str:
+    """Returns the text, cut to what fits into a message."""
     return text if len(text) <= _MAX_REASON_CHARACTERS else text[:_MAX_REASON_CHARACTERS] + "…"

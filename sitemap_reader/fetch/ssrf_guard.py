@@ -1,19 +1,15 @@
-"""Which addresses may be connected to.
+"""Decides which IP addresses may be connected to, against server-side request forgery (SSRF).
 
 An IP address as text goes in; None (allowed) or a one-word reason for the refusal comes out.
-Never resolves a name, never opens a socket: the connector asks here at every connect.
+Never resolves a name, never opens a socket: the connector calls refusal() at every connect.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
-import threading
-from contextlib import suppress
-from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,14 +38,14 @@ _REFUSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
     )
 )
 
-# First match wins. The last row: RFC 4291 2.4, only 2000::/3 has been given out for the Internet.
+# First match wins. The last row: RFC 4291 2.4, only 2000::/3 is allocated as global unicast.
 _REFUSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
     (IPv6Network(network), reason)
     for network, reason in (
         ("::/128", "unspecified"),
         ("::1/128", "loopback"),
         ("100::/64", "reserved"),  # RFC 6666: discard only
-        ("2001::/23", "reserved"),  # IETF protocol assignments; Teredo has been unwrapped before
+        ("2001::/23", "reserved"),  # IETF protocol assignments; the Teredo part was unwrapped before
         ("2001:db8::/32", "documentation"),
         ("3fff::/20", "documentation"),
         ("fc00::/7", "private"),
@@ -65,27 +61,27 @@ _LEGACY_IPV4 = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 
 
 def refusal(ip: str) -> str | None:
-    """Why `ip` must not be connected to, or None.
+    """Returns why `ip` must not be connected to, or None if it may.
 
-    Addresses that carry an IPv4 address inside (mapped, compatible, translated, NAT64, 6to4, Teredo)
-    are judged by what they carry. Text that is no address is refused too.
+    IPv6 addresses with an IPv4 address inside (mapped, compatible, translated, NAT64, 6to4, Teredo) are checked by
+    that address. Text that is not an address is refused.
 
     >>> refusal("93.184.215.14"), refusal("::ffff:127.0.0.1"), refusal("fe80::1%eth0")
     (None, 'loopback', 'link-local')
     """
     try:
-        address = ip_address(ip.partition("%")[0])  # a scope id says through which interface, not where to
+        address = ip_address(ip.partition("%")[0])  # the scope id names an interface of this machine
     except ValueError:
         return "malformed"
     if isinstance(address, IPv4Address):
-        return _first(_REFUSED_V4, address)
+        return _reason_in(_REFUSED_V4, address)
     return _refusal_v6(address)
 
 
 def literal_address(host: str) -> str | None:
-    """The address that a URL's host spells out, or None for a name.
+    """Returns the IP address that a URL's host is written as, or None for a name.
 
-    Takes what the C library takes too: `0x7f000001`, `2130706433`, `127.1`, `[::1]`.
+    Reads the forms of the C library too: `0x7f000001`, `2130706433`, `127.1`, `[::1]`.
     """
     host = host.strip("[]").rstrip(".")
     try:
@@ -102,17 +98,17 @@ def literal_address(host: str) -> str | None:
 
 def _refusal_v6(address: IPv6Address) -> str | None:
     if int(address) > 1:  # :: and ::1 lie within the v4-compatible block
-        for network, unwrap in _WRAPPERS:
+        for network, embedded in _EMBEDDINGS:
             if address in network:
-                reasons = [_first(_REFUSED_V4, inner) for inner in unwrap(int(address))]
+                reasons = [_reason_in(_REFUSED_V4, inner) for inner in embedded(int(address))]
                 return next((reason for reason in reasons if reason), None)
-    reason = _first(_REFUSED_V6, address)
+    reason = _reason_in(_REFUSED_V6, address)
     if reason is None and address not in _GLOBAL_UNICAST:
         return "reserved"
     return reason
 
 
-def _first(
+def _reason_in(
     table: tuple[tuple[IPv4Network, str], ...] | tuple[tuple[IPv6Network, str], ...],
     address: IPv4Address | IPv6Address,
 ) -> str | None:
@@ -132,22 +128,22 @@ def _six_to_four(bits: int) -> list[IPv4Address]:
 
 
 def _teredo(bits: int) -> list[IPv4Address]:
-    # RFC 4380 4: the server's address, and the client's with every bit turned over.
+    # RFC 4380 4: the server's address, and the client's with every bit inverted.
     return [_v4(bits >> 64), _v4(~bits)]
 
 
 def _local_nat64(bits: int) -> list[IPv4Address]:
-    """Every IPv4 address that 64:ff9b:1::/48 can carry (RFC 8215): the operator picks the prefix length.
+    """Returns each IPv4 address that one in 64:ff9b:1::/48 may hold (RFC 8215): the operator picks the prefix length.
 
     RFC 6052 2.2: after /48, /56 and /64 prefixes it is split around bits 64 to 71, and zeros follow it.
-    0.0.0.0/8 in one place means that the address stands in another.
+    0.0.0.0/8 at one position means that the address stands at another.
     """
     without_u = bits >> 64 << 56 | bits & (1 << 56) - 1  # 120 bits, bits 64 to 71 cut out
-    places = [_v4(bits), *(_v4(without_u >> 120 - 32 - prefix) for prefix in (48, 56, 64))]
-    return [inner for inner in places if inner not in _THIS_NETWORK] or places
+    candidates = [_v4(bits), *(_v4(without_u >> 120 - 32 - prefix) for prefix in (48, 56, 64))]
+    return [inner for inner in candidates if inner not in _THIS_NETWORK] or candidates
 
 
-_WRAPPERS: tuple[tuple[IPv6Network, Callable[[int], list[IPv4Address]]], ...] = (
+_EMBEDDINGS: tuple[tuple[IPv6Network, Callable[[int], list[IPv4Address]]], ...] = (
     (IPv6Network("::ffff:0:0/96"), _last_32_bits),  # RFC 4291 2.5.5.2: mapped
     (IPv6Network("::/96"), _last_32_bits),  # RFC 4291 2.5.5.1: compatible
     (IPv6Network("::ffff:0:0:0/96"), _last_32_bits),  # RFC 2765 2.1: translated
@@ -156,49 +152,3 @@ _WRAPPERS: tuple[tuple[IPv6Network, Callable[[int], list[IPv4Address]]], ...] = 
     (IPv6Network("2002::/16"), _six_to_four),  # RFC 3056
     (IPv6Network("2001::/32"), _teredo),
 )
-
-
-# ----------------------------------------------------------------------------------------------------
-# Names to addresses: what the operating system's resolver is asked, each question in a thread of its own.
-#
-# The threads of the event loop are few, and a lookup cannot be called off: name servers that keep silent about one
-# host would hold up the lookups of all others, and whoever wants to leave.
-
-
-class Names:
-    """The two methods of an event loop that aiohttp's ThreadedResolver calls."""
-
-    async def getaddrinfo(
-        self, host: str, port: int, *, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
-    ) -> Any:
-        """As socket.getaddrinfo()."""
-        return await _answer(partial(socket.getaddrinfo, host, port, family, type, proto, flags))
-
-    async def getnameinfo(self, address: tuple[Any, ...], flags: int = 0) -> Any:
-        """As socket.getnameinfo()."""
-        return await _answer(partial(socket.getnameinfo, address, flags))
-
-
-async def _answer(question: Callable[[], Any]) -> Any:
-    """What the question comes to; its thread is left alone where nobody waits for it any more."""
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[Any] = loop.create_future()
-
-    def ask() -> None:
-        try:
-            result, failure = question(), None
-        except Exception as exc:  # it is raised over there
-            result, failure = None, exc
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(tell, result, failure)
-
-    def tell(result: Any, failure: Exception | None) -> None:
-        if answer.done():
-            return
-        if failure is None:
-            answer.set_result(result)
-        else:
-            answer.set_exception(failure)
-
-    threading.Thread(target=ask, name="sitemap-reader-name", daemon=True).start()
-    return await answer

@@ -1,6 +1,6 @@
-"""What a walk has to say: Problems as they come up, an Outcome for each document that has come to its end.
+"""The events that a frontier reports: Problems as they come up, and an Outcome for each document that has ended.
 
-In: visits, and what happened to them. Out: take(). A guess that proves wrong is nobody's business: it leaves no trace.
+In: requests, and what happened to them. Out: take(). A guess that is no sitemap leaves no event.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ..model.problems import SAMPLES_PER_CODE, Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import origin
-from .document_request import outcome_of_both
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class Events:
-    """Collects what take() gives, in the order in which it came up."""
+    """Collects what take() returns, in the order in which it came up."""
 
     def __init__(self) -> None:
-        self._out: list[Problem | Outcome] = []
+        self._events: list[Problem | Outcome] = []
 
     def take(self) -> list[Problem | Outcome]:
-        """What is new since the last call."""
-        out, self._out = self._out, []
-        return out
+        """The events since the last call."""
+        events, self._events = self._events, []
+        return events
 
     def note(
         self,
@@ -42,65 +41,67 @@ class Events:
         field: str | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """A Problem of the visit; of a guess it is held back until the guess proves right."""
+        """Reports a Problem of a document; that of a guess is deferred until it proves to be a sitemap."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(code, message, sitemap=request.asked, line=line, field=field, raw=raw, severity=severity)
+        problem = report(
+            code, message, sitemap=request.original_url, line=line, field=field, raw=raw, severity=severity
+        )
         request.tally.add(problem)
-        if request.outcome:  # it is held back, and this came up since
+        if request.outcome:  # it has ended, but for robots.txt verification
             sampled = request.tally.counts[code] <= SAMPLES_PER_CODE
-            _enter(request.outcome, {code: 1}, [problem] if sampled else [])
-        (request.held if request.is_guess else self._out).append(problem)
+            _add_problems(request.outcome, {code: 1}, [problem] if sampled else [])
+        (request.deferred_problems if request.is_guess else self._events).append(problem)
 
-    def settle(self, request: DocumentRequest, outcome: Outcome) -> None:
-        """The parser's outcome, with what only the walk knows. Not told yet."""
-        outcome.url, outcome.final_url = request.asked, request.url
+    def set_outcome(self, request: DocumentRequest, outcome: Outcome) -> None:
+        """Gives the request the parser's outcome, with what only the frontier knows; reports nothing yet."""
+        outcome.url, outcome.final_url = request.original_url, request.url
         outcome.parents, outcome.why, outcome.status = request.parents, request.why, request.status
         outcome.etag, outcome.last_modified = request.etag, request.last_modified
-        outcome.authorities = request.holds
-        outcome.lastmod, outcome.lastmod_precision = request.stated or (None, None)
-        outcome.complete = outcome.complete and not request.missing
-        _enter(outcome, request.tally.counts, request.tally.samples)
+        outcome.authorities = request.authorities
+        outcome.lastmod, outcome.lastmod_precision = request.listed_lastmod or (None, None)
+        outcome.complete = outcome.complete and not request.is_incomplete
+        _add_problems(outcome, request.tally.counts, request.tally.samples)
         request.outcome = outcome
 
-    def tell(self, request: DocumentRequest) -> None:
-        """The end of a document, which has been settled."""
+    def report_end(self, request: DocumentRequest) -> None:
+        """Reports the end of a document that has its outcome."""
         outcome = request.outcome
         assert outcome is not None  # noqa: S101 - for the type checker
         outcome.skipped = request.skipped
-        outcome.kept -= request.forgone.total()
-        outcome.dropped = dict(Counter(outcome.dropped) + request.forgone)
-        outcome.complete = outcome.complete and not request.missing
+        outcome.kept -= request.unread_children.total()
+        outcome.dropped = dict(Counter(outcome.dropped) + request.unread_children)
+        outcome.complete = outcome.complete and not request.is_incomplete
         if not (request.is_guess and outcome.format not in SITEMAP_FORMATS):
-            self._out += [*request.held, outcome]
-        request.held = []
+            self._events += [*request.deferred_problems, outcome]
+        request.deferred_problems = []
 
-    def end_reread(self, request: DocumentRequest, again: Reread, second: Outcome) -> None:
-        """The end of a document that was read twice; the first reading has been settled."""
-        if outcome_of_both(again, second) is second:
-            self.settle(request, second)
-        self.tell(request)
+    def report_reread_end(self, request: DocumentRequest, reread: Reread, second: Outcome) -> None:
+        """Reports the end of a document that was read twice and has the outcome of the first reading."""
+        if reread.merge(second) is second:
+            self.set_outcome(request, second)
+        self.report_end(request)
 
     def report_guess(self, request: DocumentRequest) -> None:
-        """Somebody names it, or needs it: what was nobody's business is told after all, even if it is over."""
+        """Reports a guess like any other document from now on, as something lists or needs it; even if it has ended."""
         outcome = request.outcome
         if outcome and request.is_guess and outcome.format not in SITEMAP_FORMATS:
-            self._out += [*outcome.samples, outcome]
-        request.is_reported = True
+            self._events += [*outcome.samples, outcome]
+        request.reports_failure = True
 
-    def add_earlier(self, earlier: Outcome) -> None:
-        """The end of a try that another one followed, whose message says what both came to."""
-        self._out.append(earlier)
+    def report_first_failure(self, outcome: Outcome) -> None:
+        """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""
+        self._events.append(outcome)
 
 
-def _enter(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:
-    """Problems of the walk, beside those of the parser."""
+def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:
+    """Adds the frontier's Problems to those of the parser."""
     for code, count in counts.items():
         outcome.problems[code] = outcome.problems.get(code, 0) + count
     outcome.samples = (*outcome.samples, *samples)
 
 
-def place(ref: SitemapRef) -> str | None:
-    """`sitemap_index.xml:12`: where a child is listed, for a message that names the child in full."""
+def listing_place(ref: SitemapRef) -> str | None:
+    """`sitemap_index.xml:12`: where a child is listed, for a message that has the child's full URL."""
     if ref.sitemap is None:
         return None
     name = ref.sitemap

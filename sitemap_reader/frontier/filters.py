@@ -66,7 +66,7 @@ class Window:
 
 
 @attrs.define
-class Dates:
+class LastmodSummary:
     """The lastmods of one document in short: the newest, the latest end of a period, and how many URLs have none."""
 
     newest: tuple[datetime, Precision] | None = None

@@ -1,9 +1,9 @@
-"""Whether the lastmods that an index states are reason enough to skip its older children (`since`).
+"""Whether the lastmods of an index are accurate enough to skip its children older than `since`.
 
-In: the children that an index calls older than all that is asked for; at the end of each document, the dates in it.
-Out, when the index has ended: up to three of those children to be read first; then all others, to be read where a date
-below the index contradicts it, to be skipped where none does. Each index is judged for itself, by all that is read
-below it. Never decides where a child may lie, and never skips any where not one could be checked.
+In: the children that would be skipped; at the end of each document, the dates in it. Out, when the index has ended: up
+to three of those children to be read as probes; then all others, to be read if a date found below the index contradicts
+it, to be skipped if none does. Each index is judged on its own, by all that is read below it. No child is skipped
+unless at least one probe could be read.
 """
 
 from __future__ import annotations
@@ -17,30 +17,29 @@ from typing import TYPE_CHECKING, Protocol, get_args
 import attrs
 
 from ..model.records import Precision, SitemapRef
-from ..parser.normalise.dates import period_end, stated, tolerance
+from ..parser.normalise.dates import format_date, period_end, tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model.records import Outcome
-    from .document_request import DocumentRequest
+    from .document_request import DocumentRequest, Lastmod
     from .events import Events
-    from .filters import Dates
+    from .filters import LastmodSummary
     from .plan import Plan
-    from .revalidation import Stated
 
-# How many of the children that would be skipped are read before an index is believed; and how many are tried for that.
-_CHECKED = 3
-_MOST_TRIED = 6
-# Children that wait for a verdict, all indexes together; more only where more documents than that may be read.
-_MOST_DEFERRED = 1_000_000
+# How many of the children that would be skipped are read as probes; and how many are tried for that.
+_PROBES = 3
+_MAX_CANDIDATES = 6
+# Children that are deferred, all indexes together; more only where more documents than that may be read.
+_MAX_DEFERRED = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-class Children(Protocol):
-    """What becomes of a deferred child: see Listings."""
+class ChildHandler(Protocol):
+    """Carries out what is decided on a deferred child; links.Links does."""
 
     def may_read(self, index: DocumentRequest, ref: SitemapRef) -> bool: ...
     def read(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
@@ -49,11 +48,11 @@ class Children(Protocol):
     def refuse(self, index: DocumentRequest, ref: SitemapRef, message: str) -> None: ...
 
 
-class Deferred:
-    """Children of one index that wait for its verdict, in its order: some thirty bytes each beside their URL.
+class DeferredChildren:
+    """Children of one index that are neither read nor skipped yet, in its order: about thirty bytes each plus the URL.
 
-    Some are tried first: the newest, as what changed since the index was written is most likely that; the oldest, which
-    shows dates that are made up or never written again; the one in the middle of the list; then the next newest ones.
+    Candidates for probes: the newest, most likely to have changed since the index was written; the oldest, which shows
+    dates that are invented or never updated; the middle one of the list; then the next newest ones.
     """
 
     def __init__(self) -> None:
@@ -63,76 +62,76 @@ class Deferred:
         self._precisions = bytearray()
         self._lines = array("q")
         self._next = 0
-        self._newest: list[tuple[int, int]] = []  # (lastmod, place), the greatest ones, of equal ones the last listed
+        self._newest: list[tuple[int, int]] = []  # (lastmod, position), the greatest; of equal ones the last listed
         self._oldest: tuple[int, int] | None = None
 
     def add(self, ref: SitemapRef) -> None:
         assert ref.lastmod is not None  # noqa: S101 - for the type checker: without one nothing is deferred
         assert ref.lastmod_precision is not None  # noqa: S101
-        place, lastmod = len(self._locs), (ref.lastmod - _EPOCH) // _MICROSECOND
+        position, lastmod = len(self._locs), (ref.lastmod - _EPOCH) // _MICROSECOND
         self._locs.append(ref.loc)
         self._lastmods.append(lastmod)
         self._precisions.append(_PRECISIONS.index(ref.lastmod_precision))
         self._lines.append(-1 if ref.line is None else ref.line)
         self.count += 1
-        entry = lastmod, place
+        entry = lastmod, position
         if self._oldest is None or entry < self._oldest:
             self._oldest = entry
-        if len(self._newest) < _MOST_TRIED or entry > self._newest[0]:
+        if len(self._newest) < _MAX_CANDIDATES or entry > self._newest[0]:
             insort(self._newest, entry)
-            del self._newest[:-_MOST_TRIED]
+            del self._newest[:-_MAX_CANDIDATES]
 
     def candidates(self) -> list[int]:
-        """The places to try, in this order."""
-        newest, *next_newest = [place for _, place in reversed(self._newest)]
+        """The positions to try, in this order."""
+        newest, *next_newest = [position for _, position in reversed(self._newest)]
         oldest = [] if self._oldest is None else [self._oldest[1]]
-        places = dict.fromkeys([newest, *oldest, len(self._locs) // 2, *next_newest])
-        return [*places][:_MOST_TRIED]
+        positions = dict.fromkeys([newest, *oldest, len(self._locs) // 2, *next_newest])
+        return [*positions][:_MAX_CANDIDATES]
 
-    def at(self, place: int, index: str) -> SitemapRef:
-        """The child at a place, which still waits."""
-        line = self._lines[place]
-        lastmod = _EPOCH + self._lastmods[place] * _MICROSECOND
-        precision = _PRECISIONS[self._precisions[place]]
-        return SitemapRef(str(self._locs[place]), lastmod, precision, index, None if line < 0 else line)
+    def at(self, position: int, index: str) -> SitemapRef:
+        """The child at a position, which is still deferred."""
+        line = self._lines[position]
+        lastmod = _EPOCH + self._lastmods[position] * _MICROSECOND
+        precision = _PRECISIONS[self._precisions[position]]
+        return SitemapRef(str(self._locs[position]), lastmod, precision, index, None if line < 0 else line)
 
-    def take(self, place: int) -> None:
-        """The child at a place waits no more."""
-        self._locs[place] = None
+    def remove(self, position: int) -> None:
+        """Removes the child at a position."""
+        self._locs[position] = None
         self.count -= 1
 
     def pop(self, index: str) -> SitemapRef:
-        """The first child that waits."""
+        """Removes and returns the first deferred child."""
         while self._locs[self._next] is None:
             self._next += 1
         ref = self.at(self._next, index)
-        self.take(self._next)
+        self.remove(self._next)
         return ref
 
 
 @attrs.frozen
-class Evidence:
-    """A document that shows that its index cannot be relied on: what the index states of it, and what it holds."""
+class DateContradiction:
+    """A document that shows that the dates of its index are not accurate: its listed lastmod, and what it has."""
 
     loc: str
     line: int | None
-    stated: Stated
-    newest: Stated | None  # None: what it holds has no date, or none that is newer
+    listed: Lastmod
+    newest: Lastmod | None  # None: no entry has a date, or a newer one
 
 
 @attrs.define(eq=False)
 class IndexCheck:
-    """One index under examination. `pending` counts the documents below it that are still being read."""
+    """The check of one index. `pending` counts the documents below it that are still being read."""
 
     index: DocumentRequest
-    deferred: Deferred = attrs.field(factory=Deferred)
+    deferred: DeferredChildren = attrs.field(factory=DeferredChildren)
     candidates: list[int] | None = None  # None until the index has ended and some were chosen
     checked: int = 0
     pending: int = 0
-    evidence: Evidence | None = None
+    contradiction: DateContradiction | None = None
     has_ended: bool = False
-    reads: bool | None = None  # the verdict
-    is_reported: bool = False
+    reads_all: bool | None = None  # the decision on the deferred children; None before there is one
+    is_reported: bool = False  # the end of the index
     is_over: bool = False
     is_due: bool = False
 
@@ -140,58 +139,63 @@ class IndexCheck:
 class IndexDateChecks:
     """defer() children as they are listed, call ended() for each document, and go_on() until it is_idle.
 
-    `checked` counts the children that were read to see whether others may be skipped, and confirmed that.
+    `checked` counts the probes that were read and confirmed the dates of their index.
     """
 
-    def __init__(self, plan: Plan, events: Events, children: Children) -> None:
+    def __init__(self, plan: Plan, events: Events, children: ChildHandler) -> None:
         self.checked = 0
         self._window = plan.selection.window
         self.is_needed = self._window.since is not None and plan.trust_lastmod == "auto"
         self._events = events
         self._children = children
-        self._room = max(_MOST_DEFERRED, plan.limits.max_documents)
+        self._free = max(_MAX_DEFERRED, plan.limits.max_documents)
+        self._checks: dict[DocumentRequest, IndexCheck] = {}  # by index
+        self._listed_by: dict[DocumentRequest, IndexCheck] = {}  # child -> the check of the index that lists it
         self._due: deque[IndexCheck] = deque()
         self._unreported: dict[DocumentRequest, None] = {}
 
     @property
     def is_idle(self) -> bool:
-        """Nothing can be decided before another document has ended."""
+        """Whether nothing can be decided before another document has ended."""
         return not self._due
 
-    def of(self, index: DocumentRequest) -> IndexCheck | None:
-        """The check of an index, begun with its first child; None where nothing is to be checked."""
-        if index.check is None and self.is_needed:
-            index.check = IndexCheck(index)
-        return index.check
+    def _check_of(self, index: DocumentRequest) -> IndexCheck | None:
+        """The check of an index, created with its first child; None where nothing is to be checked."""
+        if not self.is_needed:
+            return None
+        check = self._checks.get(index)
+        if check is None:
+            check = self._checks[index] = IndexCheck(index)
+        return check
 
     def defer(self, index: DocumentRequest, ref: SitemapRef) -> None:
         """A child that would be skipped."""
-        check = self.of(index)
+        check = self._check_of(index)
         assert check is not None  # noqa: S101 - for the type checker
-        if self._room > 0:
-            self._room -= 1
+        if self._free > 0:
+            self._free -= 1
             check.deferred.add(ref)
         else:
             message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
             self._children.refuse(index, ref, f'{message}; --trust-lastmod (trust_lastmod="always") skips them')
 
     def expect(self, index: DocumentRequest, child: DocumentRequest) -> None:
-        """A child is going to be read, for whatever reason."""
-        check = self.of(index)
+        """A child is going to be read, for any reason."""
+        check = self._check_of(index)
         if check is not None:
-            child.listed_by = check
+            self._listed_by[child] = check
             check.pending += 1
 
     def ended(self, request: DocumentRequest, outcome: Outcome) -> bool:
-        """A document has come to its end. Whether it is an index with children that wait, so that its own has to."""
-        if request.listed_by is not None:
-            self._learn(request, outcome)
-        check = request.check
+        """A document has ended. Whether it is an index with deferred children, whose end is reported later."""
+        if request in self._listed_by:
+            self._compare(request, outcome)
+        check = self._checks.get(request)
         if check is None:
             self._release(request)
             return False
         check.has_ended = True
-        self._rouse(check)
+        self._wake(check)
         if not check.deferred.count:
             check.is_reported = True
         else:
@@ -199,7 +203,7 @@ class IndexDateChecks:
         return not check.is_reported
 
     def go_on(self, steps: int) -> Iterator[DocumentRequest]:
-        """Decides on some of the children that wait; gives each index that has none left."""
+        """Decides on about so many deferred children; yields each index that has none left."""
         while self._due and steps > 0:
             check = self._due.popleft()
             check.is_due = False
@@ -212,44 +216,44 @@ class IndexDateChecks:
                 if not (check.pending or check.is_over):
                     check.is_over = True
                     self._release(check.index)
-            elif check.reads is not None:
-                self._rouse(check)
+            elif check.reads_all is not None:
+                self._wake(check)
 
     def abandon(self) -> list[DocumentRequest]:
-        """Nothing more will be asked: the indexes whose end has not been reported, which is no verdict on them."""
+        """The indexes whose end has not been reported, as nothing more is requested; none of them is judged."""
         unreported, self._unreported = [*self._unreported], {}
         return unreported
 
-    # --- evidence ---
+    # --- comparing dates ---
 
-    def _learn(self, request: DocumentRequest, outcome: Outcome) -> None:
-        """What a document holds is held against all that lists it, directly or by way of other indexes."""
+    def _compare(self, request: DocumentRequest, outcome: Outcome) -> None:
+        """Compares the dates of a document with those that all indexes above it state."""
         source = request
         while source.alias_of is not None:
             source = source.alias_of
         dates = source.dates
-        # An index has no dates of URLs, and behind a cut there may be newer ones.
+        # An index has no dates of URLs, and an incomplete document may have newer ones behind the cut.
         was_read = outcome.complete and not (source.is_index or outcome.not_modified)
         child = request
-        while (check := child.listed_by) is not None:
+        while (check := self._listed_by.get(child)) is not None:
             if was_read and child.is_probe:
-                child.is_probe = False  # it has confirmed the index, or what follows contradicts it
+                child.is_probe = False  # counted once; a contradiction is found below
                 check.checked += 1
-            if dates is not None and check.evidence is None and child.stated is not None:
-                check.evidence = self._evidence(child, child.stated, dates, check.index.read_at)
-                if check.evidence is not None:
-                    self._rouse(check)
+            if dates is not None and check.contradiction is None and child.listed_lastmod is not None:
+                check.contradiction = self._contradiction(child, child.listed_lastmod, dates, check.index.read_at)
+                if check.contradiction is not None:
+                    self._wake(check)
             child = check.index
 
-    def _evidence(
-        self, child: DocumentRequest, said: Stated, dates: Dates, read_at: datetime | None
-    ) -> Evidence | None:
-        """Why an index that says this of a child is not to be relied on, if the child holds such dates.
+    def _contradiction(
+        self, child: DocumentRequest, listed: Lastmod, dates: LastmodSummary, read_at: datetime | None
+    ) -> DateContradiction | None:
+        """How the dates in a child contradict its listed lastmod; None where they do not.
 
-        Of a child that would be skipped: all that it holds and that is asked for. Of any: a date that is later than
-        the index says, by as much as D05 grants, and not later than the index itself was read.
+        For a child that would be skipped: any entry that is asked for. For any child: a date that is later than the
+        listed one by more than the tolerance of D05, and not later than the moment at which the index was read.
         """
-        window, end = self._window, period_end(*said)
+        window, end = self._window, period_end(*listed)
         since = window.since
         assert since is not None  # noqa: S101 - for the type checker: else nothing is checked
         is_lost = end <= since and (
@@ -260,42 +264,44 @@ class IndexDateChecks:
             newest = dates.newest
         is_newer = (
             newest is not None
-            and newest[0] - end >= max(tolerance(said[1]), tolerance(newest[1]))
+            and newest[0] - end >= max(tolerance(listed[1]), tolerance(newest[1]))
             and (read_at is None or newest[0] <= read_at)
         )
-        return Evidence(child.asked, child.listed_line, said, newest) if is_lost or is_newer else None
+        if not (is_lost or is_newer):
+            return None
+        return DateContradiction(child.original_url, child.listed_line, listed, newest)
 
-    # --- the verdict ---
+    # --- deciding ---
 
     def _settle(self, check: IndexCheck, steps: int) -> int:
-        """What can be decided of an index by now, in so many steps; gives those taken."""
+        """Decides on up to so many children of an index, where that is possible by now; returns how many."""
         if not check.has_ended:
             return 0
-        if check.reads is None:
-            check.reads = self._verdict(check)
-        if check.reads is None:
+        if check.reads_all is None:
+            check.reads_all = self._decide(check)
+        if check.reads_all is None:
             return 0
         index, children = check.index, self._children
-        do = children.read if check.reads else children.skip
+        do = children.read if check.reads_all else children.skip
         taken = min(steps, check.deferred.count)
-        self._room += taken
+        self._free += taken
         for _ in range(taken):
-            do(index, check.deferred.pop(index.asked))
+            do(index, check.deferred.pop(index.original_url))
         if not check.deferred.count:
-            check.deferred = Deferred()
+            check.deferred = DeferredChildren()
         return taken
 
-    def _verdict(self, check: IndexCheck) -> bool | None:
-        """True to read all that waits, False to skip it, None where more has to be read first."""
+    def _decide(self, check: IndexCheck) -> bool | None:
+        """True to read all deferred children, False to skip them, None where probes have to be read first."""
         if not check.deferred.count:
             return False
-        if check.evidence is not None:
-            self._report(check.index, check.evidence)
+        if check.contradiction is not None:
+            self._report(check.index, check.contradiction)
             return True
         if check.candidates is None:
             check.candidates = check.deferred.candidates()
             self._probe(check)
-        while not check.pending and check.checked < _CHECKED and check.candidates:
+        while not check.pending and check.checked < _PROBES and check.candidates:
             self._probe(check)
         if check.pending:
             return None
@@ -305,38 +311,38 @@ class IndexDateChecks:
         return True
 
     def _probe(self, check: IndexCheck) -> None:
-        """Has as many read as there have to be yet."""
-        wanted, index = _CHECKED - check.checked, check.index
+        """Has as many candidates read as are missing from the number of probes."""
+        wanted, index = _PROBES - check.checked, check.index
         while wanted and check.candidates:
-            place = check.candidates.pop(0)
-            ref = check.deferred.at(place, index.asked)
+            position = check.candidates.pop(0)
+            ref = check.deferred.at(position, index.original_url)
             if self._children.may_read(index, ref):
-                check.deferred.take(place)
-                self._room += 1
+                check.deferred.remove(position)
+                self._free += 1
                 wanted -= self._children.probe(index, ref) is not None
 
-    def _report(self, index: DocumentRequest, evidence: Evidence) -> None:
-        if evidence.newest is None:
+    def _report(self, index: DocumentRequest, found: DateContradiction) -> None:
+        if found.newest is None:
             return
-        said = stated(*evidence.stated)
+        listed = format_date(*found.listed)
         message = (
-            f"{evidence.loc} is said to be of {said}, and has an entry of {stated(*evidence.newest)}: "
+            f"{found.loc} is said to be of {listed}, and has an entry of {format_date(*found.newest)}: "
             "no sitemap of this index is skipped by its lastmod"
         )
-        ref = SitemapRef(said, line=evidence.line)
+        ref = SitemapRef(listed, line=found.line)
         self._events.note(index, "D05", message, ref, field="lastmod")
 
-    # --- what is left ---
+    # --- progress ---
 
-    def _rouse(self, check: IndexCheck) -> None:
+    def _wake(self, check: IndexCheck) -> None:
         if not check.is_due:
             check.is_due = True
             self._due.append(check)
 
     def _release(self, request: DocumentRequest) -> None:
-        """A document, with all below it, is over for the index that listed it."""
-        above = request.listed_by
+        """A document and all below it have ended: the index that lists it waits for one less."""
+        above = self._listed_by.get(request)
         if above is not None:
             above.pending -= 1
             if not above.pending:
-                self._rouse(above)
+                self._wake(above)

@@ -1,4 +1,4 @@
-"""What a walk is to do: one value, the same for all its sites. Nothing in it changes on the way."""
+"""The settings of a crawl: one immutable value, the same for all its sites."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model.records import SitemapRef
-    from ..parser.normalise.scope import Mode
+    from ..parser.normalise.scope import ScopeMode
     from .seeds import Probe
 
 
 @attrs.frozen
 class Plan:
-    """What a walk is to do; the same for all its sites."""
+    """What a crawl fetches, and how."""
 
-    scope: Mode = "protocol"
+    scope: ScopeMode = "protocol"
     selection: Selection = attrs.field(factory=Selection)
-    trust_lastmod: Trust = "auto"  # whether what an index calls older than the selection is skipped: see index_dates.py
+    trust_lastmod: Trust = "auto"  # skip children that an index calls older than the selection: see index_dates.py
     probe: Probe = "auto"
     obey_robots: bool = True
-    is_recording: bool = False  # nothing is waited for, so that no Crawl-delay is too long
+    is_recording: bool = False  # the answers are recorded ones: no delay is kept, so no Crawl-delay is too long
     follow: Callable[[SitemapRef], bool] | None = None  # which children of an index to read
-    no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps never to read, whoever lists them
+    no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps that are never read
     user_agent: str = "sitemap-reader"
     concurrency: int = 16
     per_host: int = 4
     descend: bool = True  # False: the candidates only, not their children
-    memory: DocumentCache = attrs.field(factory=DocumentCache)  # of an earlier walk
+    cache: DocumentCache = attrs.field(factory=DocumentCache)  # of an earlier crawl
     limits: Limits = attrs.field(factory=Limits)

@@ -1,7 +1,8 @@
-"""What an earlier walk learned of a site's documents: whether one has to be asked for, and how.
+"""Whether a document that an earlier crawl read has to be requested again, and with which conditions.
 
-In: documents as they were left, and the present moment. Out: the conditions to ask under, or that a document is as it
-was, without asking. Sources: RFC 9110 8.8 and 13.1 (validators, conditional requests).
+In: a DocumentCache, the documents as they were read then. Out: the validators for a conditional request, or the
+decision to skip it; the children of an unchanged index are listed from the cache. Sources: RFC 9110 8.8 and 13.1
+(validators, conditional requests).
 """
 
 from __future__ import annotations
@@ -19,16 +20,13 @@ from .host_queue import http_date
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ..model.records import Precision, SitemapRef
+    from ..model.records import SitemapRef
     from .authority import Authorities
-    from .document_request import DocumentRequest
-
+    from .document_request import DocumentRequest, Lastmod
 
 Trust = Literal["auto", "always", "never"]
-# What an index states of a child: its lastmod, and how much of it.
-Stated = tuple[datetime, "Precision"]
 
-# A child that changed late on the day which its lastmod names may have been read before that.
+# A child that changed late on the day that its lastmod names may have been read before that change.
 _SETTLED_AFTER = timedelta(hours=12)
 _LOOK_AGAIN_AFTER = timedelta(hours=24)
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -38,10 +36,10 @@ _WEAK_SECONDS = 60.0
 
 @attrs.frozen
 class CachedDocument:
-    """A document that was read whole: what it was, and how to ask whether it still is.
+    """A document as an earlier crawl read it, to its end.
 
-    `authorities` is what it spoke for besides its own directory, None where it listed more than it may. `listed` is
-    what its index stated of it at that reading, which began at `read_at`; `looked_at` is when it was last asked for.
+    `authorities` were its scope besides its own directory, None where it listed more than that. `listed` is the
+    lastmod that its index stated then; `read_at` is when that reading began, `looked_at` when it was last requested.
     """
 
     format: str
@@ -49,7 +47,7 @@ class CachedDocument:
     last_modified: str | None = None
     sha256: str | None = None
     authorities: frozenset[str] | None = None
-    listed: Stated | None = None
+    listed: Lastmod | None = None
     read_at: datetime = _NEVER
     looked_at: datetime = _NEVER
     index_is_accurate: bool = False
@@ -58,10 +56,10 @@ class CachedDocument:
 
 @attrs.frozen
 class DocumentCache:
-    """`documents` are those that were read whole, `names` all that ever held a sitemap. Empty, it remembers nothing.
+    """What earlier crawls know: `documents` that were read to their end, `names` of all that ever were a sitemap.
 
-    `settled` (URL -> format) are those of this very walk, before it was broken off: they list no other document, and
-    all that they hold was given.
+    `settled` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
+    document, and all their entries were yielded.
     """
 
     now: datetime = _NEVER
@@ -72,32 +70,32 @@ class DocumentCache:
 
     @property
     def skips_none(self) -> bool:
-        """Whether every document is asked for."""
+        """Whether every document is requested."""
         return not (self.documents or self.settled)
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """The document as it was left, if it may speak for the same as it did then."""
+        """The cached document, if its scope is the same as it was then."""
         known = self.documents.get(url)
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
-    def skipped(self, url: str, stated: Stated | None, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """The same, if it is settled, or what its index states of it now is reason enough not to ask."""
+    def skipped(self, url: str, listed: Lastmod | None, authorities: tuple[str, ...]) -> CachedDocument | None:
+        """The cached document, if it is settled, or its listed lastmod is reason enough not to request it."""
         if url in self.settled:
             return CachedDocument(self.settled[url])
-        known = self.known(url, authorities) if stated is not None else None
-        if known is None or known.listed != stated:
+        known = self.known(url, authorities) if listed is not None else None
+        if known is None or known.listed != listed:
             return None
         return known if _TRUSTS[self.trust](known, self.now) else None
 
 
 def conditions(known: CachedDocument) -> dict[str, str]:
-    """Request headers: send the document only if it has changed."""
-    told = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
-    return {name: value for name, value in told.items() if value is not None}
+    """The headers of a conditional request: send the document only if it has changed."""
+    validators = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+    return {name: value for name, value in validators.items() if value is not None}
 
 
 def is_strong(last_modified: str, read_at: datetime) -> bool:
-    """Whether a Last-Modified tells the body of that moment from every later one (RFC 9110 8.8.2.2)."""
+    """Whether a Last-Modified distinguishes the body read at that moment from all later ones (RFC 9110 8.8.2.2)."""
     modified = http_date(last_modified)
     return modified is not None and (read_at - modified).total_seconds() >= _WEAK_SECONDS
 
@@ -105,7 +103,7 @@ def is_strong(last_modified: str, read_at: datetime) -> bool:
 def _is_proven(known: CachedDocument, now: datetime) -> bool:
     if known.listed is None or not known.index_is_accurate:
         return False
-    # A clock that was set back does not make a look of the future last for ever.
+    # A `looked_at` in the future, from a clock that was set back since, does not count.
     was_seen_lately = known.looked_at <= now < known.looked_at + _LOOK_AGAIN_AFTER
     return was_seen_lately and known.read_at - period_end(*known.listed) > _SETTLED_AFTER
 
@@ -117,67 +115,67 @@ _TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
 }
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a walk does with its memory: asks under conditions, or not at all; what is unchanged lists what it did.
-#
-# In: visits. Out: the headers to ask with; the children of what is unchanged, some a turn, as an index may list a great
-# many; then the visits that are through.
-
-
 class Revalidator:
-    """Documents that are unchanged go through go_on() until it is_idle. `enter` hears of each child."""
+    """Applies a DocumentCache to the requests of a crawl.
+
+    An unchanged document passes its cached children to `list_child` in go_on(), some in each call, as an index may
+    list a great many.
+    """
 
     def __init__(
-        self, memory: DocumentCache, proofs: Authorities, enter: Callable[[DocumentRequest, SitemapRef], None]
+        self,
+        cache: DocumentCache,
+        authorities: Authorities,
+        list_child: Callable[[DocumentRequest, SitemapRef], object],
     ) -> None:
-        self._memory = memory
-        self._authorities = proofs
-        self._enter = enter
-        self._waiting: deque[tuple[DocumentRequest, CachedDocument, int]] = (
-            deque()
-        )  # and how many of its children are entered
+        self._cache = cache
+        self._authorities = authorities
+        self._list_child = list_child
+        # Each with the number of its children that have been listed.
+        self._unchanged: deque[tuple[DocumentRequest, CachedDocument, int]] = deque()
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is left to enter."""
-        return not self._waiting
+        """Whether go_on() has nothing to do."""
+        return not self._unchanged
 
     def conditions(self, request: DocumentRequest) -> dict[str, str]:
-        """Under which a document is asked for: one of which a part is here already is needed whole."""
-        if not self._memory.documents or request.is_robots or request.again or request.reached:
+        """The conditions of a request; none where part of the document is here already: it is needed whole."""
+        if not self._cache.documents or request.is_robots or request.reread or request.resume:
             return {}
-        known = self._memory.known(request.asked, self._authorities.of(request))
+        known = self._cache.known(request.original_url, self._authorities.authorities_of(request))
         return {} if known is None else conditions(known)
 
     def skips(self, request: DocumentRequest) -> bool:
-        """Whether a document that is named now need not be asked for; it is unchanged then."""
-        if self._memory.skips_none:
+        """Whether a newly listed document need not be requested; it counts as unchanged then."""
+        if self._cache.skips_none:
             return False
-        known = self._memory.skipped(request.asked, request.stated, self._authorities.of(request))
+        authorities = self._authorities.authorities_of(request)
+        known = self._cache.skipped(request.original_url, request.listed_lastmod, authorities)
         if known is not None:
             self._add(request, known)
         return known is not None
 
     def confirm(self, request: DocumentRequest, headers: Mapping[str, str]) -> None:
-        """The server says that a document is unchanged."""
+        """The server answers 304: the document is unchanged."""
         request.etag, request.last_modified = headers.get("etag"), headers.get("last-modified")
-        request.holds = self._authorities.of(request)
-        self._add(request, self._memory.documents[request.asked])
+        request.authorities = self._authorities.authorities_of(request)
+        self._add(request, self._cache.documents[request.original_url])
 
     def _add(self, request: DocumentRequest, known: CachedDocument) -> None:
         request.etag = request.etag or known.etag
         request.last_modified = request.last_modified or known.last_modified
-        self._waiting.append((request, known, 0))
+        self._unchanged.append((request, known, 0))
 
     def go_on(self, steps: int) -> Iterator[tuple[DocumentRequest, Outcome]]:
-        """Enters about so many children; gives the documents that have no more, with their outcomes."""
-        while self._waiting and steps > 0:
-            request, known, start = self._waiting.popleft()
+        """Lists about so many children; yields each document whose children are all listed, with its outcome."""
+        while self._unchanged and steps > 0:
+            request, known, start = self._unchanged.popleft()
             some = known.children[start : start + steps]
             steps -= 1 + len(some)
             for ref in some:
-                self._enter(request, ref)
+                self._list_child(request, ref)
             if start + len(some) < len(known.children):
-                self._waiting.appendleft((request, known, start + len(some)))
+                self._unchanged.appendleft((request, known, start + len(some)))
             else:
                 yield request, Outcome(format=known.format, sha256=known.sha256, not_modified=True)

@@ -1,7 +1,7 @@
-"""The hosts of a walk, and what their robots.txt files let us do there.
+"""robots.txt as policy: which hosts' robots.txt to request, and what its rules allow there.
 
-In: hosts to ask, and what became of a robots.txt. Out: Visits that ask for it, in their host's queue; who may be asked
-for what, and how fast. What a robots.txt names is not its business.
+In: the hosts to visit, and the answers to requests for robots.txt. Out: those requests, in the queue of their host;
+each host's rules, Crawl-delay and refusals. The Sitemap lines are not read here: see links.py.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from ..model.limits import MOST_CRAWL_DELAY_SECONDS, advice
 from ..model.problems import report
 from ..model.records import Outcome
 from ..parser.content.sniff import Format
-from ..parser.normalise.scope import proof_authorities
+from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import origin, without_userinfo
-from .blocked import of_both_schemes, with_remedy
 from .document_request import DocumentRequest
+from .responses import OTHER_AGENT, message_of_both_schemes, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..model.problems import Severity
-    from .document_request import Failed, Site
+    from .document_request import Failed, SiteDiscovery
     from .events import Events
-    from .host_queue import Host, Hosts
+    from .host_queue import HostQueue, HostQueues
     from .plan import Plan
     from .responses import Settle
 
 
 @attrs.frozen
 class Refusal:
-    """Why a document is not asked for: a Problem's code, message and severity, None for that of the code."""
+    """Why a document is not requested: a Problem's code, message and severity, None for that of the code."""
 
     code: str
     message: str
@@ -42,8 +42,8 @@ class Refusal:
 
 
 @attrs.frozen
-class Delay:
-    """A host with a Crawl-delay, and how many of its documents wait for their turn by now."""
+class CrawlDelay:
+    """A host with a Crawl-delay, and how many of its documents wait for their turn."""
 
     host: str
     delay_seconds: float
@@ -51,46 +51,46 @@ class Delay:
 
     @property
     def seconds_left(self) -> float:
-        """How long those documents take at least; others may yet be found."""
+        """How long those documents take at least; more may be found."""
         return self.delay_seconds * self.documents
 
 
 class RobotsPolicy:
-    """Gives each of the `hosts` its rules as soon as its robots.txt is known. `origins` are those of the sites."""
+    """Gives each of the `hosts` its rules as soon as its robots.txt is known. `origins` are those of the seeds."""
 
-    def __init__(self, plan: Plan, hosts: Hosts, events: Events, origins: Iterable[str]) -> None:
+    def __init__(self, plan: Plan, hosts: HostQueues, events: Events, origins: Iterable[str]) -> None:
         self._plan = plan
         self._hosts = hosts
         self._events = events
         self._origins = frozenset(origins)
-        self._proof_hosts = 0
-        self._delayed: list[Host] = []
+        self._verification_hosts = 0
+        self._delayed: list[HostQueue] = []
 
-    # --- asking ---
+    # --- requests ---
 
-    def ask(self, host: Host, site: Site | None = None) -> None:
-        """Its robots.txt, once; a `site` waits for it."""
+    def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
+        """Requests a host's robots.txt, once; the discovery of `site` waits for it."""
         robots = self._robots(host)
         self._events.report_guess(robots)
         if site:
             site.awaits_robots = True
             robots.sites.append(site)
 
-    def ask_for_proof(self, url: str) -> bool:
-        """The robots.txt of a host that nobody needs anything else of: it is no news if it fails or proves nothing.
+    def request_for_verification(self, url: str) -> bool:
+        """Requests the robots.txt of a URL's host only to verify a listing: its failure is not reported.
 
-        False where so many hosts were asked already that this one is not.
+        False where max_proof_hosts hosts have been requested already.
         """
-        # An index may list any number of hosts that are not its own.
-        if self._proof_hosts >= self._plan.limits.max_proof_hosts and url not in self._hosts:
+        # An index may list any number of foreign hosts.
+        if self._verification_hosts >= self._plan.limits.max_proof_hosts and url not in self._hosts:
             return False
-        host = self._hosts.of(url)
-        if host.robots_request is None and not host.given_up:
-            self._proof_hosts += 1
+        host = self._hosts.for_url(url)
+        if host.robots_request is None and not host.skip_reason:
+            self._verification_hosts += 1
             self._robots(host)
         return True
 
-    def _robots(self, host: Host) -> DocumentRequest:
+    def _robots(self, host: HostQueue) -> DocumentRequest:
         if host.robots_request is None:
             url = host.origin + "/robots.txt"
             host.robots_request = DocumentRequest(url, url, "well-known", is_robots=True)
@@ -98,146 +98,200 @@ class RobotsPolicy:
         return host.robots_request
 
     def robots_at(self, url: str) -> DocumentRequest | None:
-        """The robots.txt that a document lists or redirects to, asked for once; None where it is another document."""
+        """The robots.txt that a document lists or redirects to, requested once; None for another document."""
         place = without_userinfo(url)
         if place != f"{origin(place)}/robots.txt":
             return None
-        host = self._hosts.of(place)
-        return None if host.given_up and host.robots_request is None else self._robots(host)
+        host = self._hosts.for_url(place)
+        return None if host.skip_reason and host.robots_request is None else self._robots(host)
 
-    def asked_at(self, url: str) -> DocumentRequest | None:
-        """The visit that asks for the robots.txt at a URL on its host's own account, if there is one."""
-        robots = self._hosts.of(url).robots_request if url in self._hosts else None
-        return robots if robots is not None and robots.asked == url else None
+    def requested_at(self, url: str) -> DocumentRequest | None:
+        """The request for the robots.txt at a URL, if its host has one."""
+        robots = self._hosts.for_url(url).robots_request if url in self._hosts else None
+        return robots if robots is not None and robots.original_url == url else None
 
     def share(self, robots: DocumentRequest) -> None:
-        """It was redirected, and is read at the place of another host's: within one domain it is that one, too."""
-        host = self._hosts.of(robots.url)
+        """Uses a robots.txt that was redirected to another host of the same domain for that host, too."""
+        host = self._hosts.for_url(robots.url)
         if host.robots_request is not None or robots.url != f"{host.origin}/robots.txt":
             return
-        if robots.url.startswith(proof_authorities(robots.asked, robots.url)):
+        if robots.url.startswith(verified_prefixes(robots.original_url, robots.url)):
             host.robots_request = robots
 
-    def learn_rules(self, host: Host) -> None:
-        """Who does not obey robots.txt still reads that of a site, for what it names and proves."""
+    def ensure_rules(self, host: HostQueue) -> None:
+        """Requests robots.txt where it is obeyed, and always at the origins of the seeds, for its Sitemap lines."""
         if self._plan.obey_robots or host.origin in self._origins:
-            self.ask(host)
+            self.request(host)
         else:
             host.rules = ALLOW_ALL
 
-    def ask_elsewhere(self, robots: DocumentRequest, failed: Failed) -> None:
-        """A bare host is https, then http: this one did not answer at all."""
+    def request_at_next_origin(self, robots: DocumentRequest, failed: Failed) -> None:
+        """A bare host is tried over https, then http: https did not answer at all."""
         failure = Outcome(format=Format.ROBOTS.value, complete=False)
-        robots.tally.add(report(failed.code, failed.message, sitemap=robots.asked))
-        self._events.settle(robots, failure)
-        # Documents that somebody names over there have it asked anew.
-        host = self._hosts.of(robots.asked)
+        robots.tally.add(report(failed.code, failed.message, sitemap=robots.original_url))
+        self._events.set_outcome(robots, failure)
+        # Documents listed at the first origin need its robots.txt: it is requested anew for them.
+        host = self._hosts.for_url(robots.original_url)
         host.robots_request = None
-        if host.waiting:
-            self.ask(host)
-        next(site for site in robots.sites if site.other_origins).first_failure = robots  # one of them tells of it
+        if host.documents:
+            self.request(host)
+        next(site for site in robots.sites if site.other_origins).first_failure = robots  # reported once
         for site in robots.sites:
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
-            self.ask(self._hosts.of(site.origin), site)
+            self.request(self._hosts.for_url(site.origin), site)
 
-    def first_failure(self, site: Site) -> Outcome | None:
-        """Of a bare host whose first origin gave no answer: that; one that is asked anew has an end of its own."""
+    def first_failure(self, site: SiteDiscovery) -> Outcome | None:
+        """The failure of a bare host's first origin, unless its robots.txt is requested anew and has its own end."""
         first = site.first_failure
-        return first.outcome if first is not None and self._hosts.of(first.asked).robots_request is None else None
+        if first is None or self._hosts.for_url(first.original_url).robots_request is not None:
+            return None
+        return first.outcome
 
-    def end_first(self, site: Site) -> None:
-        """Reports that failure, if there is one: its robots.txt is not asked for a second time."""
+    def report_first_failure(self, site: SiteDiscovery) -> None:
+        """Reports that failure, if there is one: its robots.txt is not requested a second time."""
         robots, failure = site.first_failure, self.first_failure(site)
         if robots is not None and failure is not None:
-            self._events.add_earlier(failure)
-            self._hosts.of(robots.asked).robots_request = robots
-            self.lose_rules(robots, failure.samples[0].message)
+            self._events.report_first_failure(failure)
+            self._hosts.for_url(robots.original_url).robots_request = robots
+            self.disallow(robots, failure.samples[0].message)
 
-    def failure(self, robots: DocumentRequest, message: str, *, closes_host: bool) -> str:
-        """Why a robots.txt could not be read, with what helps: one message for the host, whatever was tried."""
+    def failure_message(self, robots: DocumentRequest, message: str, *, closes_host: bool) -> str:
+        """Why a robots.txt could not be read, with a remedy: one message for all origins that were tried."""
         for first in filter(None, map(self.first_failure, robots.sites)):
-            message = of_both_schemes(first.samples[0].message, message, robots.status)
+            message = message_of_both_schemes(first.samples[0].message, message, robots.status)
         return with_remedy(message, robots.status, closes_host=closes_host and self._plan.obey_robots)
 
-    # --- what came of it ---
+    # --- rules ---
 
     def rules(self, url: str) -> Rules | None:
-        """What the robots.txt of a URL's host says; None where it was not read, or is not obeyed."""
+        """The rules in the robots.txt of a URL's host; None where it was not read, or is not obeyed."""
         if url not in self._hosts or not self._plan.obey_robots:
             return None
-        rules = self._hosts.of(url).rules
+        rules = self._hosts.for_url(url).rules
         return None if rules is None or rules.why else rules
 
-    def refusal(self, host: Host, request: DocumentRequest) -> Refusal | None:
-        """Why a document may not be asked for, if it may not."""
-        if host.too_slow and not request.is_robots:
-            return Refusal("F15", f"not read: {host.too_slow}", "info")  # the error is that of robots.txt
+    def refusal(self, host: HostQueue, request: DocumentRequest) -> Refusal | None:
+        """Why a document may not be requested; None if it may."""
+        if host.delay_error and not request.is_robots:
+            return Refusal("F15", f"not read: {host.delay_error}", "info")  # the error is that of robots.txt
         if request.is_robots or host.rules is None or (why := host.rules.refusal(request.url)) is None:
             return None
         # That a robots.txt cannot be read has been reported, with the reason.
         severity: Severity | None = "info" if host.rules.why else None
         return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
-    def is_lost(self, site: Site, request: DocumentRequest) -> bool:
-        """Whether to guess is no use: the host never answered, answers 429, may not be asked, or was skipped."""
-        host = self._hosts.of(site.origin)
-        if host.too_slow:  # the first guess stands for what is not read
-            return request is not host.robots_request or bool(request.named)
+    def rules_out_guesses(self, site: SiteDiscovery, request: DocumentRequest) -> bool:
+        """Whether guesses are useless: the host never answered, answers 429, is disallowed, or is skipped."""
+        host = self._hosts.for_url(site.origin)
+        if host.delay_error:  # the first guess stands for what is not read
+            return request is not host.robots_request or bool(request.sitemap_lines)
         unanswered = request is host.robots_request and request.status is None
         is_busy = (
             not request.is_robots and request.why == "well-known" and request.status == HTTPStatus.TOO_MANY_REQUESTS
         )
-        return unanswered or is_busy or bool(host.given_up or (host.rules and host.rules.why))
+        return unanswered or is_busy or bool(host.skip_reason or (host.rules and host.rules.why))
 
     def set_rules(self, robots: DocumentRequest, rules: Rules) -> None:
-        """Permission and pace of the host whose robots.txt was asked for."""
+        """Sets rules and pace of the host whose robots.txt was read, and of the one that it was redirected to."""
         rules = rules if self._plan.obey_robots else ALLOW_ALL
         delay = rules.delay_seconds
-        why = self._too_slow(robots, delay)
-        asked, final = self._hosts.of(robots.asked), self._hosts.of(robots.url)
-        for host in (asked, final) if final.robots_request is robots and final is not asked else (asked,):
+        error = self._delay_error(robots, delay)
+        first, final = self._hosts.for_url(robots.original_url), self._hosts.for_url(robots.url)
+        for host in (first, final) if final.robots_request is robots and final is not first else (first,):
             host.rules = rules
-            host.too_slow = f"{host.origin}: {why}" if why else None
-            if delay and not why:
+            host.delay_error = f"{host.origin}: {error}" if error else None
+            if delay and not error:
                 host.pace.delay_seconds = delay
                 self._delayed.append(host)
-            self._hosts.rouse(host)
+            self._hosts.wake(host)
 
-    def _too_slow(self, robots: DocumentRequest, delay: float | None) -> str | None:
-        """Why nothing but robots.txt is fetched, which is reported here; a recording is read all the same."""
+    def _delay_error(self, robots: DocumentRequest, delay: float | None) -> str | None:
+        """Reports a Crawl-delay over the limit, and returns the message; a recording is read all the same."""
         limit = self._plan.limits.max_crawl_delay_seconds
         if delay is None or delay <= limit:
             return None
-        why = f"Crawl-delay of {_number(delay)} s is over {_number(limit)} s"
+        error = f"Crawl-delay of {_number(delay)} s is over {_number(limit)} s"
         if self._plan.is_recording:
-            self._events.note(robots, "F15", f"{why}: only as a recording is this host read", severity="info")
+            self._events.note(robots, "F15", f"{error}: only as a recording is this host read", severity="info")
             return None
         remedy = advice("max_crawl_delay_seconds", "wait for it")
         if delay > MOST_CRAWL_DELAY_SECONDS:
             remedy = "--no-robots (obey_robots=False) reads it without"
-        self._events.note(robots, "F15", f"{why}: nothing on this host is fetched; {remedy}")
-        return why
+        self._events.note(robots, "F15", f"{error}: nothing on this host is fetched; {remedy}")
+        return error
 
-    def longest_delay(self) -> Delay | None:
-        """The host whose Crawl-delay makes this walk take longest; None where none does."""
-        delays = (Delay(host.origin, host.pace.delay_seconds or 0.0, len(host.waiting)) for host in self._delayed)
+    def longest_delay(self) -> CrawlDelay | None:
+        """The host whose Crawl-delay makes the crawl take longest; None where no document waits for one."""
+        delays = (
+            CrawlDelay(host.origin, host.pace.delay_seconds or 0.0, len(host.documents)) for host in self._delayed
+        )
         return max((each for each in delays if each.documents), key=lambda each: each.seconds_left, default=None)
 
     def settle(self, robots: DocumentRequest, step: Settle) -> Outcome:
-        """One that is missing, or is taken for missing: what it would name is missed by its own sites only."""
-        is_blocked = step.refused and bool(robots.sites)
+        """The outcome of a robots.txt that is missing, or is taken for missing."""
+        is_blocked = step.refused and bool(robots.sites)  # only a seed's own robots.txt has Sitemap lines to miss
         if is_blocked:
-            self._hosts.of(robots.asked).blocked = True
-            self._events.note(robots, "F01", self.failure(robots, str(step.message), closes_host=False))
+            self._hosts.for_url(robots.original_url).is_blocked = True
+            self._events.note(robots, "F01", self.failure_message(robots, str(step.message), closes_host=False))
         elif step.message:
             message = f"robots.txt is taken for missing, all is allowed: {step.message}"
             self._events.note(robots, "F14", message, severity="info" if step.refused else None)
         self.set_rules(robots, step.rules)
         return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)
 
-    def lose_rules(self, robots: DocumentRequest, why: str) -> None:
-        """RFC 9309 2.3.1.4: unreachable means that all is disallowed; `why` it is."""
+    def disallow(self, robots: DocumentRequest, why: str) -> None:
+        """RFC 9309 2.3.1.4: while robots.txt is unreachable, all is disallowed; `why` it is."""
         self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
+
+
+class BlockPages:
+    """HTML pages with status 200 in place of a robots.txt or of sitemaps, judged when a site's discovery ends.
+
+    Where a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not reported.
+    Where none was found, one in place of robots.txt, or at every well-known path, is an error: a bot wall may hide what
+    is there. `end_document` gets each robots.txt that is reported here.
+    """
+
+    def __init__(self, events: Events, end_document: Callable[[DocumentRequest, Outcome], None]) -> None:
+        self._events = events
+        self._end_document = end_document
+
+    def end_discovery(self, site: SiteDiscovery, host: HostQueue) -> None:
+        """Nothing is left to request on the site's account; `host` is that of its origin."""
+        site.has_ended = True
+        robots = host.robots_request
+        if robots is not None and robots.is_page:
+            if all(each.has_ended for each in robots.sites):
+                found = any(each.has_sitemap or each.candidates for each in robots.sites)
+                self.report_page(robots, is_wall=not (found or host.is_blocked))
+        elif site.has_only_pages and not host.is_blocked:
+            page = site.html_pages[0]
+            assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
+            message = _wall("where a sitemap should be, at every well-known path")
+            problem = report("F05", message, sitemap=page.original_url)
+            page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
+            self._events.report_guess(page)
+            site.report_candidate(page.outcome)
+
+    def report_page(self, robots: DocumentRequest | None, *, is_wall: bool = False) -> None:
+        """Reports a page in place of a robots.txt, if it is one, and ends that document."""
+        if robots is None or not robots.is_page:
+            return
+        robots.is_page = False
+        place = "where a robots.txt should be"
+        if is_wall:
+            self._events.note(robots, "F05", _wall(f"{place}, and no sitemap at a well-known path"))
+        else:
+            self._events.note(robots, "F05", f"an HTML page {place}", severity="warning")
+        if robots.outcome is not None:
+            robots.outcome.complete = robots.outcome.complete and not is_wall
+            self._end_document(robots, robots.outcome)
+            for site in robots.sites if is_wall else ():
+                site.report_candidate(robots.outcome)
+
+
+def _wall(place: str) -> str:
+    return f"an HTML page {place}: a bot wall, or what this host sends for missing files; {OTHER_AGENT}"
 
 
 def _number(number: float) -> str:

@@ -14,7 +14,14 @@ from urllib.parse import unquote
 import attrs
 
 from ..model.errors import UsageError
-from ..parser.normalise.urls import clean_url, host, origin, owned_domain, without_login, without_userinfo
+from ..parser.normalise.urls import (
+    clean_url,
+    host,
+    origin,
+    registrable_domain_or_none,
+    without_credentials,
+    without_userinfo,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -188,7 +195,7 @@ def _place(url: str) -> str:
 
 
 def _domain(url: str) -> str:
-    return owned_domain(host(url)) or _place(url)
+    return registrable_domain_or_none(host(url)) or _place(url)
 
 
 Probe = Literal["auto", "always", "never"]
@@ -239,7 +246,7 @@ def parse_target(target: str) -> Seed:
         raise UsageError("the target is empty: give a host such as example.com, or a URL")
     schemes = ("",) if _SCHEME.match(text) else ("https://", "http://")
     given = [_absolute(scheme + text, target) for scheme in schemes]
-    name, login = without_login(target), login_of(given[0])
+    name, login = without_credentials(target), login_of(given[0])
     first = without_userinfo(given[0])
     path = first[len(origin(first)) :]
     origins = tuple(origin(url) for url in given)
@@ -254,6 +261,6 @@ def parse_target(target: str) -> Seed:
 def _absolute(url: str, target: str) -> str:
     loc = clean_url(url)
     if loc.url is None:
-        shown = without_login(target)
+        shown = without_credentials(target)
         raise UsageError(f"{shown!r} is neither a host, nor an http or https URL, nor a folder: {loc.notes[-1][1]}")
     return loc.url

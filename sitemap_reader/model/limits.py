@@ -10,10 +10,14 @@ from typing import Any
 import attrs
 
 from .errors import UsageError
+from .problems import Problem, counted, report
 
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+
+# What is read from a socket or a file at once.
+CHUNK_BYTES = 64 * KIB
 
 # sitemaps.org protocol, "Sitemap file location": 50,000 URLs and 50 MiB (52,428,800 bytes) unpacked.
 PROTOCOL_MAX_ENTRIES = 50_000
@@ -117,3 +121,9 @@ def advice(field: str, to: str = "go on") -> str:
     """
     option = f" ({OPTIONS[field]})" if field in OPTIONS else ""
     return f"raise {field}{option} to {to}"
+
+
+def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
+    """The S16 of a limit: says what there was too much of, and which field to raise. `what` as in counted()."""
+    message = f"more than {counted(limit, what)}: reading stops here; {advice(name)}"
+    return report("S16", message, line=line)

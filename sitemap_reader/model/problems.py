@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from .limits import advice
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -182,12 +180,6 @@ def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = N
     return Problem(
         each.code, each.severity, each.message, sitemap or each.sitemap, line or each.line, each.field, each.raw
     )
-
-
-def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
-    """The S16 of a limit: says what there was too much of, and which field to raise. `what` as in counted()."""
-    message = f"more than {counted(limit, what)}: reading stops here; {advice(name)}"
-    return report("S16", message, line=line)
 
 
 def counted(number: int, what: str) -> str:

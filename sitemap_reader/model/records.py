@@ -1,13 +1,15 @@
-"""The values that come out. jsonl.py knows their JSON form.
+"""The records that the package returns, and EXTENSIONS: which XML namespaces fill which of their fields.
 
-Constructors do no work: what is in a record has been cleaned by read/normalise.py.
-Absent is None (or empty), never a default.
+The annotations are read at run time: parser/dialects/extensions.py derives from them how each tag is read,
+serialize/jsonl.py the JSON keys, serialize/schema.py the types of columns. To add an extension, add its class, a field
+of UrlRecord, and a row of EXTENSIONS. Constructors do no work: values have been cleaned by parser/normalise/. A value
+that a document does not state is None or empty, never a default of the protocol.
 """
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003 - reading JSON goes by these types, at run time
-from typing import Literal, TypedDict
+from datetime import datetime  # noqa: TC003 - evaluated at run time, with the other annotations
+from typing import Annotated, Any, Literal, TypedDict
 
 import attrs
 
@@ -16,13 +18,31 @@ from .problems import Problem
 ChangeFreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 Precision = Literal["year", "month", "day", "minute", "second", "subsecond"]
 
-# A tag with attributes is an object: its text under "value", each attribute under its own name, every key present.
+
+@attrs.frozen
+class Max:
+    """The largest number that a tag may state; a larger one is a problem (V05), and no value."""
+
+    value: int
+
+
+# How the text of a tag is read where its type alone does not say so.
+Url = Annotated[str, "url"]
+CommaSeparated = Annotated[tuple[str, ...], "comma-separated"]
+Seconds = Annotated[int, Max(28_800)]
+Rating = Annotated[float, Max(5)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Extensions: a class for each element, a field for each of its tags. A datetime has a second field for its precision. A
+# TypedDict with "value" is a tag with attributes (its text is the value), one without is a tag that holds tags: every
+# key is present.
 
 
 class PlayerLoc(TypedDict):
     """A `video:player_loc`."""
 
-    value: str | None
+    value: Url | None
     allow_embed: bool | None
     autoplay: str | None
 
@@ -30,12 +50,12 @@ class PlayerLoc(TypedDict):
 class Segment(TypedDict):
     """A `video:content_segment_loc`; `duration` in seconds."""
 
-    value: str | None
-    duration: int | None
+    value: Url | None
+    duration: Seconds | None
 
 
 class Restriction(TypedDict):
-    """A `video:restriction` (countries) or `video:platform`: names with blanks between; `relationship`: allow, deny."""
+    """A `video:restriction` (countries) or `video:platform`: names separated by blanks; `relationship`: allow, deny."""
 
     value: str | None
     relationship: str | None
@@ -44,12 +64,12 @@ class Restriction(TypedDict):
 class GalleryLoc(TypedDict):
     """A `video:gallery_loc`."""
 
-    value: str | None
+    value: Url | None
     title: str | None
 
 
 class Price(TypedDict):
-    """A `video:price`; `currency` as ISO 4217 has it, `type` rent or own, `resolution` HD or SD."""
+    """A `video:price`; `currency` is an ISO 4217 code, `type` rent or own, `resolution` HD or SD."""
 
     value: float | None
     currency: str | None
@@ -58,14 +78,14 @@ class Price(TypedDict):
 
 
 class Uploader(TypedDict):
-    """A `video:uploader`: the name, and `info`, the URL of a page about them."""
+    """A `video:uploader`: its name, and `info`, the URL of a page about it."""
 
     value: str | None
-    info: str | None
+    info: Url | None
 
 
 class VideoId(TypedDict):
-    """A `video:id`; `type` says whose identifier it is, such as `tms:series`."""
+    """A `video:id`; `type` is the identifier's source, such as `tms:series`."""
 
     value: str | None
     type: str | None
@@ -75,11 +95,11 @@ class VideoId(TypedDict):
 class Image:
     """An `image:image` (or a Media RSS image). `loc` is absolute and canonical."""
 
-    loc: str
+    loc: Url
     title: str | None = None
     caption: str | None = None
     geo_location: str | None = None
-    license: str | None = None
+    license: Url | None = None
 
 
 @attrs.define
@@ -93,23 +113,23 @@ class Alternate:
 
 @attrs.define
 class News:
-    """A `news:news`. The publication's `name` and `language` are flattened into it."""
+    """A `news:news`; `name` and `language` are those of its `news:publication`."""
 
     name: str | None = None
     language: str | None = None
     title: str | None = None
     publication_date: datetime | None = None
     publication_date_precision: Precision | None = None
-    keywords: tuple[str, ...] = ()
-    genres: tuple[str, ...] = ()
-    stock_tickers: tuple[str, ...] = ()
+    keywords: CommaSeparated = ()
+    genres: CommaSeparated = ()
+    stock_tickers: CommaSeparated = ()
     access: str | None = None
     geo_targeting: str | None = None
     amp: str | None = None
 
 
 class TvShow(TypedDict):
-    """A `video:tvshow`: every key is present."""
+    """A `video:tvshow`."""
 
     show_title: str | None
     video_type: str | None
@@ -122,20 +142,20 @@ class TvShow(TypedDict):
 
 @attrs.define
 class Video:
-    """A `video:video`, each tag under its own name; `duration` in seconds, `rating` 0 to 5."""
+    """A `video:video`: a field for each tag; `duration` in seconds, `rating` 0 to 5."""
 
-    thumbnail_loc: str | None = None
+    thumbnail_loc: Url | None = None
     title: str | None = None
     description: str | None = None
-    content_loc: str | None = None
+    content_loc: Url | None = None
     player_loc: PlayerLoc | None = None
-    duration: int | None = None
+    duration: Seconds | None = None
     content_segment_loc: tuple[Segment, ...] = ()
     expiration_date: datetime | None = None
     expiration_date_precision: Precision | None = None
     publication_date: datetime | None = None
     publication_date_precision: Precision | None = None
-    rating: float | None = None
+    rating: Rating | None = None
     view_count: int | None = None
     family_friendly: bool | None = None
     tag: tuple[str, ...] = ()
@@ -161,10 +181,10 @@ class Attribute:
 
 @attrs.define
 class Extra:
-    """An element that no field of the record is for: mostly of a namespace that the protocol does not know.
+    """An element for which the record has no field, mostly of a namespace that is not in EXTENSIONS.
 
-    `text` is stripped, and stands before all elements inside, which come behind it as Extras of their own. Where more
-    text stands between these, the outermost element has all that is inside.
+    `text` is the stripped text before the first child; children follow as Extras of their own. Where there is text
+    between or behind children, the outermost such element has all the text inside it.
     """
 
     namespace: str
@@ -173,17 +193,87 @@ class Extra:
     attributes: tuple[Attribute, ...] = ()
 
     def get(self, name: str) -> str | None:
-        """The value of an attribute, None where there is none."""
+        """The value of an attribute; None where there is none."""
         return next((attribute.value for attribute in self.attributes if attribute.name == name), None)
+
+
+@attrs.frozen
+class Extension:
+    """An element of an entry that fills a field of UrlRecord, and the XML namespace of its tags.
+
+    `tag` is written with the prefix that its schema uses; a document may use any other. Namespaces are written without
+    scheme: http and https, with and without a slash at the end, are the same. `older` versions are read as the present
+    one; `mistaken` namespaces, which generators write, are read with a problem (S02). A tag of a closed schema that is
+    neither here nor in the class is a problem (S10). A void element has no content. `state_code` is the digit of the
+    field in a state file: it is never changed or used again.
+    """
+
+    tag: str
+    namespace: str
+    state_code: int
+    older: tuple[str, ...] = ()
+    mistaken: tuple[str, ...] = ()
+    is_closed: bool = True
+    is_void: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """`image` of `image:image`."""
+        return self.tag.partition(":")[0]
+
+    @property
+    def name(self) -> str:
+        """`link` of `xhtml:link`."""
+        return self.tag.partition(":")[2]
+
+
+# Field of UrlRecord -> its extension, in the order of the fields. Sources: Google's schemas.
+EXTENSIONS: dict[str, Extension] = {
+    "images": Extension(
+        "image:image",
+        "www.google.com/schemas/sitemap-image/1.1",
+        state_code=1,
+        mistaken=("www.sitemaps.org/schemas/sitemap-image/1.1",),
+    ),
+    "videos": Extension(
+        "video:video",
+        "www.google.com/schemas/sitemap-video/1.1",
+        state_code=2,
+        mistaken=("www.sitemaps.org/schemas/sitemap-video/1.1",),
+    ),
+    "news": Extension(
+        "news:news",
+        "www.google.com/schemas/sitemap-news/0.9",
+        state_code=0,
+        older=("www.google.com/schemas/sitemap-news/0.84",),
+        mistaken=("www.sitemaps.org/schemas/sitemap-news/0.9",),
+    ),
+    "alternates": Extension(
+        "xhtml:link",
+        "www.w3.org/1999/xhtml",
+        state_code=3,
+        mistaken=("www.w3.org/TR/xhtml11/xhtml11_schema.html",),
+        is_closed=False,
+        is_void=True,
+    ),
+    "mobile": Extension(
+        "mobile:mobile",
+        "www.google.com/schemas/sitemap-mobile/1.0",
+        state_code=4,
+        mistaken=("www.sitemaps.org/schemas/sitemap-mobile/1.0",),
+        is_void=True,
+    ),
+}
 
 
 @attrs.define
 class UrlRecord:
     """One URL as one document lists it.
 
-    `lastmod` is aware, UTC, the start of the stated period; `lastmod_precision` says how much was stated.
+    `lastmod` is aware, in UTC, the start of the stated period; `lastmod_precision` is how much of it was stated.
     `changefreq` is lower case and one of the protocol's seven, `priority` between 0 and 1: anything else is None
-    with a Problem. `sitemap` is the URL that was asked for of the listing document, `line` counts from 1.
+    with a Problem. From `images` to `mobile` the fields are those of EXTENSIONS. `sitemap` is the URL under which the
+    listing document was requested, `line` counts from 1.
     """
 
     loc: str
@@ -207,11 +297,15 @@ class UrlRecord:
         return 0.5 if self.priority is None else self.priority
 
 
+# The values of the fields of EXTENSIONS where an entry has none of their elements.
+NO_EXTENSIONS: tuple[Any, ...] = tuple(getattr(attrs.fields(UrlRecord), name).default for name in EXTENSIONS)
+
+
 @attrs.define
 class SitemapRef:
-    """A sitemap that an index or a robots.txt names.
+    """A sitemap that an index or a robots.txt lists.
 
-    `authorities` are the URL prefixes that it may speak for because of who named it.
+    `authorities` are the URL prefixes that its scope gains from the documents that list it (cross-submission).
     """
 
     loc: str
@@ -228,14 +322,15 @@ Why = Literal["robots", "well-known", "index", "given"]
 
 @attrs.define
 class Outcome:
-    """What became of one document.
+    """The result of reading one document.
 
-    `complete` is False exactly where an entry may be missing: cut, capped, lost in mending, refused, failed.
+    `complete` is False exactly where an entry may be missing: cut, capped, lost in a repair, refused, failed.
     `kept` and `dropped` (reason -> count) add up to the entries that had a usable URL.
     `problems` counts by code exactly; `samples` holds the first five of each. `sha256` is of the decoded bytes. With
-    `not_modified` it was not read, as it is what it was in an earlier run. `authorities` are the URL prefixes that it
-    spoke for besides its own directory, `lastmod` is what the index that listed it first says of it, and `skipped` how
-    many of its own children were not asked for, as it states an older lastmod of them; the JSON line has none of these.
+    `not_modified` it was not read, as it has not changed since an earlier run. `authorities` are the URL prefixes of
+    its scope besides its own directory, `lastmod` is the one that the first index to list it states for it, and
+    `skipped` how many of its own children were not requested because of an older lastmod; the JSON line has none of
+    these.
     """
 
     url: str | None = None
@@ -265,7 +360,7 @@ class Outcome:
 
 @attrs.define
 class Candidate:
-    """A place where a sitemap was looked for, and what was there."""
+    """A URL at which a sitemap was looked for, and what was found there."""
 
     url: str
     why: Why
@@ -276,11 +371,11 @@ class Candidate:
 
 @attrs.define
 class Change:
-    """What became of a URL between two looks at a site.
+    """A URL that is new, updated or removed between two runs.
 
-    `record` is what the site says now; of a removed URL it is what it said last: loc, lastmod, its precision,
-    changefreq, priority and sitemap. Where it is updated, `changed` names the fields that differ, in the order of the
-    record, and `previous_lastmod` with its precision is what was said before.
+    `record` is what the site states now; of a removed URL it is what it stated last: loc, lastmod, its precision,
+    changefreq, priority and sitemap. Of an updated one, `changed` names the fields that differ, in the order of the
+    record, and `previous_lastmod` with its precision is the one stated before.
     """
 
     change: Literal["new", "updated", "removed"]

@@ -1,9 +1,9 @@
-"""What stands in a plain entry behind its own fields, in; the fields of its UrlRecord that extensions fill, out.
+"""The fast path for what stands in an entry behind the protocol's own fields: regular expressions in place of expat.
 
-Two regular expressions describe images, videos, news and alternates as nearly all of them are written. What is written
-otherwise, and whatever there is something to say of, comes out as elements, for read_extensions(). Of what is no XML,
-or has a name that the document did not have before, nothing is said: that is for expat to read (builder.py), and
-whatever there is to note of a name is noted there.
+In: that text, as bytes in Latin-1. Out: the values of the fields of EXTENSIONS, for images, videos, news and alternates
+in their usual form; elements, for read_extensions(), where a tag or value is unusual or is a problem; None where the
+text is not well-formed XML or has a name that is new in the document: then expat reads the entry
+(xml/entry_builder.py). Reports nothing.
 """
 
 from __future__ import annotations
@@ -13,46 +13,60 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from ..model.limits import PROTOCOL_MAX_LOC_CHARACTERS as _MOST_CHARACTERS
-from ..model.records import Alternate, Image, News, Video
-from .dialects.extensions import FIELDS, MANY, PUBLICATION, TABLE, Reading, alternate, date, put, settled, text, url
+import attrs
+
+from ..model.limits import PROTOCOL_MAX_LOC_CHARACTERS as _MAX_URL_CHARACTERS
+from ..model.records import NO_EXTENSIONS, Alternate, Image
+from .dialects.extensions import (
+    ELEMENT_FIELDS,
+    FIELD_OF_TAG,
+    LIST_FIELDS,
+    PUBLICATION_FIELDS,
+    RECORD_CLASSES,
+    TAG_RULES,
+    EntryContext,
+    add_value,
+    alternate,
+    date,
+    text,
+    url,
+    with_tuples,
+)
 from .normalise.dates import STAMP, read_stamp
 from .normalise.urls import CANONICAL_IN_XML
 from .xml.elements import is_core
 
 if TYPE_CHECKING:
     from ..model.limits import Limits
-    from .dialects.extensions import Kind, Tag
+    from .dialects.extensions import TagRule, ValueParser
     from .xml.elements import Vocabulary
 
-# The images, videos, news and alternates of a UrlRecord, and whether it is for mobiles; or the elements that are to be
-# read for them.
-Extensions = tuple[
-    tuple[Image, ...], tuple[Video, ...], "News | None", tuple[Alternate, ...], bool, "list[Element] | None"
-]
+# The values of the fields of EXTENSIONS, in their order; then the elements to be read in place of them, or None.
+Extensions = tuple[Any, ...]
 
-# The tags around are read again for each name that is looked up, and for elements: where they are longer, none is.
-_MOST_HEAD_BYTES = 1024
-# Names as written are the stranger's, each prefix of a namespace gives more of them: no more are remembered.
-_MOST_NAMES = 10_000
-# No element that is further inside an entry is plain.
-_DEEPEST = 16
-_MOST_ATTRIBUTES = 8
-# What the mender would ask about (controls.py), or that no XML may hold; other numbers are of no such characters.
+# Each name that is looked up, and each tail with elements, parses the head again: longer ones are left to expat.
+_MAX_HEAD_BYTES = 1024
+# A document may spell a name in any number of ways, with a prefix for each: no more are remembered.
+_MAX_NAMES = 10_000
+# Elements nested deeper in an entry are left to expat.
+_MAX_DEPTH = 16
+_MAX_ATTRIBUTES = 8
+# Characters that the repair would examine (xml/recovery/), or that XML forbids; no number of four digits is of one.
 _ODD_CHARACTER = re.compile("[\ufdd0\ufffe\uffff]")
 _ODD_NUMBER = re.compile("&#(?![0-9]{1,4};)")
 
 _GAP = r"[ \t\r\n]*+"
 _NAME = r"[a-z]+:[a-z_]+"
-# Neither `\r`, of which expat would make a line feed, nor what XML forbids; `&amp;` is the only reference.
+# Neither `\r`, which expat would replace with a line feed, nor what XML forbids; `&amp;` is the only reference.
 _CHARACTERS = r"\ !\#-%'-;=?-\ufffd\U00010000-\U0010ffff"
 _TEXT = rf"""[\t\n"{_CHARACTERS}]*+ (?: &amp; [\t\n"{_CHARACTERS}]*+ )*"""
 _QUOTED = rf'"[{_CHARACTERS}]*+ (?: &amp; [{_CHARACTERS}]*+ )*"'
-_ATTRIBUTES = rf"(?: [ ] (?!xmlns) [a-z_]+ = {_QUOTED} ){{0,{_MOST_ATTRIBUTES}}}"
+_ATTRIBUTES = rf"(?: [ ] (?!xmlns) [a-z_]+ = {_QUOTED} ){{0,{_MAX_ATTRIBUTES}}}"
 
-_END = "/[a-z]+:(?:image|video|news)>"
-# An image with a title or none: the names of it and its loc, the URL, the name of the title, the title; an alternate:
-# its name, language and URL, or its attributes; another element: its name and what is in it; the rest.
+# The end of an element that holds tags.
+_END = rf"/[a-z]+:(?:{'|'.join(tag.partition(':')[2] for tag in RECORD_CLASSES)})>"
+# An image with or without a title: the names of it and its loc, the URL, the title's name, the title; an alternate: its
+# name, language and URL, or its attributes; another element: its name and its content; anything else.
 _ELEMENTS = rf"""
     (?: < ([a-z]+:image) > {_GAP} < ([a-z]+:loc) > {_GAP} ({CANONICAL_IN_XML}) {_GAP} </\2> {_GAP}
           (?: < ([a-z]+:title) > ({_TEXT}) </\4> {_GAP} | ) </\1>
@@ -62,7 +76,8 @@ _ELEMENTS = rf"""
     ) {_GAP}
     | ( .+ )
 """
-# A field: its name, attributes, and text: a clean URL, a stamp, or another; where others begin and end; the rest.
+# A tag: its name, attributes, and text: a clean URL, a stamp, or another; start and end of a tag with tags in it;
+# anything else.
 _FIELDS = rf"""
     (?: < ({_NAME}) ( {_ATTRIBUTES} ) > (?: {_GAP} ( {CANONICAL_IN_XML} ) {_GAP} | ( {STAMP} ) | ( {_TEXT} ) ) </\1>
       | < ({_NAME}) >
@@ -73,36 +88,48 @@ _FIELDS = rf"""
 _PLAIN_IMAGES = {("image:image", "image:loc", ""), ("image:image", "image:loc", "image:title")}
 _ATTRIBUTE = re.compile(r' ([a-z_]+)="([^"]*)"')
 _NO_ATTRIBUTES: dict[str, str] = {}
-_NOTHING: Extensions = (), (), None, (), False, None
+_NOTHING: Extensions = (*NO_EXTENSIONS, None)
+# Element -> the index of its field in Extensions.
+_INDEXES = {tag: index for index, tag in enumerate(ELEMENT_FIELDS)}
+_IMAGES, _ALTERNATES = _INDEXES["image:image"], _INDEXES["xhtml:link"]
+# Element -> the fields that its record cannot do without.
+_REQUIRED = {
+    tag: [field.name for field in attrs.fields(record) if field.default is attrs.NOTHING]
+    for tag, record in RECORD_CLASSES.items()
+}
+_FLAGS = frozenset(ELEMENT_FIELDS.keys() - RECORD_CLASSES.keys() - {"xhtml:link"})
 
 
-@cache  # most documents need neither, and to compile them takes as long as to read a thousand entries
+@cache  # most documents need neither, and compiling them takes as long as reading a thousand entries
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.VERBOSE | re.DOTALL | re.ASCII)
 
 
 class _Odd(Exception):
-    """Somebody else has to read it."""
+    """The text is not in the form that the regular expressions describe."""
 
 
 class ExtensionReader:
-    """Reads the tails of the entries of a document whose root begins with `head`, and has that vocabulary."""
+    """Reads the tails of entries: the text behind the protocol's own fields.
+
+    `head` is the document up to its first entry, from which names take their namespaces.
+    """
 
     def __init__(self, head: bytes, vocabulary: Vocabulary, limits: Limits) -> None:
         self.head = head
         self._vocabulary = vocabulary
         self._names = _Names(head, vocabulary)
-        self._known = {outer: _Known(table, self._names) for outer, table in TABLE.items()}
-        self._is_open = _allows(limits) and len(head) <= _MOST_HEAD_BYTES
-        self._depth = min(limits.max_xml_depth - len(("urlset", "url")), _DEEPEST)
+        self._tags = {element: _Tags(rules, self._names) for element, rules in TAG_RULES.items()}
+        self._is_usable = _allows(limits) and len(head) <= _MAX_HEAD_BYTES
+        self._max_depth = min(limits.max_xml_depth - len(("urlset", "url")), _MAX_DEPTH)
         self._max_elements = limits.max_entry_elements - len(("loc", "lastmod", "changefreq", "priority"))
         self._max_attributes = limits.max_attributes
-        self._reading = Reading(None, _odd)
+        self._context = EntryContext(None, _raise_odd)
 
     def read(self, tails: list[str | None], *, with_bare: bool) -> list[Extensions]:
-        """What each says, up to that of an entry that expat has to read. In them each byte is a character.
+        """The extensions of each tail, up to the first that expat has to read. In tails each byte is a character.
 
-        `with_bare`: every `&` that is not `&amp;` is going to be mended.
+        `with_bare`: every `&` that does not begin `&amp;` is going to be repaired.
         """
         if not any(tails):
             return [_NOTHING] * len(tails)
@@ -115,140 +142,150 @@ class ExtensionReader:
         return found
 
     def elements(self, tail: str | None) -> list[Element]:
-        """The elements of a tail that read() has read."""
+        """The elements of a tail that read() has returned extensions for."""
         return self._elements(_decoded(tail)) if tail else []
 
     def _read(self, tail: str) -> Extensions | None:
-        # No element has fewer characters than `<a/>`.
-        if not self._is_open or (len(tail) // 4 > self._max_elements and tail.count("<") > self._max_elements):
+        # The shortest element, `<a/>`, has four characters.
+        if not self._is_usable or (len(tail) // 4 > self._max_elements and tail.count("<") > self._max_elements):
             return None
         try:
             tail = _decoded(tail)
             try:
                 return self._extensions(tail)
             except _Odd:
-                return (), (), None, (), False, self._elements(tail)
+                return (*NO_EXTENSIONS, self._elements(tail))
         except (UnicodeDecodeError, ParseError, _Odd):
             return None
 
-    # --- what is plain ---
+    # --- the usual form ---
 
     def _extensions(self, tail: str) -> Extensions:
-        """_Odd where there is anything to say of it."""
+        """The values of a tail; _Odd where an element is unusual, or anything in it is a problem."""
         names = self._names
         images: list[Image] = []
-        videos: list[Video] = []
-        news: News | None = None
         alternates: list[Alternate] = []
-        mobile = False
+        others: dict[int, Any] = {}  # by the index in Extensions
         for row in _compiled(_ELEMENTS).findall(tail):
             image, loc, source, title, titled, link, language, target, attributes, name, inside, rest = row
             if rest:
                 raise _Odd
             if image:
                 tags = names[image], names[loc], names[title] if title else ""
-                if tags not in _PLAIN_IMAGES or len(source) >= _MOST_CHARACTERS:
+                if tags not in _PLAIN_IMAGES or len(source) >= _MAX_URL_CHARACTERS:
                     raise _Odd
                 images.append(Image(_unescaped(source), _unescaped(titled).strip() or None))
                 continue
             tag = names[link or name]
-            if target and tag == "xhtml:link" and len(target) < _MOST_CHARACTERS:
+            if target and tag == "xhtml:link" and len(target) < _MAX_URL_CHARACTERS:
                 alternates.append(Alternate(language, _unescaped(target) if "&" in target else target))
             elif name and tag == "image:image":
                 images.append(Image(**self._fields(tag, inside)))
-            elif name and tag == "video:video":
-                videos.append(Video(**self._fields(tag, inside)))
-            elif name and tag == "news:news" and news is None:
-                news = News(**self._fields(tag, inside))
+            elif name and tag in RECORD_CLASSES:
+                index, is_list = _INDEXES[tag], ELEMENT_FIELDS[tag][1]
+                record = RECORD_CLASSES[tag](**self._fields(tag, inside))
+                if is_list:
+                    others.setdefault(index, []).append(record)
+                elif index not in others:
+                    others[index] = record
+                else:
+                    raise _Odd
             elif link and not target and tag == "xhtml:link":
                 alternates.append(self._alternate(tag, attributes))
-            elif link and tag == "mobile:mobile" and not (mobile or attributes):
-                mobile = True
+            elif link and not attributes and tag in _FLAGS and _INDEXES[tag] not in others:
+                others[_INDEXES[tag]] = True
             else:
                 raise _Odd
-        return tuple(images), tuple(videos), news, tuple(alternates), mobile, None
+        values = [*_NOTHING]
+        values[_IMAGES], values[_ALTERNATES] = tuple(images), tuple(alternates)
+        for index, value in others.items():
+            values[index] = tuple(value) if type(value) is list else value
+        return tuple(values)
 
     def _alternate(self, tag: str, attributes: str) -> Alternate:
-        found = alternate(Element(tag, _attributes(attributes)), self._reading)
+        found = alternate(Element(tag, _attributes(attributes)), self._context)
         if found is None:
             raise _Odd
         return found
 
-    def _fields(self, outer: str, inside: str) -> dict[str, Any]:
-        """What the tags in an element say, by field."""
+    def _fields(self, element: str, inside: str) -> dict[str, Any]:
+        """The fields that the tags in an element fill."""
         fields: dict[str, Any] = {}
-        known, reading = self._known[outer], self._reading
+        tags, context = self._tags[element], self._context
         publication = ""  # the name of the open one, as written
         for name, attributes, target, stamp, written, opened, closed, _ in _compiled(_FIELDS).findall(inside):
             if not name:
-                publication = self._step(outer, publication, opened, closed, fields)
+                publication = self._step(element, publication, opened, closed, fields)
                 continue
-            tag, field, how, kind = known[name]
-            if field in fields and not how.many:
+            tag, field, rule, parse = tags[name]
+            if field in fields and not rule.is_list:
                 raise _Odd
             value = target or stamp or written.strip()
             if "&" in value:
                 value = _unescaped(value)
             if attributes or not value:
                 get = _attributes(attributes).get
-                if value or any(map(get, how.attributes)):
-                    put(fields, how, tag, value, get, reading)
-            elif kind:
-                is_read = kind is text or (target and kind is url and len(target) < _MOST_CHARACTERS)
-                fields[field] = value if is_read else kind(reading, value, tag)
-            elif stamp and how.kind is date:
-                _put_stamp(fields, field, stamp)
+                if value or any(map(get, rule.attributes)):
+                    add_value(fields, rule, tag, value, get, context)
+            elif parse:
+                is_parsed = parse is text or (target and parse is url and len(target) < _MAX_URL_CHARACTERS)
+                fields[field] = value if is_parsed else parse(context, value, tag)
+            elif stamp and rule.parse is date:
+                _add_stamp(fields, field, stamp)
             else:
-                put(fields, how, tag, value, _NO_ATTRIBUTES.get, reading)
-        if publication or (outer == "image:image" and "loc" not in fields):
+                add_value(fields, rule, tag, value, _NO_ATTRIBUTES.get, context)
+        if publication:
             raise _Odd
-        many = MANY[outer]
-        return settled(fields, many) if many else fields
+        for field in _REQUIRED[element]:
+            if field not in fields:
+                raise _Odd
+        lists = LIST_FIELDS[element]
+        return with_tuples(fields, lists) if lists else fields
 
-    def _step(self, outer: str, publication: str, opened: str, closed: str, fields: dict[str, Any]) -> str:
-        """Into a publication, whose tags count as those of the news element, or out of it."""
+    def _step(self, element: str, publication: str, opened: str, closed: str, fields: dict[str, Any]) -> str:
+        """The publication that is open behind a start or end tag; its tags belong to the news element."""
         if publication and publication == closed:
             return ""
-        is_first = opened and outer == "news:news" and not (publication or PUBLICATION & fields.keys())
+        is_first = opened and element == "news:news" and not (publication or PUBLICATION_FIELDS & fields.keys())
         if not is_first or self._names[opened] != "news:publication":
             raise _Odd
         return opened
 
-    # --- what is not ---
+    # --- any other form ---
 
     def _elements(self, tail: str) -> list[Element]:
-        """The elements as expat gives them; _Odd where it would have more to say."""
-        # The document's own root is what stands around them, and there is no DTD.
+        """The elements as the document's own parser returns them; _Odd where it would report a problem."""
+        # Namespaces are those of the document's own root. There is no DTD.
         root = _parsed(self.head, b"<x>" + tail.encode() + b"</x>")
         if len(root) > 1:  # `</x><x>`
             raise _Odd
         for element in root[0]:
-            self._rename(element, self._depth - 1)
+            self._rename(element, self._max_depth - 1)
             if is_core(element.tag):
                 raise _Odd
         return [*root[0]]
 
-    def _rename(self, element: Element, room: int) -> None:
-        """Gives an element, and those in it, the names that the document's vocabulary has."""
+    def _rename(self, element: Element, max_depth: int) -> None:
+        """Renames an element, and those in it, to their tags in the document's vocabulary."""
         tag = self._vocabulary.get(_expanded(element.tag))
-        if tag is None or room < 0 or len(element.attrib) > self._max_attributes:
+        if tag is None or max_depth < 0 or len(element.attrib) > self._max_attributes:
             raise _Odd
         if tag in self._vocabulary.void_tags and len(element):
             raise _Odd
         element.tag = tag
         element.attrib = {_expanded(name): value for name, value in element.attrib.items()}
         for child in element:
-            self._rename(child, room - 1)
+            self._rename(child, max_depth - 1)
 
 
 def _allows(limits: Limits) -> bool:
-    """Whether every limit but that of elements lets pass what the regular expressions describe."""
+    """Whether the limits, that of elements apart, permit all that the regular expressions match."""
     deepest = ("urlset", "url", "news:news", "news:publication", "news:name")
-    return limits.max_xml_depth >= len(deepest) and limits.max_attributes >= _MOST_ATTRIBUTES
+    return limits.max_xml_depth >= len(deepest) and limits.max_attributes >= _MAX_ATTRIBUTES
 
 
 class _Names(dict[str, str]):
-    """A name as written in the document -> the vocabulary's, once expat has seen it; _Odd before."""
+    """A name as written in the document -> its tag in the vocabulary; _Odd where expat has not read it before."""
 
     def __init__(self, head: bytes, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -260,34 +297,34 @@ class _Names(dict[str, str]):
         tag = self._vocabulary.get(_expanded(element.tag))
         if tag is None:
             raise _Odd
-        if len(self) < _MOST_NAMES:
+        if len(self) < _MAX_NAMES:
             self[written] = tag
         return tag
 
 
-class _Known(dict[str, "tuple[str, str, Tag, Kind | None]"]):
-    """A name as written -> the tag, its field, how it is read, and the kind where that is all there is to it."""
+class _Tags(dict[str, "tuple[str, str, TagRule, ValueParser | None]"]):
+    """A name as written in an element -> its tag, field and rule, and the parser where the rule is nothing else."""
 
-    def __init__(self, table: dict[str, Tag], names: _Names) -> None:
+    def __init__(self, rules: dict[str, TagRule], names: _Names) -> None:
         super().__init__()
-        self._table = table
+        self._rules = rules
         self._names = names
 
-    def __missing__(self, written: str) -> tuple[str, str, Tag, Kind | None]:
-        name = self._names[written]
-        tag = self._table.get(name)
-        if tag is None:
+    def __missing__(self, written: str) -> tuple[str, str, TagRule, ValueParser | None]:
+        tag = self._names[written]
+        rule = self._rules.get(tag)
+        if rule is None:
             raise _Odd
-        is_bare = not (tag.many or tag.attributes or tag.kind is date)
-        found = name, FIELDS[name], tag, tag.kind if is_bare else None
-        if len(self) < _MOST_NAMES:
+        is_bare = not (rule.is_list or rule.attributes or rule.parse is date)
+        found = tag, FIELD_OF_TAG[tag], rule, rule.parse if is_bare else None
+        if len(self) < _MAX_NAMES:
             self[written] = found
         return found
 
 
 def _parsed(head: bytes, inside: bytes) -> Element:
     """The root element that begins with `head`."""
-    parser = XMLParser(encoding="utf-8")  # noqa: S314 - a tag and what stands behind it hold no DTD
+    parser = XMLParser(encoding="utf-8")  # noqa: S314 - a start tag and elements hold no DTD
     parser.feed(head + inside + b"</urlset>")
     root: Element = parser.close()
     return root
@@ -299,7 +336,7 @@ def _expanded(name: str) -> str:
 
 
 def _decoded(tail: str) -> str:
-    """From Latin-1, in which each byte is a character; _Odd where it holds what is not for the plain path."""
+    """The text of bytes in Latin-1; _Odd where it holds a character that the fast path does not take."""
     if not tail.isascii():
         tail = tail.encode("latin-1").decode()
         if _ODD_CHARACTER.search(tail):
@@ -309,11 +346,11 @@ def _decoded(tail: str) -> str:
     return tail
 
 
-def _odd(code: str, message: str, field: str, raw: str) -> None:
+def _raise_odd(code: str, message: str, field: str, raw: str) -> None:
     raise _Odd
 
 
-def _put_stamp(fields: dict[str, Any], field: str, stamp: str) -> None:
+def _add_stamp(fields: dict[str, Any], field: str, stamp: str) -> None:
     found = read_stamp(stamp)
     if found is None:
         raise _Odd
@@ -325,7 +362,7 @@ def _unescaped(written: str) -> str:
 
 
 def _attributes(written: str) -> dict[str, str]:
-    """_Odd where one is repeated."""
+    """Attributes by name; _Odd where one is repeated."""
     pairs = _ATTRIBUTE.findall(written)
     found = {name: _unescaped(value) for name, value in pairs}
     if len(found) < len(pairs):

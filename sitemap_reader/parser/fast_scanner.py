@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 import attrs
 
 from ..model.limits import PROTOCOL_MAX_LOC_CHARACTERS
-from ..model.records import ChangeFreq, UrlRecord
+from ..model.records import NO_EXTENSIONS, ChangeFreq, UrlRecord
 from .normalise.dates import STAMP, STAMP_PRECISIONS, parse_date, read_stamp
 from .normalise.entry import RawEntry
 from .normalise.urls import CANONICAL_IN_XML, is_clean
@@ -243,7 +243,7 @@ _MAX_DATES = 4096  # most documents have few distinct days
 class Columns(NamedTuple):
     """The record fields of entries that are all valid, without Problems.
 
-    `extensions` are five more columns; None where no entry has extensions.
+    `extensions` are those of EXTENSIONS; None where no entry has any.
     """
 
     locs: Sequence[str]
@@ -257,7 +257,7 @@ class Columns(NamedTuple):
 
 # Columns and the URL of their document -> items.
 Make = Callable[[Columns, "str | None"], "list[Any]"]
-_NO_EXTENSIONS = (repeat(()), repeat(()), repeat(None), repeat(()), repeat(False))
+_NO_EXTENSIONS = [*map(repeat, NO_EXTENSIONS)]
 
 
 def records_of(columns: Columns, sitemap: str | None) -> list[UrlRecord]:
@@ -380,19 +380,9 @@ class FastNormaliser:
         unusual = 0
         rows = zip(*block.fields, block.extensions, block.lines, strict=True)
         for row in islice(rows, max_entries):
-            (
-                _,
-                clean_loc,
-                other_loc,
-                stamp,
-                other_date,
-                changefreq_text,
-                priority_text,
-                extension_xml,
-                extensions,
-                line,
-            ) = row
-            images, videos, news, alternates, mobile, elements = extensions
+            _, clean_loc, other_loc, stamp, other_date, *others = row
+            changefreq_text, priority_text, extension_xml, extensions, line = others
+            *values, elements = extensions
             loc = (clean_loc or "").replace("&amp;", "&")
             if other_loc:
                 loc, problems = _repaired_loc(other_loc, repairs)
@@ -409,10 +399,8 @@ class FastNormaliser:
                 out += self._read_raw(_raw_entry(texts, line, elements, problems))
                 unusual, problems = unusual + 1, ()
             else:
-                record = UrlRecord(
-                    loc, moment, precision, changefreq, priority, images, videos, news, alternates, mobile, (),
-                    sitemap, line,
-                )  # fmt: skip
+                fields = (loc, moment, precision, changefreq, priority, *values, (), sitemap, line)
+                record = UrlRecord(*fields)  # mypy does not count what *values adds
                 if problems:
                     record.problems, problems = tuple(map(self._count_problem, problems)), ()
                     out += record.problems

@@ -14,18 +14,18 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..model.errors import UsageError
-from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits
-from ..model.problems import Problem, Tally, counted, over_limit, placed, report
+from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
+from ..model.problems import Problem, Tally, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from .content.decoder import Decoder, Prefix
-from .content.sniff import CONTENT_TYPES, Format, Verdict, sniff
-from .dialects.feed_fallback import FallbackFeed
+from .content.decoder import Decoder, ReadPrefix
+from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
+from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsReader
-from .dialects.text import Listing, TextList, listed_entry
+from .dialects.text import TextLines, TextReader, text_entry
 from .fast_scanner import EntryBlock, FastNormaliser, records_of
 from .normalise.entry import Normaliser, RawEntry
-from .normalise.scope import MODES, Mode, Scope, clean_authority, host_authorities
-from .normalise.urls import clean_url, directory, without_login
+from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
+from .normalise.urls import clean_url, directory, without_credentials
 from .xml.errors import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 
 if TYPE_CHECKING:
@@ -73,28 +73,28 @@ class SitemapParser:
         final_url: str | None = None,
         content_type: str | None = None,
         content_encoding: str | None = None,
-        scope: Mode = "any",
+        scope: ScopeMode = "any",
         authorities: Sequence[str] = (),
-        child_scope: Mode | None = None,
+        child_scope: ScopeMode | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         extras: bool = False,
         feed_fallback: FeedFallback | None = None,
-        prefix: Prefix | None = None,
+        prefix: ReadPrefix | None = None,
         _plain: bool = True,  # False: expat reads every entry, which gives the same
         _make: Make = records_of,  # what comes out for plain entries
     ) -> None:
         child_scope = child_scope or scope
         for name, mode in (("scope", scope), ("child_scope", child_scope)):
-            if mode not in MODES:
-                raise UsageError(f"{name} must be one of {', '.join(MODES)}, not {mode!r}")
+            if mode not in SCOPE_MODES:
+                raise UsageError(f"{name} must be one of {', '.join(SCOPE_MODES)}, not {mode!r}")
         if scope != "any" and not (url or authorities):
             raise UsageError(f"scope {scope} judges by where the document is from: give its url, or authorities")
-        authorities = tuple(clean_authority(prefix) for prefix in authorities)
+        authorities = tuple(clean_prefix(prefix) for prefix in authorities)
         self._url = url
         self._base = _clean_base(final_url or url)
         self._media_type, charset = _content_type(content_type)
         self._limits = checked_limits(limits)
-        self._fallback = FallbackFeed(feed_fallback, limits, self._base) if feed_fallback else None
+        self._fallback = FallbackBuffer(feed_fallback, limits, self._base) if feed_fallback else None
         self._encoding = (content_encoding or "").strip().lower()
         self._budget = Budget(limits)
         self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
@@ -112,7 +112,7 @@ class SitemapParser:
         if url and self._base and urlsplit(url).path == "/robots.txt":
             self._robots = self._reader = RobotsReader(limits, self._base)
             self._head, self._format = None, Format.ROBOTS
-            authorities, child_scope = authorities or host_authorities(self._base), "any"
+            authorities, child_scope = authorities or host_prefixes(self._base), "any"
         own = (directory(self._base),) if self._base else ()
         page_scope = Scope(scope, (*authorities, *own))
         self._normaliser = Normaliser(
@@ -184,7 +184,7 @@ class SitemapParser:
         return asked.question if asked and not asked.is_full else None
 
     @property
-    def prefix(self) -> Prefix:
+    def prefix(self) -> ReadPrefix:
         """What has been read so far, for a parser that is to begin anew."""
         return self._decoder.prefix
 
@@ -220,7 +220,7 @@ class SitemapParser:
             dropped=dict(normaliser.dropped),
             complete=self._complete,
             sha256=self._decoder.sha256,
-            problems=dict(self._tally.counts + normaliser.untold),
+            problems=dict(self._tally.counts + normaliser.unreported),
             samples=tuple(self._tally.samples),
         )
 
@@ -248,7 +248,7 @@ class SitemapParser:
             return self._clean(self._reader.feed(chunk))
         return []
 
-    def _open(self, verdict: Verdict) -> list[Item]:
+    def _open(self, verdict: SniffResult) -> list[Item]:
         """The reader that the first bytes call for, and what it makes of them."""
         whole, self._head = self._head or b"", None
         skipped, head = whole[: verdict.skip_bytes], whole[verdict.skip_bytes :]
@@ -267,7 +267,7 @@ class SitemapParser:
             return items
         reader: Reader
         if verdict.kind == "text":
-            self._format, reader = Format.TEXT, TextList(self._limits)
+            self._format, reader = Format.TEXT, TextReader(self._limits)
         else:
             from .xml.reader import XmlReader  # here: where nothing has changed, no XML is read
 
@@ -282,7 +282,7 @@ class SitemapParser:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _clean(self, raws: Iterable[RawEntry | EntryBlock | Listing | Problem]) -> list[Item]:
+    def _clean(self, raws: Iterable[RawEntry | EntryBlock | TextLines | Problem]) -> list[Item]:
         limit = self._limits.max_entries
         items: list[Item] = []
         for raw in raws:
@@ -294,7 +294,7 @@ class SitemapParser:
             elif isinstance(raw, EntryBlock):
                 items += self._plain.items(raw, room)
                 lines = raw.lines
-            elif isinstance(raw, Listing):
+            elif isinstance(raw, TextLines):
                 items += self._listed(raw, room)
                 lines = raw.lines
             else:
@@ -315,11 +315,11 @@ class SitemapParser:
             return []
         return [self._noted(problem)]
 
-    def _listed(self, listing: Listing, room: int) -> list[Item]:
+    def _listed(self, listing: TextLines, room: int) -> list[Item]:
         items: list[Item] = []
         for text, line in zip(listing.texts[:room], listing.lines, strict=False):
-            record = self._normaliser.record_of(text, line)
-            items += [record] if record else self._cleaned(listed_entry(text, line))
+            record = self._normaliser.bare_record(text, line)
+            items += [record] if record else self._cleaned(text_entry(text, line))
         return items
 
     def _cleaned(self, raw: RawEntry) -> list[Item]:
@@ -344,7 +344,7 @@ class SitemapParser:
             items += self._read(chunk)
         if self._head is not None:
             verdict = sniff(self._head, final=True)
-            items += self._open(verdict or Verdict("unknown"))
+            items += self._open(verdict or SniffResult("unknown"))
         self._complete = self._complete and self._decoder.complete
         if self._reader:
             if not self._over:
@@ -418,7 +418,7 @@ def iter_parse(
     *,
     url: str | None = None,
     content_type: str | None = None,
-    scope: Mode = "any",
+    scope: ScopeMode = "any",
     authorities: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
     extras: bool = False,
@@ -432,7 +432,7 @@ def iter_parse(
     if isinstance(chunks, bytes | bytearray | memoryview | str):
         raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
     parser = SitemapParser(
-        url=without_login(url) if isinstance(url, str) else url,
+        url=without_credentials(url) if isinstance(url, str) else url,
         content_type=content_type,
         scope=scope,
         authorities=authorities,
@@ -465,7 +465,7 @@ def parse(
     *,
     url: str | None = None,
     content_type: str | None = None,
-    scope: Mode = "any",
+    scope: ScopeMode = "any",
     authorities: Sequence[str] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
     extras: bool = False,

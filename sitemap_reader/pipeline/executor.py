@@ -1,6 +1,7 @@
-"""Who does the work on one body: a Hand takes its bytes, and gives what its sieve makes of them, beside the event loop.
+"""Runs a DocumentParser outside the event loop: chunks of a body in, batches of items out.
 
-Here it is a thread of this process; workers.py has hands in other processes. Knows nothing of visits or networks.
+LocalExecutor uses a thread of this process, WorkerExecutor (worker_pool.py) a worker process. Neither knows requests
+or networks. Documents are parsed here so that none keeps the event loop from its sockets and timers.
 """
 
 from __future__ import annotations
@@ -11,16 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from ..model.errors import FetchError
-from .document_parser import Answer, DocumentParser, Piece, State, Task, some
+from .document_parser import Batch, DocumentParser, FallbackAnswer, ParseProgress, ParseTask, take_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-
-# ----------------------------------------------------------------------------------------------------
-# Work that would hold up the event loop, in a thread beside it: calls in, their results out, one after the other.
-#
-# Documents are read here, so that no document, whatever is in it, keeps the loop from its sockets, timers and users.
 
 
 Params = ParamSpec("Params")
@@ -28,95 +23,91 @@ Result = TypeVar("Result")
 
 
 class WorkerThread:
-    """One thread, started when it is first needed. Who is cancelled while he waits leaves a call that has begun."""
+    """Runs calls one after the other in a thread, which starts with the first one. Cancelling does not stop a call."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._thread: ThreadPoolExecutor | None = None
 
-    async def do(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """The result of the call, or what it raises; StopIteration cannot get through."""
+    async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Returns the result of a call, or raises its exception; StopIteration is not supported."""
         self._thread = self._thread or ThreadPoolExecutor(1, self._name)
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(function, *args, **kwargs))
 
     async def close(self) -> None:
-        """Ends the thread, behind the call that has begun: to wait for that does not hold up the loop."""
+        """Ends the thread after the current call, without blocking the loop."""
         if self._thread is None:
             return
         is_idle = False
         try:
-            await self.do(int)  # whose turn comes then
+            await self.run(int)  # waits for the current call
             is_idle = True
         finally:
             self._thread.shutdown(wait=is_idle, cancel_futures=True)
 
 
-Made = TypeVar("Made")
-
-
 class WorkerLost(FetchError):
-    """A hand is gone through no fault of its document: another one may read it."""
+    """An executor was lost, not through its document: another one may parse that."""
 
 
 class ParseExecutor(Protocol):
-    """feed() a chunk and take each piece() of it before the next one; then end(), and with a question finish().
+    """feed() a chunk and take each next_batch() of it, until None; then end(), and with a fallback_request finish().
 
-    What is wrong with the document is raised by piece(), end() and finish(): DocumentChanged, or FetchError where the
-    hand itself is lost (HandLost, where that is not the document's doing). `state` is the one behind what was taken
-    last.
+    next_batch(), end() and finish() raise DocumentChanged, or FetchError where the executor is lost: WorkerLost if not
+    through the document. `progress` is that after the last batch taken. Call release() once, in the end.
     """
 
     @property
-    def state(self) -> State: ...
+    def progress(self) -> ParseProgress: ...
     @property
     def robots_text(self) -> str: ...
     def feed(self, chunk: bytes) -> None: ...
-    async def piece(self) -> Piece | None: ...
-    async def end(self, *, cut: bool) -> Piece: ...
-    async def finish(self, answer: Answer) -> Piece: ...
+    async def next_batch(self) -> Batch | None: ...
+    async def end(self, *, cut: bool) -> Batch: ...
+    async def finish(self, answer: FallbackAnswer) -> Batch: ...
     def release(self) -> None: ...
 
 
 class LocalExecutor:
-    """A thread of this process, which others use too."""
+    """A ParseExecutor in a thread of this process, which other executors share."""
 
-    def __init__(self, task: Task, aside: WorkerThread) -> None:
-        self._sieve = DocumentParser(task)
-        self._worker_thread = aside
-        self._pieces: Iterator[Piece] = iter(())
-        self._is_done = True  # with the pieces of the last chunk
-        self._is_at_work = False
-        self.state = self._sieve.state
+    def __init__(self, task: ParseTask, thread: WorkerThread) -> None:
+        self._parser = DocumentParser(task)
+        self._worker_thread = thread
+        self._batches: Iterator[Batch] = iter(())
+        self._is_consumed = True
+        self._is_running = False
+        self.progress = self._parser.progress
 
     @property
     def robots_text(self) -> str:
-        return self._sieve.robots_text
+        return self._parser.robots_text
 
     def feed(self, chunk: bytes) -> None:
-        self._pieces = self._sieve.pieces(chunk)
-        self._is_done = False
+        self._batches = self._parser.parse(chunk)
+        self._is_consumed = False
 
-    async def piece(self) -> Piece | None:
-        """None where the chunk has no more."""
-        if self._is_done:
+    async def next_batch(self) -> Batch | None:
+        """Returns the next items of the chunk, None at its end."""
+        if self._is_consumed:
             return None
-        piece, self._is_done = await self._made(partial(some, self._pieces))
-        return piece
+        next_batch, self._is_consumed = await self._run(partial(take_batch, self._batches))
+        return next_batch
 
-    async def end(self, *, cut: bool) -> Piece:
-        return await self._made(partial(self._sieve.end, cut=cut))
+    async def end(self, *, cut: bool) -> Batch:
+        return await self._run(partial(self._parser.end, cut=cut))
 
-    async def finish(self, answer: Answer) -> Piece:
-        return await self._made(partial(self._sieve.finish, answer))
+    async def finish(self, answer: FallbackAnswer) -> Batch:
+        return await self._run(partial(self._parser.finish, answer))
 
     def release(self) -> None:
-        """Nobody wants more of it."""
-        if not self._is_at_work:  # who is cancelled leaves his call in the thread
-            self._sieve.release()
+        """Frees the parser's memory."""
+        if not self._is_running:  # the call of a cancelled task may go on in the thread
+            self._parser.release()
 
-    async def _made(self, make: Callable[[], Made]) -> Made:
-        self._is_at_work = True
-        made = await self._worker_thread.do(make)
-        self._is_at_work = False
-        self.state = self._sieve.state
-        return made
+    async def _run(self, call: Callable[[], Result]) -> Result:
+        self._is_running = True
+        value = await self._worker_thread.run(call)
+        self._is_running = False
+        self.progress = self._parser.progress
+        return value

@@ -1,7 +1,7 @@
-"""What runs in feedparser's process: the bytes of a feed in, its links as the document spells them out.
+"""The main program of feedparser's process: the bytes of a feed on stdin, its links as JSON on stdout.
 
-feedparser says which texts are links and dates; each is then looked up in the document itself, taken apart by plain
-splitting. What feedparser altered, glued together or cut is given apart. Never opens a file or a URL.
+feedparser decides which texts are links and dates; each is then looked up in the document itself, which is split at its
+tags. Texts that feedparser altered, joined or cut are returned as `dropped`. Never opens a file or a URL.
 """
 
 from __future__ import annotations
@@ -27,71 +27,71 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MAX_ANSWER_CHARACTERS = 64 * MIB  # a long xml:base before many short links
-_MARK = "\x1f"  # between the number of a link's base and the link; not allowed in XML
+_BASE_MARK = "\x1f"  # between the number of a link's base and the link; not allowed in XML
 # Without a base to begin with, feedparser keeps the xml:base of one entry for all later ones.
-_NOWHERE = "http://nowhere.invalid"
+_NO_BASE = "http://nowhere.invalid"
 
 
 def main() -> int:
-    """A line of JSON, [seconds, bytes of memory, URL], then a feed on stdin; JSON on stdout."""
+    """Reads a line of JSON, [seconds, bytes of memory, URL], then a feed from stdin; writes JSON to stdout."""
     seconds, memory_bytes, url = json.loads(sys.stdin.buffer.readline())
     _limit_resources(seconds, memory_bytes)
-    answer = json.dumps(attrs.asdict(read_links(sys.stdin.buffer.read(), url)))
-    if len(answer) > _MAX_ANSWER_CHARACTERS:
+    result = json.dumps(attrs.asdict(read_links(sys.stdin.buffer.read(), url)))
+    if len(result) > _MAX_ANSWER_CHARACTERS:
         sys.exit("its answer is too long")
-    sys.stdout.write(answer)
+    sys.stdout.write(result)
     return 0
 
 
 def _limit_resources(seconds: float, memory_bytes: int) -> None:
     try:
         import resource
-    except ImportError:  # Windows: the clock remains
+    except ImportError:  # Windows: the parent's timeout remains
         return
-    # The processor's time runs out even if the parent is no longer there to look at the clock.
+    # A limit of CPU time holds even if the parent has ended.
     caps = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CPU, int(seconds) + 2))
     for kind, cap in caps:
-        with suppress(OSError, ValueError):  # the system does not know it, or has a lower one already
+        with suppress(OSError, ValueError):  # unknown to the system, or lower already
             resource.setrlimit(kind, (cap, cap))
 
 
 def read_links(body: bytes, url: str) -> FallbackResult:
-    """The links of a feed that came from `url`, as far as the document spells them so."""
-    home = url if url.startswith(("http://", "https://")) else f"{_NOWHERE}/"
-    legible = _CHARACTER_REFERENCE.sub(_possible, body)
-    parsed, bases = _parse(legible, home)
+    """Returns the links of a feed that came from `url`, as far as they are in the document as feedparser has them."""
+    base_url = url if url.startswith(("http://", "https://")) else f"{_NO_BASE}/"
+    repaired = _CHARACTER_REFERENCE.sub(_valid_reference, body)
+    parsed, bases = _parse(repaired, base_url)
     text = body.decode(parsed.get("encoding") or "utf-8", "replace")
-    # Where tags do not match, feedparser loses track of which xml:base holds; one that was mended is nobody's.
-    is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding") or legible != body
+    # Where tags do not match, feedparser loses track of which xml:base applies; so it may in a repaired document.
+    is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding") or repaired != body
     knows_bases = not (is_loose and _BASE_ATTRIBUTE.search(text))
-    document = _Document(_spelled_texts(text), bases, home, knows_bases, str(parsed.get("version") or ""))
+    document = _LinkFinder(_element_texts(text), bases, base_url, knows_bases, str(parsed.get("version") or ""))
     for entry in parsed["entries"]:
-        document.take(entry)
+        document.add(entry)
     return FallbackResult(tuple(document.links), tuple(document.dropped), document.without_link)
 
 
 @attrs.define
-class _Document:
-    """take() feedparser's entries one by one; `links`, `dropped` and `without_link` as in FallbackResult."""
+class _LinkFinder:
+    """Takes feedparser's entries with add(); `links`, `dropped` and `without_link` as in FallbackResult."""
 
-    spelled: dict[str, Counter[str]]
+    texts: dict[str, Counter[str]]
     bases: list[str]
-    home: str
+    base_url: str
     knows_bases: bool
     version: str
     links: list[tuple[str, str | None]] = attrs.field(factory=list)
     dropped: list[str] = attrs.field(factory=list)
     without_link: int = 0
 
-    def take(self, entry: dict[str, Any]) -> None:
+    def add(self, entry: dict[str, Any]) -> None:
         alternate = _alternate(entry)
-        marked = alternate or self._permalink(entry)
-        if not marked:
+        tagged = alternate or self._permalink(entry)
+        if not tagged:
             self.without_link += 1
             return
-        number, _, raw = marked.partition(_MARK)
+        number, _, raw = tagged.partition(_BASE_MARK)
         # In a document that is damaged anyway, < > " and spaces are remains of markup rather than characters of a URL.
-        is_spelled = not _REMAINS.search(raw) and self._finds(raw, _LINK_ELEMENTS if alternate else ("guid",))
+        is_spelled = not _MARKUP_REMAINS.search(raw) and self._claim(raw, _LINK_ELEMENTS if alternate else ("guid",))
         link = self._resolved(raw, self.bases[int(number)]) if is_spelled else None
         if link is None:
             self.dropped.append(raw)
@@ -99,38 +99,38 @@ class _Document:
             self.links.append((link, self._date(entry)))
 
     def _permalink(self, entry: dict[str, Any]) -> str | None:
-        """A guid that may be a link: only of those did feedparser resolve the text. An Atom id is none."""
-        marked = dict.get(entry, "id")
-        if not isinstance(marked, str) or _MARK not in marked:
+        """Returns a guid that may be a link: feedparser resolved the text of those alone. An Atom id is none."""
+        tagged = dict.get(entry, "id")
+        if not isinstance(tagged, str) or _BASE_MARK not in tagged:
             return None
-        raw = marked.partition(_MARK)[2]
-        # post-17 is an identifier, whatever it is declared as.
-        return marked if is_web_url(raw) and raw not in self.spelled["id"] else None
+        raw = tagged.partition(_BASE_MARK)[2]
+        # A text like post-17 is an identifier, even if it is declared a permalink.
+        return tagged if is_web_url(raw) and raw not in self.texts["id"] else None
 
-    def _finds(self, text: str, names: Iterable[str]) -> bool:
-        """Whether there is an element that spells it, and that no other entry has had."""
-        name = next((name for name in names if self.spelled[name][text]), None)
+    def _claim(self, text: str, names: Iterable[str]) -> bool:
+        """Whether an element has this text; each element is used for one entry only."""
+        name = next((name for name in names if self.texts[name][text]), None)
         if name is not None:
-            self.spelled[name][text] -= 1
+            self.texts[name][text] -= 1
         return name is not None
 
     def _resolved(self, link: str, base: str) -> str | None:
-        """As written, unless it is relative and an xml:base says to what. None where that is not known."""
+        """Returns the link as written, joined with an xml:base if it is relative; None where that base is not known."""
         if _SCHEME.match(link):
             return link
         if not self.knows_bases:
             return None
-        if base == self.home:
+        if base == self.base_url:
             return link
         joined = clean_url(link, base).url
-        return joined.removeprefix(_NOWHERE) if joined else None
+        return joined.removeprefix(_NO_BASE) if joined else None
 
     def _date(self, entry: dict[str, Any]) -> str | None:
-        """As written; one that nobody wrote is dropped too."""
+        """Returns the date as written; one that is not in the document is added to `dropped`."""
         names = _DATES_OF_RSS if self.version.startswith("rss") else _DATES_OF_ATOM
-        # dict.get: FeedParserDict's own puts one date in the place of another.
+        # dict.get: FeedParserDict.get() returns another date for a missing one.
         date = next((text for name in names if (text := dict.get(entry, name))), None)
-        if date is None or self._finds(date, _DATE_ELEMENTS):
+        if date is None or self._claim(date, _DATE_ELEMENTS):
             return date
         self.dropped.append(date)
         return None
@@ -142,7 +142,7 @@ _DATES_OF_ATOM = ("updated", "published", "created")
 
 
 def _alternate(entry: dict[str, Any]) -> str | None:
-    """The first link to an alternate; feedparser itself takes the last."""
+    """Returns the first link with rel=alternate; feedparser itself takes the last."""
     links = dict.get(entry, "links")
     for link in links if isinstance(links, list) else ():
         if (dict.get(link, "rel") or "alternate").strip() in ALTERNATE and dict.get(link, "href"):
@@ -150,8 +150,8 @@ def _alternate(entry: dict[str, Any]) -> str | None:
     return None
 
 
-def _parse(body: bytes, home: str) -> tuple[Any, list[str]]:
-    """feedparser's result, in which a link is the number of its base and itself; and the bases."""
+def _parse(body: bytes, base_url: str) -> tuple[Any, list[str]]:
+    """Returns feedparser's result, in which each link has the number of its base before it, and the bases."""
     import feedparser
     from feedparser import mixin
 
@@ -160,15 +160,15 @@ def _parse(body: bytes, home: str) -> tuple[Any, list[str]]:
     def mark(parser: Any, uri: str) -> str:
         if not bases or bases[-1] != parser.baseuri:
             bases.append(parser.baseuri)
-        return f"{len(bases) - 1}{_MARK}{uri.strip()}" if uri.strip() else ""
+        return f"{len(bases) - 1}{_BASE_MARK}{uri.strip()}" if uri.strip() else ""
 
-    # Links are to be compared with the text they come from: not resolved here, they take their base along.
+    # Links are compared with the text they come from: they are not resolved here, but carry their base.
     mixin._FeedParserMixin.resolve_uri = mark
-    mixin.make_safe_absolute_uri = _base_of  # its own mends `http:///x/` to the host x
+    mixin.make_safe_absolute_uri = _base_of  # the original turns `http:///x/` into the host x
     parsed = feedparser.parse(
         io.BytesIO(body),  # bytes or str would be tried as a file's name, or a URL, first
         # Without a type it takes UTF-8 for ISO-8859-1, and repairs that in texts, not in attributes.
-        response_headers={"content-location": home, "content-type": "application/xml; charset=utf-8"},
+        response_headers={"content-location": base_url, "content-type": "application/xml; charset=utf-8"},
         sanitize_html=False,
         resolve_relative_uris=False,
     )
@@ -179,10 +179,10 @@ def _parse(body: bytes, home: str) -> tuple[Any, list[str]]:
 _CHARACTER_REFERENCE = re.compile(rb"&#(?:([0-9]+)|[xX]([0-9a-fA-F]+));?")
 
 
-def _possible(match: re.Match[bytes]) -> bytes:
-    """The reference; where there is no such character, to U+FFFD: feedparser would die of it, and lose the feed.
+def _valid_reference(match: re.Match[bytes]) -> bytes:
+    """Returns the reference, or U+FFFD where there is no such character: feedparser would fail on the whole feed.
 
-    A link with one in it is then not what the document spells, and is dropped.
+    A link with one in it then differs from the document, and is dropped.
     """
     digits = (match[1] or match[2]).lstrip(b"0")
     code = int(digits or b"0", 10 if match[1] else 16) if len(digits) <= 7 else sys.maxunicode + 1
@@ -191,13 +191,13 @@ def _possible(match: re.Match[bytes]) -> bytes:
 
 
 def _base_of(base: str, relative: str | None = None) -> str:
-    """The base that an xml:base makes of the one around it."""
+    """Joins an xml:base with the one around it."""
     if not relative or relative == base:
         return base
     return clean_url(relative, base).url or base
 
 
-# --- what the document spells -----------------------------------------------------------------------------------
+# --- texts of the document -----------------------------------------------------------------------------------
 
 _LINK_ELEMENTS = ("link", "item", "entry")  # the last two: CDF has the link in an attribute
 _LINK_ATTRIBUTES = frozenset({"href", "url", "uri", "lastmod"})
@@ -206,7 +206,7 @@ _DATE_ELEMENTS = (
     *("item", "entry"),
 )
 
-_REMAINS = re.compile(r'[<>"\s]')
+_MARKUP_REMAINS = re.compile(r'[<>"\s]')
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BASE_ATTRIBUTE = re.compile(r"[\s:]base\s*=", re.IGNORECASE)
 _START_TAG = re.compile(r"""([A-Za-z_][\w.:-]*)((?:\s[^>"']*(?:(?:"[^"]*"|'[^']*')[^>"']*)*)?/?)>""")
@@ -216,12 +216,12 @@ _ATTRIBUTE = re.compile(r"""\s([\w.:-]+)\s*=\s*("[^"]*"|'[^']*')(?=[\s/]|$)""")
 _REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|(\w{2,32}));")
 
 
-def _spelled_texts(document: str) -> dict[str, Counter[str]]:
-    """Element, in lower case and without prefix -> its whole texts, the values of its link attributes, how often.
+def _element_texts(document: str) -> dict[str, Counter[str]]:
+    """Maps element names (lower case, no prefix) to their complete texts and link attributes, with counts.
 
-    Split at `<`, not searched: linear whatever the markup. A text with tags in it is no whole text, nor is one that
-    the end of the document cuts, or that holds an unescaped &; CDATA sections, comments and processing instructions
-    are read as XML has it.
+    The document is split at `<`, not searched: linear for any markup. A text with tags in it is not complete, nor is
+    one at the end of the document, or with an unescaped &. CDATA sections, comments and processing instructions are
+    read as in XML.
     """
     texts: dict[str, Counter[str]] = defaultdict(Counter)
     name, parts = "", list[str]()  # of the element that is open and has had no tag in it yet
@@ -237,7 +237,7 @@ def _spelled_texts(document: str) -> dict[str, Counter[str]]:
                 texts[_local(name)]["".join(parts).strip()] += 1
             name = ""
         elif start := _START_TAG.match(piece):
-            element, text = start[1].lower(), _replaced(piece[start.end() :])
+            element, text = start[1].lower(), _unescaped(piece[start.end() :])
             name, parts = ("", []) if text is None else (element, [text])
             if "=" in start[2] and _local(element) in _LINK_ELEMENTS:
                 texts[_local(element)].update(_link_attributes(start[2]))
@@ -247,20 +247,20 @@ def _spelled_texts(document: str) -> dict[str, Counter[str]]:
 
 
 def _inner_text(piece: str) -> str | None:
-    """The text of a CDATA section, and what follows it, a comment or an instruction. None if that is not clear."""
+    """Returns the text in and behind a CDATA section, a comment or an instruction; None if its end is ambiguous."""
     for opening, closing in (("![CDATA[", "]]>"), ("!--", "-->"), ("?", "?>")):
         if piece.startswith(opening):
             inside, end, after = piece.removeprefix(opening).partition(closing)
             text = inside if opening == "![CDATA[" else ""
-            is_clear = bool(end) and (text == inside or ">" not in inside)  # feedparser's end at any >
-            rest = _replaced(after)
+            is_clear = bool(end) and (text == inside or ">" not in inside)  # feedparser ends it at any >
+            rest = _unescaped(after)
             return text + rest if is_clear and rest is not None else None
     return None
 
 
 def _link_attributes(attributes: str) -> Iterable[str]:
     for name, quoted in _ATTRIBUTE.findall(attributes):
-        value = _replaced(quoted[1:-1])
+        value = _unescaped(quoted[1:-1])
         if name.lower() in _LINK_ATTRIBUTES and value is not None:
             yield value.strip()
 
@@ -269,8 +269,8 @@ def _local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _replaced(text: str) -> str | None:
-    """With characters for references. None where an & begins none: it may be one, or itself."""
+def _unescaped(text: str) -> str | None:
+    """Replaces references by characters. None where an & begins none: it is ambiguous."""
     if "&" not in text:
         return text
     names = [name for _, _, name in _REFERENCE.findall(text)]

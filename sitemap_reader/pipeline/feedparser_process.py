@@ -1,7 +1,7 @@
-"""feedparser in a process that can be killed.
+"""Runs feedparser in a child process: the bytes of a feed go in, links with their dates as written come out.
 
-The bytes of a feed go in, links with their dates as written come out. The child has a cap on memory and on time,
-gets the bytes on its stdin, and never opens a file or a URL, whatever the bytes spell.
+The child process has limits of memory and time, reads the bytes from stdin, and can be killed. It never opens a file or
+a URL. module_command() starts the other programs of this folder, too.
 """
 
 from __future__ import annotations
@@ -23,43 +23,38 @@ from ..model.limits import MIB, Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
-# ----------------------------------------------------------------------------------------------------
-# Programs of our own, each in a Python process of its own: the name of a room in, a command to start it out.
-
-
-# -I keeps PYTHON* variables and the current folder out; what the parent can import, the child can. An interrupt of a
-# terminal goes to parent and child: what becomes of it is the parent's to say.
-_PROGRAM = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "sys.path[:] = {paths!r}; from {package}.{room} import main; sys.exit(main())"
-)
-
-
-def command_of(room: str) -> list[str]:
-    """What runs main() of a room of crawl/; OSError where nobody knows which Python this is."""
-    if not sys.executable:  # Python within another program
-        raise OSError("sys.executable does not say where Python is")
-    package, _, _ = __name__.rpartition(".")
-    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
-    return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package, room=room)]
-
-
 FeedLink = tuple[str, str | None]  # link, date text as written
 Result = TypeVar("Result")
 
-# How many there are at once, in all of this process: more would take each other's time, and the machine's memory.
-SEATS = 2
-_SEATS = threading.BoundedSemaphore(SEATS)
-_LOOK_AGAIN_SECONDS = 0.1
+# How many children run at once, in this whole process: more would compete for time and memory.
+MAX_CHILDREN = 2
+_CHILD_SLOTS = threading.BoundedSemaphore(MAX_CHILDREN)
+_POLL_SECONDS = 0.1
+
+
+# -I keeps PYTHON* variables and the current folder out; sys.path is the parent's. The child ignores the interrupt of a
+# terminal, which goes to both: the parent ends it.
+_PROGRAM = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "sys.path[:] = {paths!r}; from {package}.{module} import main; sys.exit(main())"
+)
+
+
+def module_command(module: str) -> list[str]:
+    """Returns the command that runs main() of a module of this folder; OSError if Python's path is unknown."""
+    if not sys.executable:  # Python is embedded in another program
+        raise OSError("sys.executable does not say where Python is")
+    package, _, _ = __name__.rpartition(".")
+    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
+    return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package, module=module)]
 
 
 @attrs.frozen
 class FallbackResult:
-    """What feedparser found: `links` in document order, as written unless an xml:base says more.
+    """What feedparser found: `links` in document order, as written, or joined with an xml:base.
 
-    `dropped` are links and dates that do not stand in the feed as feedparser gives them: it corrupts a raw `&`, and
-    leaves markup within a link out. `without_link` counts the entries that have none.
+    `dropped` are links and dates that are not in the feed as feedparser returns them: it corrupts a raw `&`, and
+    removes markup within a link. `without_link` counts the entries without a link.
     """
 
     links: tuple[FeedLink, ...] = ()
@@ -67,10 +62,10 @@ class FallbackResult:
     without_link: int = 0
 
 
-class Children:
-    """The children of one caller, who may end them from another thread: nothing that is killed can be waited for long.
+class ChildProcesses:
+    """The child processes of one caller, which may kill() them from another thread.
 
-    watch() some work, and every feedparser_fallback() in it is among them.
+    Those of each feedparser_fallback() within a call of run() are among them.
     """
 
     def __init__(self) -> None:
@@ -78,16 +73,16 @@ class Children:
         self._running: list[subprocess.Popen[bytes]] = []
         self._killed = False
 
-    def watch(self, work: Callable[[], Result]) -> Result:
-        """What `work` gives, which is called in this thread."""
-        token = _WATCHED.set(self)
+    def run(self, work: Callable[[], Result]) -> Result:
+        """Calls `work` in this thread, and returns its result."""
+        token = _CURRENT.set(self)
         try:
             return work()
         finally:
-            _WATCHED.reset(token)
+            _CURRENT.reset(token)
 
     def kill(self) -> None:
-        """Ends those that run, and any that are still to begin."""
+        """Kills those that run, and prevents others from starting."""
         with self._lock:
             self._killed = True
             for child in self._running:
@@ -95,44 +90,44 @@ class Children:
                 child.wait()
 
     @contextmanager
-    def started(self, room: str) -> Iterator[subprocess.Popen[bytes]]:
-        """The program of a room, with pipes; at the end of the block it is dead. FallbackFailed if it cannot start."""
-        with self._seated(), self._begun(room) as child:
+    def started(self, module: str) -> Iterator[subprocess.Popen[bytes]]:
+        """Starts a program, with pipes; kills it at the end of the block. FallbackFailed if it cannot start."""
+        with self._child_slot(), self._start(module) as child:
             try:
                 yield child
             finally:
                 with self._lock:
                     self._running.remove(child)
-                child.kill()  # does nothing where it has come to its end
-                child.wait()  # Popen's own end leaves it unreaped after an interrupt
+                child.kill()  # no effect if it has ended
+                child.wait()  # Popen.__exit__ does not reap it after an interrupt
 
     @contextmanager
-    def _seated(self) -> Iterator[None]:
-        while not _SEATS.acquire(timeout=_LOOK_AGAIN_SECONDS):
-            self._refuse_if_killed()
+    def _child_slot(self) -> Iterator[None]:
+        while not _CHILD_SLOTS.acquire(timeout=_POLL_SECONDS):
+            self._raise_if_killed()
         try:
             yield
         finally:
-            _SEATS.release()
+            _CHILD_SLOTS.release()
 
-    def _begun(self, room: str) -> subprocess.Popen[bytes]:
+    def _start(self, module: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE
         with self._lock:
-            self._refuse_if_killed()
+            self._raise_if_killed()
             try:
-                child = subprocess.Popen(command_of(room), stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own
+                child = subprocess.Popen(module_command(module), stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own
             except OSError as exc:
                 raise FallbackFailed(f"feedparser could not be started: {exc}") from exc
             self._running.append(child)
             return child
 
-    def _refuse_if_killed(self) -> None:
+    def _raise_if_killed(self) -> None:
         if self._killed:
-            raise FallbackFailed("feedparser was not asked: nobody waits for it any more")
+            raise FallbackFailed("feedparser was not asked: the run was cancelled")
 
 
-# Whose children those are that a thread starts.
-_WATCHED: ContextVar[Children | None] = ContextVar("_WATCHED", default=None)
+# The ChildProcesses of the current thread.
+_CURRENT: ContextVar[ChildProcesses | None] = ContextVar("_WATCHED", default=None)
 
 
 def feedparser_fallback(
@@ -141,10 +136,10 @@ def feedparser_fallback(
     *,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> FallbackResult:
-    """The links of a feed that only feedparser can read; `url` is where it came from. The bytes are UTF-8.
+    """Returns the links of a feed that only feedparser can read; `url` is its own, its bytes are UTF-8.
 
-    Blocks for at most `limits.fallback_seconds` once it is its turn: a process has two children at once. FallbackFailed
-    where the body is over `limits.max_fallback_bytes`, or the child takes too much time or memory.
+    Waits until fewer than two children run, then blocks for at most `limits.fallback_seconds`. Raises FallbackFailed
+    where the body is over `limits.max_fallback_bytes`, or the child needs too much time or memory.
     """
     if len(body) > limits.max_fallback_bytes:
         raise FallbackFailed(
@@ -152,7 +147,7 @@ def feedparser_fallback(
             "max_fallback_bytes permits more"
         )
     request = json.dumps([limits.fallback_seconds, limits.fallback_memory_bytes, url or ""]).encode() + b"\n" + body
-    children = _WATCHED.get() or Children()
+    children = _CURRENT.get() or ChildProcesses()
     with children.started("feedparser_main") as child:
         try:
             answer, errors = child.communicate(request, limits.fallback_seconds)
@@ -165,13 +160,13 @@ def feedparser_fallback(
 
 def _result(code: int, answer: bytes, errors: bytes, limits: Limits) -> FallbackResult:
     if code != 0:
-        raise FallbackFailed(f"feedparser gave up: {_last_words(code, errors, limits)}")
-    told = json.loads(answer)
-    links = tuple((link, date) for link, date in told["links"])
-    return FallbackResult(links, tuple(told["dropped"]), told["without_link"])
+        raise FallbackFailed(f"feedparser gave up: {_failure_reason(code, errors, limits)}")
+    result = json.loads(answer)
+    links = tuple((link, date) for link, date in result["links"])
+    return FallbackResult(links, tuple(result["dropped"]), result["without_link"])
 
 
-def _last_words(code: int, errors: bytes, limits: Limits) -> str:
+def _failure_reason(code: int, errors: bytes, limits: Limits) -> str:
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit {code}"]
     if "MemoryError" in lines[-1]:
         memory = f"{limits.fallback_memory_bytes / MIB:,g} MiB of memory"

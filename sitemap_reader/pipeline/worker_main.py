@@ -1,7 +1,7 @@
-"""What runs in a worker process: requests about documents in, over stdin; what their sieves make of them out.
+"""The main program of a worker process: requests about documents in, over stdin; batches of items out, over stdout.
 
-A message is its length and its pickle: both ends are ours, and what a stranger wrote is only ever bytes or text in one.
-Each request has one reply, in the same order; documents take turns by request.
+A message is its length and its pickle: both ends are this package, and content of documents is only bytes or text in
+one. Each request has one reply, in the same order; requests of several documents may alternate.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import attrs
 
 from ..model.errors import SitemapReaderError
-from .document_parser import DocumentParser, Piece, State, some
+from .document_parser import Batch, DocumentParser, ParseProgress, take_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .document_parser import Answer, Task
+    from .document_parser import FallbackAnswer, ParseTask
 
 HEADER = struct.Struct(">I")
 _PIPE_BYTES = 1024 * 1024
@@ -31,71 +31,71 @@ _PIPE_BYTES = 1024 * 1024
 
 @attrs.frozen
 class Reply:
-    """Some items, how far the document is behind them, and whether the request has no more."""
+    """A batch, the progress after it, and whether it is the last one of a chunk."""
 
-    piece: Piece
-    state: State
+    batch: Batch
+    progress: ParseProgress
     is_done: bool = True
 
 
-# What comes back: the reply, what was raised, or None where there is nothing to say.
+# A reply, the exception that was raised, or None for a request without a result.
 Message: TypeAlias = Reply | Exception | None
 
 
-def packed(message: object) -> bytes:
-    """A message as it is sent."""
+def encode_message(message: object) -> bytes:
+    """Returns a message with its length, as it is sent."""
     body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return HEADER.pack(len(body)) + body
 
 
-def unpacked(body: bytes) -> Any:
-    """A message without its length."""
+def decode_message(body: bytes) -> Any:
+    """Returns the message that was sent as `body`."""
     return pickle.loads(body)  # noqa: S301 - from a process of our own
 
 
 class ParseServer:
-    """The documents that one worker has open, by their numbers."""
+    """Handles requests about the documents that one worker has open, by their numbers."""
 
     def __init__(self) -> None:
-        self._sieves: dict[int, DocumentParser] = {}
-        self._pieces: dict[int, Iterator[Piece]] = {}
+        self._parsers: dict[int, DocumentParser] = {}
+        self._batches: dict[int, Iterator[Batch]] = {}
 
-    def answer(self, request: tuple[str, int, Any]) -> Message:
-        """Does what is asked; of its failures whoever asked hears."""
-        verb, number, told = request
+    def handle(self, request: tuple[str, int, Any]) -> Message:
+        """Handles one request; returns an exception instead of raising it."""
+        verb, number, argument = request
         try:
-            return _VERBS[verb](self, number, told)
+            return _HANDLERS[verb](self, number, argument)
         except Exception as error:
-            return _portable(error)
+            return _picklable(error)
 
-    def _open(self, number: int, task: Task) -> Reply:
-        self._sieves[number] = DocumentParser(task)
+    def _open(self, number: int, task: ParseTask) -> Reply:
+        self._parsers[number] = DocumentParser(task)
         return self._reply(number, [])
 
     def _feed(self, number: int, chunk: bytes) -> Reply:
-        self._pieces[number] = self._sieves[number].pieces(chunk)
+        self._batches[number] = self._parsers[number].parse(chunk)
         return self._more(number, None)
 
-    def _more(self, number: int, nothing: None) -> Reply:
-        """What a chunk gives, some at a time."""
-        piece, is_done = some(self._pieces[number])
-        return self._reply(number, piece, is_done=is_done)
+    def _more(self, number: int, _: None) -> Reply:
+        """Returns the next batch of a chunk."""
+        batch, is_done = take_batch(self._batches[number])
+        return self._reply(number, batch, is_done=is_done)
 
     def _end(self, number: int, cut: bool) -> Reply:
-        return self._reply(number, self._sieves[number].end(cut=cut))
+        return self._reply(number, self._parsers[number].end(cut=cut))
 
-    def _finish(self, number: int, answer: Answer) -> Reply:
-        return self._reply(number, self._sieves[number].finish(answer))
+    def _finish(self, number: int, handle: FallbackAnswer) -> Reply:
+        return self._reply(number, self._parsers[number].finish(handle))
 
-    def _close(self, number: int, nothing: None) -> None:
-        self._pieces.pop(number, None)
-        self._sieves.pop(number).release()
+    def _close(self, number: int, _: None) -> None:
+        self._batches.pop(number, None)
+        self._parsers.pop(number).release()
 
-    def _reply(self, number: int, piece: Piece, *, is_done: bool = True) -> Reply:
-        return Reply(piece, self._sieves[number].state, is_done)
+    def _reply(self, number: int, batch: Batch, *, is_done: bool = True) -> Reply:
+        return Reply(batch, self._parsers[number].progress, is_done)
 
 
-_VERBS: dict[str, Callable[[ParseServer, int, Any], Message]] = {
+_HANDLERS: dict[str, Callable[[ParseServer, int, Any], Message]] = {
     "open": ParseServer._open,
     "feed": ParseServer._feed,
     "more": ParseServer._more,
@@ -106,40 +106,40 @@ _VERBS: dict[str, Callable[[ParseServer, int, Any], Message]] = {
 
 
 def main() -> int:
-    """Works until its stdin ends: with whoever started it, however that came to its end."""
-    gc.freeze()  # what was imported stays
+    """Handles requests until stdin ends, which it does when the parent process has ended."""
+    gc.freeze()  # imported modules are never collected
     for pipe in (sys.stdin, sys.stdout):
-        _widen(pipe.fileno())
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # to all of a group: what becomes of it is the parent's to say
-    desk, requests, replies = ParseServer(), sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # whatever is printed is no reply
+        _enlarge_pipe(pipe.fileno())
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to the whole process group: the parent ends its workers
+    server, requests, replies = ParseServer(), sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # stdout carries replies only
     _send(replies, None)  # ready
     while header := requests.read(HEADER.size):
         body = requests.read(*HEADER.unpack(header))
-        _send(replies, desk.answer(unpacked(body)))
+        _send(replies, server.handle(decode_message(body)))
     return 0
 
 
-def _widen(pipe: int) -> None:
-    """Lets it hold some messages, where that can be had: else both ends wait for each other every 64 KiB."""
+def _enlarge_pipe(pipe: int) -> None:
+    """Raises the size of a pipe, so that both ends do not wait for each other every 64 KiB."""
     if sys.platform == "linux":
         import fcntl
 
-        with suppress(OSError):  # what all of one user's pipes hold has a limit
+        with suppress(OSError):  # the pipes of one user have a limit together
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _send(replies: BinaryIO, message: Message) -> None:
-    replies.write(packed(message))
+    replies.write(encode_message(message))
     replies.flush()
 
 
-def _portable(error: Exception) -> Exception:
-    """What can be raised at the other end: the same, which says where it comes from if it is a bug, else its words."""
+def _picklable(error: Exception) -> Exception:
+    """Returns an exception that can be pickled, with its traceback as a note if it is unexpected."""
     if not isinstance(error, SitemapReaderError):
         error.add_note("".join(traceback.format_exception(error)))
     try:
-        unpacked(packed(error)[HEADER.size :])
-    except Exception:  # it cannot be packed, or not unpacked
+        decode_message(encode_message(error)[HEADER.size :])
+    except Exception:  # it cannot be pickled or unpickled
         return RuntimeError("".join(traceback.format_exception(error)))
     return error

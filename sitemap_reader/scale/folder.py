@@ -76,7 +76,13 @@ class HostRow:
     seconds: float
 
 
-_KINDS: dict[str, Kind] = {"str": "text", "HostVerdict": "text", "str | None": "text", "int": "integer", "float": "number"}
+_KINDS: dict[str, Kind] = {
+    "str": "text",
+    "HostVerdict": "text",
+    "str | None": "text",
+    "int": "integer",
+    "float": "number",
+}
 _HOSTS = Fields(
     tuple(
         Column(field.name, Scalar(_KINDS[str(field.type)]), itemgetter(field.name)) for field in attrs.fields(HostRow)

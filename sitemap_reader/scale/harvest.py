@@ -87,7 +87,8 @@ def harvest(
     more than `host_urls` of it: then the host is skipped, and its URLs so far are kept. `resume` does the shards that
     are not done. With `state` the URLs are changes since the last harvest in the same folder, whose tables go to
     earlier/; `accept_removals` is as in changes(). `options` are the keywords of SitemapReader (but for session,
-    fetcher, record) and the filters of urls(); an age such as since="7d" counts from now, also when the harvest is resumed later.
+    fetcher, record) and the filters of urls(); an age such as since="7d" counts from now,
+    also when the harvest is resumed later.
 
     A shard that could not be done is in Harvest.failed. UsageError for what cannot be carried out; OSError, or
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.

@@ -22,7 +22,7 @@ from ..client.targets import site_target
 from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
 from ..model.problems import report
-from ..pipeline.document_parser import AsLines
+from ..pipeline.document_parser import LineOptions
 from ..pipeline.executor import WorkerThread
 from ..state.sync import SyncPlan
 from .folder import INCOMPLETE, NAMED, SUMS, HostRow, ShardWriter
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..client.streams import Walk
-    from ..pipeline.crawl import Batch
+    from ..pipeline.document_parser import Batch
     from ..serialize.jsonl import Lines
     from .folder import HarvestFolder, HostVerdict
     from .options import HarvestConfig
@@ -64,7 +64,7 @@ class _HostReader:
     async def read(self) -> HostRow:
         started = time.monotonic()
         async with SitemapReader(**self._config.reader_options) as reader:
-            walk = await self._worker_thread.do(self._walk, reader)
+            walk = await self._worker_thread.run(self._walk, reader)
             verdict, why = await self._read_walk(walk)
         summary = walk.summary()
         return HostRow(
@@ -83,7 +83,7 @@ class _HostReader:
         asked = Asked(**self._config.filters, on_item=lambda item: self._writer.add_item(item, self._target))
         site, state = site_target(self._target), self._writer.state
         if state is None:
-            return reader.walk(site, asked, as_lines=AsLines(self._target))
+            return reader.walk(site, asked, as_lines=LineOptions(self._target))
         plan = SyncPlan(asked.trust_lastmod, accept_removals=self._config.accept_removals)
         return reader.change_walk(site, asked, state, plan, None, site=self._target)
 
@@ -94,9 +94,9 @@ class _HostReader:
         try:
             left = await self._read_all_batches(walk)
             if left is None and isinstance(walk, ChangeWalk):
-                await self._worker_thread.do(self._write, walk.last_lines())
+                await self._worker_thread.run(self._write, walk.last_lines())
         finally:
-            await asyncio.shield(self._worker_thread.do(ending.close))  # also where the host is skipped meanwhile
+            await asyncio.shield(self._worker_thread.run(ending.close))  # also where the host is skipped meanwhile
         return left or _verdict(walk)
 
     async def _read_all_batches(self, walk: Walk) -> tuple[HostVerdict, str] | None:
@@ -118,13 +118,13 @@ class _HostReader:
                     # A defect in reading one host must not end the shard.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
                 seconds -= time.monotonic() - waiting_since
-                await self._worker_thread.do(self._write_batch, walk, batch)
+                await self._worker_thread.run(self._write_batch, walk, batch)
                 if self._progress.urls > config.host_urls:
                     return await self._skip(walk, f"it has given {self._progress.urls:,} URLs", "host_urls")
 
     async def _skip(self, walk: Walk, why: str, option: str) -> tuple[HostVerdict, str]:
         message = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.do(walk.enter, [report("S16", message, sitemap=self._target)])
+        await self._worker_thread.run(walk.enter, [report("S16", message, sitemap=self._target)])
         return "given_up", message
 
     def _write_batch(self, walk: Walk, batch: Batch) -> None:
@@ -217,14 +217,14 @@ class _ShardReader:
         try:
             await self._read_all(writer)
             seconds = round(time.monotonic() - started, 3)
-            return await self._worker_thread.do(writer.publish, {**self._totals, "seconds": seconds})
+            return await self._worker_thread.run(writer.publish, {**self._totals, "seconds": seconds})
         except (OSError, StateError):
             if writer.is_gone:  # the folder was removed: the error is not the disk's
                 raise self._folder.cancelled() from None
             raise
         finally:
             try:
-                await self._worker_thread.do(writer.close)  # after what skipped hosts have queued
+                await self._worker_thread.run(writer.close)  # after what skipped hosts have queued
             finally:
                 await self._worker_thread.close()
 
@@ -248,7 +248,7 @@ class _ShardReader:
             for target in targets:
                 progress = self._running[target] = ShardProgress()
                 row = await _HostReader(target, domain, self._config, writer, self._worker_thread, progress).read()
-                await self._worker_thread.do(writer.add_host, row)
+                await self._worker_thread.run(writer.add_host, row)
                 del self._running[target]  # from here on it counts in _totals
                 self._add_row(row)
 

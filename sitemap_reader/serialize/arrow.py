@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from ..model.errors import UsageError, install_hint
-from ..model.records import Change, UrlRecord
+from ..model.records import EXTENSIONS, Change, UrlRecord
 from .projection import fields_of
-from .schema import Many, Object, Scalar, Shape
+from .schema import Many, Object, Scalar, Shape, line_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from .projection import Fields
     from .schema import Kind
@@ -302,18 +302,34 @@ class Batches:
 
 # --- many lines at once ---
 
+
+def _keys_inside(shape: Shape, *kinds: Kind) -> Iterator[str]:
+    """The keys of all values of these kinds, at any depth."""
+    if isinstance(shape, Many):
+        yield from _keys_inside(shape.of, *kinds)
+    elif isinstance(shape, Object):
+        for field in shape.fields:
+            if isinstance(field.shape, Scalar) and field.shape.kind in kinds:
+                yield field.name
+            yield from _keys_inside(field.shape, *kinds)
+
+
 _PARSED_AT_ONCE_BYTES = 1 << 20
 # A date -> what stands behind it as we write it. In text there is no bare quotation mark.
 _STAMPED = {name: f'Z","{name}_precision":'.encode() for name in ("lastmod", "previous_lastmod")}
 # As a key with a stamp, with null, and as a text of its own.
 _DATES_INSIDE = tuple(
     (f'"{key}"'.encode(), [f'Z","{key}_precision":'.encode(), *(f'"{key}"{end}'.encode() for end in (":null", *",}]"))])
-    for key in ("publication_date", "expiration_date", "premier_date")
+    for key in sorted(set(_keys_inside(line_shape(UrlRecord), "moment")) - {*_STAMPED})
 )
 _NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
 # Nothing else is escaped by number when we write.
 _FOREIGN_ESCAPE = re.compile(rb"\\u(?!00[01])")
-_HAVE_DATES_AND_NUMBERS = ("videos", "news")
+_HAVE_DATES_AND_NUMBERS = tuple(
+    field.name
+    for field in line_shape(UrlRecord).fields
+    if field.name in EXTENSIONS and any(True for _ in _keys_inside(field.shape, "moment", "number"))
+)
 # Whose lines -> what their "type" says.
 _TYPES = {UrlRecord: None, Change: "change"}
 _YEAR_ONE = -62_135_596_800_000_000  # in microseconds: Python has no dates before

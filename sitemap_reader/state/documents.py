@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..frontier.document_request import has_drops
+from ..frontier.document_request import has_scope_drops
 from ..frontier.lastmod_trust import History, LastmodTrust, honesty, is_proven
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
@@ -357,7 +357,7 @@ def stored_authorities(outcome: Outcome) -> str | None:
 
 def _authorities(outcome: Outcome) -> frozenset[str] | None:
     """What it spoke for; None where it listed more: another time it may be proven to speak for that, too."""
-    return None if has_drops(outcome) else frozenset(outcome.authorities)
+    return None if has_scope_drops(outcome) else frozenset(outcome.authorities)
 
 
 def _validators(outcome: Outcome, read_at: datetime) -> dict[str, str | None]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 import orjson
 
-from ..model.records import ChangeFreq, Precision, UrlRecord
+from ..model.records import EXTENSIONS, ChangeFreq, Precision, UrlRecord
 from ..parser.fast_scanner import Columns
-from ..serialize.jsonl import json_form
+from ..serialize.jsonl import NESTED, json_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,10 +34,10 @@ _MINUTE = PRECISIONS.index("minute")
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
 _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
-# The news first, so that a row that has some begins with a zero. New ones are put at the end.
-_NESTED = ("news", "images", "videos", "alternates", "mobile", "extras")
+# Digit -> nested field, in the order of the digits: of a row with news, that of the news is the first.
+_NESTED = dict(sorted([(5, "extras"), *((extension.state_code, name) for name, extension in EXTENSIONS.items())]))
 _NESTED_LENGTH = 9
-HAS_NEWS = "coalesce(substr(nested, 1, 1) = '0', 0)"  # in SQL
+HAS_NEWS = f"coalesce(substr(nested, 1, 1) = '{min(_NESTED)}', 0)"  # in SQL
 
 
 class Listing(NamedTuple):
@@ -59,11 +59,7 @@ class Listing(NamedTuple):
             if getattr(self, name) != getattr(other, name):
                 names.append("lastmod_precision" if name == "precision" else name)
         mine, others = _digests(self.nested), _digests(other.nested)
-        changed = {name for name in _NESTED if mine.get(name) != others.get(name)}
-        return (*names, *(name for name in _RECORD_ORDER if name in changed))
-
-
-_RECORD_ORDER = ("images", "videos", "news", "alternates", "mobile", "extras")
+        return (*names, *(name for name in NESTED if mine.get(name) != others.get(name)))
 
 
 def best(listings: Iterable[Listing]) -> Listing:
@@ -281,7 +277,7 @@ def _row_of(record: UrlRecord) -> tuple[Any, ...]:
 
 def _nested(form: dict[str, Any]) -> str | None:
     """For each nested value that is there its number and a digest of it, one behind the other."""
-    return "".join(f"{code}{_digest(form[name])}" for code, name in enumerate(_NESTED) if name in form) or None
+    return "".join(f"{code}{_digest(form[name])}" for code, name in _NESTED.items() if name in form) or None
 
 
 def _digest(value: Any) -> str:

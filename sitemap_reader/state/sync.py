@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 
-from ..frontier.blocked import hides_names
+from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ..frontier.revalidation import DocumentCache, Trust
     from ..model.records import Item
-    from ..pipeline.document_parser import Many
+    from ..pipeline.document_parser import UrlGroup
     from ..serialize.jsonl import On
     from .diff_rules import ChangePiece
     from .documents import Row, StoredDocument
@@ -149,7 +149,7 @@ class StateSync:
     # --- the way through ---
 
     def take(
-        self, batch: Sequence[Item | Many], on_document: Callable[[StoredDocument], None] | None = None
+        self, batch: Sequence[Item | UrlGroup], on_document: Callable[[StoredDocument], None] | None = None
     ) -> Iterator[ChangePiece]:
         """What a batch brings to light."""
         with events(self._state.name):
@@ -193,7 +193,7 @@ class StateSync:
         url = outcome.url or ""
         if outcome.format == Format.ROBOTS or not is_web_url(url):  # the last: of a recording, and no document
             self._all_fine = self._all_fine and outcome.complete
-            if hides_names(outcome):
+            if hides_sitemap_lines(outcome):
                 self._silent_robots.append(url)
             self._documents.forget(url)
             return
@@ -317,7 +317,7 @@ def _place(row: Row) -> Place:
     return Place(row.number, row.stored.url, row.prefix, row.stored.entries)
 
 
-def _whose(item: Item | Many) -> tuple[type, str]:
+def _whose(item: Item | UrlGroup) -> tuple[type, str]:
     return type(item), getattr(item, "sitemap", None) or ""
 
 

@@ -14,8 +14,9 @@ import attrs
 
 from ..client.dedupe import UrlSet
 from ..model.errors import UsageError
+from ..model.records import EXTENSIONS, NO_EXTENSIONS
 from ..parser.content.sniff import Format
-from ..serialize.jsonl import from_json
+from ..serialize.jsonl import NESTED, from_json
 from .facts import Dates, Fact, Tops, as_stated, facts, share
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH = 5
-_EXTENSIONS = ("images", "videos", "news", "alternates", "mobile", "extras")
-_COUNTED = ("images", "videos", "alternates")
+# Extensions of which a URL may have several.
+_COUNTED = tuple(name for name, blank in zip(EXTENSIONS, NO_EXTENSIONS, strict=True) if blank == ())
 # Host and path; credentials are no part of a host.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
 
@@ -55,7 +56,7 @@ class Places:
         match = _URL.match(form["loc"])
         if match is not None:
             self._place(*match.groups())
-        for name in _EXTENSIONS:
+        for name in NESTED:
             if form.get(name):
                 self._extend(name, form[name])
 
@@ -84,7 +85,7 @@ class Places:
         yield Fact("urls", "repeated", repeated, share(repeated, urls))
         yield Fact("urls", "in sitemaps", len(self._sitemaps))
         yield Fact("urls", "on hosts", len(self._names))
-        yield from facts("urls with", _nonzero(self._having, _EXTENSIONS), urls)
+        yield from facts("urls with", _nonzero(self._having, NESTED), urls)
 
     def items(self, urls: int) -> Iterator[Fact]:
         """What there may be several of."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
-from ..parser.normalise.dates import STATED_CHARACTERS, tolerance
+from ..parser.normalise.dates import PRECISION_CHARACTERS, tolerance
 from ..serialize.jsonl import stamp
 
 if TYPE_CHECKING:
@@ -225,10 +225,10 @@ class Dates:
     """take() every form, then facts(). `now` is aware."""
 
     def __init__(self, now: datetime) -> None:
-        self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in STATED_CHARACTERS.items()}
+        self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in PRECISION_CHARACTERS.items()}
         # A day counts if any of it is within; a month or a year, of which most may lie before, if it began within.
         since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
-        precisions = STATED_CHARACTERS.items()
+        precisions = PRECISION_CHARACTERS.items()
         self._since = [{precision: text[: max(chars, 10)] for precision, chars in precisions} for text in since]
         self._recent = [0] * len(RECENT_DAYS)
         self._future = 0
@@ -269,11 +269,11 @@ class Dates:
     def _rhythm(self, text: str) -> None:
         """Only of what is stated."""
         chars = len(text)
-        if chars > STATED_CHARACTERS["year"]:
+        if chars > PRECISION_CHARACTERS["year"]:
             self._months[text[:7]] += 1
-        if chars > STATED_CHARACTERS["month"]:
+        if chars > PRECISION_CHARACTERS["month"]:
             self._weekdays[_weekday(text[:10])] += 1
-        if chars > STATED_CHARACTERS["day"]:
+        if chars > PRECISION_CHARACTERS["day"]:
             self._hours[f"{text[11:13]}:00"] += 1
 
     def _age(self, text: str, precision: str) -> None:
@@ -299,7 +299,7 @@ class Dates:
             yield Fact(f"lastmod {name}", _with_zone(text), count, share(count, urls))
         within = [(f"{days} days", sum(self._recent[: number + 1])) for number, days in enumerate(RECENT_DAYS)]
         yield from facts("lastmod within", within, urls)
-        precisions = [(name, self._precisions[name]) for name in STATED_CHARACTERS if self._precisions[name]]
+        precisions = [(name, self._precisions[name]) for name in PRECISION_CHARACTERS if self._precisions[name]]
         yield from facts("lastmod precision", precisions, urls)
         yield from facts("lastmod month", sorted(self._months.items(), reverse=True)[:MAX_MONTHS], urls)
         for name, counts in (("weekday", self._weekdays), ("hour", self._hours)):
@@ -316,7 +316,7 @@ def _weekday(day: str) -> str:
 
 
 def _cut(lastmod: str, precision: str) -> str:
-    return lastmod[:-1][: STATED_CHARACTERS[precision]]
+    return lastmod[:-1][: PRECISION_CHARACTERS[precision]]
 
 
 def _with_zone(text: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SITES = CORPUS / "sites"
 RECORDED = datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
-STOPPED = "stopped before the end: there is what was read by then"
+STOPPED = "stopped before the end: only what was read until then is here"
 URL = b'{"loc":"https://a.example/1"}\n'
 
 

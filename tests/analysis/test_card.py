@@ -65,7 +65,7 @@ def test_ten_facts_are_told_of_each_site(tmp_path: Path) -> None:
     assert told[""] == ["a.example"]
     assert {name: cells[0] for name, cells in told.items() if name} == {
         "pages": "4 in 5 listings",
-        "sitemaps": "2 list pages; 1 of 2 documents not read whole",
+        "sitemaps": "2 list pages; 1 of 2 documents incomplete",
         "hosts": "2: a.example (3), b.example (1)",
         "newest lastmod": "2026-06-13T12:34:00Z",
         "lastmod stated": "50%",
@@ -100,20 +100,20 @@ def test_what_is_not_whole_or_not_known_is_told(tmp_path: Path) -> None:
     partial = of(tmp_path, *PAGES, *REPORT)
     assert "read 2026-06-15 12:34 UTC: partial" in partial
     assert "read 2026-06-15 12:34 UTC: complete" in of(tmp_path, *PAGES, REPORT[0])
-    assert "nobody knows when it was read: whether all was read is not known" in of(tmp_path, *PAGES, at=None)
+    assert "time of reading unknown: completeness unknown" in of(tmp_path, *PAGES, at=None)
     told = table(of(tmp_path, *PAGES))
-    assert (told["sitemaps"], told["problems"]) == (["2 list pages"], ["none told"])
+    assert (told["sitemaps"], told["problems"]) == (["2 list pages"], ["none reported"])
 
 
 def test_notes_are_told(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "site.toml").write_text('seeds = ["https://a.example/"]\n')
 
-    def at_once(progress: sr.Progress) -> None:
+    def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
     html = sr.snapshot(tmp_path / "site", show_progress=False, on_progress=at_once)._repr_html_()
-    assert "stopped before the end: there is what was read by then" in html
+    assert "stopped before the end: only what was read until then is here" in html
     assert "partial" in html
 
 

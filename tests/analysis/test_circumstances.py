@@ -16,7 +16,7 @@ from corpus_cases import CORPUS
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.parquet_io import SnapshotMetadata
-from sitemap_reader.analysis.snapshot import Snapshot, same
+from sitemap_reader.analysis.snapshot import Snapshot, loaded
 from sitemap_reader.analysis.tables import TableBuilder
 from sitemap_reader.statistics.collector import Statistics
 
@@ -42,10 +42,10 @@ def pages(*moments: datetime, precision: Any = "second") -> list[sr.UrlRecord]:
 
 
 def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime) -> Snapshot:
-    gathering = TableBuilder()
-    gathering.lines(b"".join(sr.json_line(record, site="a.example") for record in records))
-    gathered = gathering.gathered()
-    return Snapshot("a.example", lambda: gathered, SnapshotMetadata(began, until, complete=True))
+    builder = TableBuilder()
+    builder.add_lines(b"".join(sr.json_line(record, site="a.example") for record in records))
+    tables = builder.tables()
+    return Snapshot("a.example", lambda: tables, SnapshotMetadata(began, until, complete=True))
 
 
 # --- long readings ---
@@ -199,7 +199,7 @@ def test_a_snapshot_can_be_pickled() -> None:
     site = sr.snapshot(SHOP, show_progress=False)
     again = pickle.loads(pickle.dumps(site))  # noqa: S301 - our own
     assert again.urls.to_arrow().equals(site.urls.to_arrow())
-    assert same(site._gathered) is site._gathered
+    assert loaded(site._tables) is site._tables
 
 
 # --- beside another ---

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.measure import Measure, each_site, percent
+from sitemap_reader.analysis.measure import Measure, join_findings, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,21 +174,21 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year, and not 'fortnight'"),
     "no freq": (lambda it: it.cadence(None), "freq is one of "),  # type: ignore[arg-type]
     "freqs": (lambda it: it.cadence(["month"]), "freq is one of "),  # type: ignore[arg-type]
-    "tz": (lambda it: it.weekday_hour("Mars/X"), 'tz is a zone such as "Europe/Oslo" or "UTC", and not \'Mars/X\''),
-    "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a zone such as"),
-    "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a zone such as"),
-    "no tz": (lambda it: it.weekday_hour(None), "tz is a zone such as"),  # type: ignore[arg-type]
+    "tz": (lambda it: it.weekday_hour("Mars/X"), '"Europe/Oslo" or "UTC", and not \'Mars/X\''),
+    "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a time zone such as"),
+    "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a time zone such as"),
+    "no tz": (lambda it: it.weekday_hour(None), "tz is a time zone such as"),  # type: ignore[arg-type]
     "depth 0": (lambda it: it.sections(0), "depth is a number from 1 to 9, and not 0"),
     "depth 10": (lambda it: it.media_coverage(10), "depth is a number from 1 to 9, and not 10"),
     "depth in text": (lambda it: it.sections("1"), "depth is a number from 1 to 9, and not '1'"),  # type: ignore[arg-type]
     "depth of churn": (lambda it: it.churn(it, 0), "depth is a number from 1 to 9, and not 0"),
     "n": (lambda it: it.slug_ngrams(6), "n is a number of words from 1 to 5, and not 6"),
-    "top": (lambda it: it.slug_ngrams(top=0), "top is a number from 1 on, and not 0"),
+    "top": (lambda it: it.slug_ngrams(top=0), "top is a number, 1 or more, and not 0"),
     "skip": (lambda it: it.slug_ngrams(skip=[5]), "skip "),  # type: ignore[list-item]
     "no skip": (lambda it: it.slug_ngrams(skip=5), "skip "),  # type: ignore[arg-type]
     "by": (lambda it: it.overlap("host"), "by is one of path, slug, and not 'host'"),  # type: ignore[arg-type]
     "bys": (lambda it: it.overlap(["path"]), "by is one of path, slug, and not ['path']"),  # type: ignore[arg-type]
-    "one site": (lambda it: it.overlap(), r"overlap() compares sites, and here is one"),
+    "one site": (lambda it: it.overlap(), r"overlap() needs two sites or more"),
     "churn of a name": (lambda it: it.churn("old.jsonl"), "churn() takes an earlier Snapshot"),  # type: ignore[arg-type]
     "growth of a name": (lambda it: it.growth("old.jsonl"), "growth() takes "),  # type: ignore[arg-type]
     "growth of a number": (lambda it: it.growth(5), "growth() takes "),  # type: ignore[arg-type]
@@ -217,9 +217,9 @@ def test_a_share_is_neither_none_nor_all_unless_it_is(share: float, expected: st
 
 
 def test_of_many_sites_a_few_are_told() -> None:
-    assert each_site({"a": "x"}, ["a"]) == "x"
-    assert each_site({}, ["a"]) == each_site({}, []) == each_site({}, ["a", "b"]) == ""
-    assert each_site({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
-    assert each_site({"a": "x"}, ["a", "b"]) == "a: x"  # of the other there is nothing to tell
+    assert join_findings({"a": "x"}, ["a"]) == "x"
+    assert join_findings({}, ["a"]) == join_findings({}, []) == join_findings({}, ["a", "b"]) == ""
+    assert join_findings({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
+    assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # of the other there is nothing to tell
     many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
-    assert each_site(many, [*many]) == "s0: x | s1: x | s2: x | s3: x | 2 more"
+    assert join_findings(many, [*many]) == "s0: x | s1: x | s2: x | s3: x | 2 more"

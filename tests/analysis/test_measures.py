@@ -144,7 +144,7 @@ def test_hours_are_those_of_the_zone_and_a_stated_day_stays_that_day(load: Load)
 def test_the_peak_of_the_week_is_told(load: Load) -> None:
     records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
     assert load(*records).weekday_hour().finding == (
-        "75% of changes on a Tue; the hour with most is 08:00 UTC (3 of 4)"
+        "75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)"
     )
     dated = [page(1, day(6, 9), "day")]
     assert load(*dated).weekday_hour().finding == "100% of changes on a Tue; no lastmod states a time"
@@ -218,7 +218,7 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     for row in told.values():
         entries, *others = (int(row[each]) for each in counted)
         names = ("dated", "identical", "future", "at_fetch")
-        judged = sr.honesty(sr.History(entries=entries, **dict(zip(names, others, strict=True))))
+        judged = sr.frontier.honesty(sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True))))
         assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
 
 
@@ -280,7 +280,7 @@ def test_media_are_counted_by_page_and_section(load: Load) -> None:
     for name in media:
         assert frame[f"{name}_share"].tolist() == [count / pages for count, pages in rows(frame, name, "pages")]
     assert frame.finding == "50% with images, 25% with videos, 25% with news, 25% with alternates"
-    assert load(page(1)).media_coverage().finding == "no page lists any"
+    assert load(page(1)).media_coverage().finding == "no page has any"
 
 
 def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:

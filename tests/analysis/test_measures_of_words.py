@@ -183,7 +183,7 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
             if one != other
         }
         assert told == expected
-    assert some.overlap("slug").finding == "first has 100% of the slugs of second, and that is the most"
+    assert some.overlap("slug").finding == "largest overlap: first has 100% of the slugs of second"
 
 
 def test_nothing_shared_is_told(tmp_path: Path) -> None:
@@ -211,9 +211,9 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     ]
     assert made.finding == "from 4 to 3 pages (-25%) in 90 days"
     assert rows(every[0].growth(every[1]), "pages") == [(4,), (6,)]
-    assert "nobody knows" not in made.rule
+    assert "is unknown" not in made.rule
     unknown = snapshot(tmp_path, *pages("a"), at=None, name="unknown")
-    assert "Of 1 nobody knows that: load(path, at=...) tells it" in every[0].growth(unknown).rule
+    assert "For 1 that time is unknown: give it to load(path, at=...)." in every[0].growth(unknown).rule
 
 
 def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
 def test_growth_tells_how_many_snapshots_were_not_read_whole(tmp_path: Path) -> None:
     """However many sites each of them has."""
     old = snapshot(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
-    assert "read whole" not in old.growth([]).rule
+    assert "read completely" not in old.growth([]).rule
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     (tmp_path / "new.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
-    assert old.growth(sr.load(tmp_path / "new.jsonl", at=AT)).rule.endswith(" 1 could not be read whole.")
+    assert old.growth(sr.load(tmp_path / "new.jsonl", at=AT)).rule.endswith(" 1 could not be read completely.")
 
 
 # --- churn ---
@@ -273,12 +273,12 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
 def test_churn_tells_of_snapshots_that_were_not_read_whole(tmp_path: Path) -> None:
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
-    assert "was not read whole" not in new.churn(old).rule
+    assert "was not read completely" not in new.churn(old).rule
     (tmp_path / "old.jsonl").write_bytes((tmp_path / "old.jsonl").read_bytes() + partial)
-    assert "old.jsonl was not read whole: what is missing there counts as new" in new.churn(sr.load(old.name)).rule
+    assert "old.jsonl was not read completely: pages missing there count as new" in new.churn(sr.load(old.name)).rule
     (tmp_path / "new.jsonl").write_bytes((tmp_path / "new.jsonl").read_bytes() + partial)
     cut = sr.load(new.name)
-    assert "new.jsonl was not read whole: what is missing there counts as removed" in cut.churn(old).rule
+    assert "new.jsonl was not read completely: pages missing there count as removed" in cut.churn(old).rule
 
 
 def test_churn_takes_each_site_by_itself(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_numbers_are_those_of_the_summary() -> None:
 
 
 def test_a_whole_site_has_no_notes_and_a_stopped_one_has_no_others() -> None:
-    def at_once(progress: sr.Progress) -> None:
+    def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
     assert snapshot(SITES / "shop").notes == ()

@@ -99,7 +99,7 @@ def test_where_nothing_is_there_it_is_an_error(nothing: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("target", ["urls.jsonl", ["a.example", "old.parquet"], Path("urls.jsonl.gz")])
 def test_the_name_of_a_dump_is_told_how_to_be_opened(target: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"is a file, and no site: sr\.load\(\) opens a dump"):
+    with pytest.raises(sr.UsageError, match=r"is a file, not a site: sr\.load\(\) opens a dump"):
         sr.snapshot(target, show_progress=False)
 
 
@@ -139,7 +139,7 @@ def test_some_of_it_is_a_snapshot_too() -> None:
 def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
     make_site(tmp_path / "site", urls=4_000, per_document=100)
 
-    def enough(progress: sr.Progress) -> None:
+    def enough(progress: sr.client.Progress) -> None:
         if progress.urls >= 1_500:
             raise KeyboardInterrupt
 
@@ -153,7 +153,7 @@ def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
 
 
 def test_interrupted_before_anything_it_is_empty_and_no_error() -> None:
-    def at_once(progress: sr.Progress) -> None:
+    def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
     none = sr.snapshot(SITES / "shop", show_progress=False, on_progress=at_once)

@@ -223,7 +223,7 @@ def test_no_rows_have_the_columns_all_the_same() -> None:
 def test_rows_of_other_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     locs = [*PLACES] * 3
     whole = told(*locs)
-    monkeypatch.setattr(places, "_AT_ONCE_ROWS", 4)
+    monkeypatch.setattr(places, "_BATCH_ROWS", 4)
     begin = pa.array(["https://x.example/y", *locs[:50]]).slice(1)
     sliced = pa.chunked_array([begin, pa.array([], pa.string()), locs[50:]])
     assert {name: column.to_pylist() for name, column in url_part_columns(sliced).items()} == whole

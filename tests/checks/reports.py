@@ -15,9 +15,7 @@ from sitemap_reader.statistics.collector import Fact
 AT = datetime(2026, 11, 22, 18, 41, tzinfo=UTC)
 SHOP = "https://shop.example"
 
-EMPTY = Report(
-    target=f"{SHOP}/", at=AT, urls=0, pages=0, complete=True, findings=(), sitemaps=(), facts=(), notes=()
-)
+EMPTY = Report(target=f"{SHOP}/", at=AT, urls=0, pages=0, complete=True, findings=(), sitemaps=(), facts=(), notes=())
 
 
 def row(url: str, depth: int = 1, **told: object) -> Row:

@@ -13,7 +13,7 @@ from audit_cases import AUDITED, cases
 import sitemap_reader as sr
 from sitemap_reader.checks.audit import parse_codes
 from sitemap_reader.checks.findings import SEVERITIES
-from sitemap_reader.checks.text import text_of
+from sitemap_reader.checks.text import render_text
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
     report = sr.audit(dump)
     assert [finding.code for finding in report.findings] == ["U09"]
     of_urls, of_dumps = report.notes
-    assert of_urls.startswith(f"{dump} has no lines of sitemaps, which a dump with its report has: ")
-    assert of_dumps.startswith(f"{dump} is a dump, which cannot tell of U12 (robots.txt), D04 (the time of the ")
+    assert of_urls.startswith(f"{dump} has no outcomes of documents: ")
+    assert of_dumps.startswith(f"not checked, as {dump} is a dump: U12 (robots.txt), D04 (the time of the ")
     assert (report.complete, json.loads(report.to_json())["complete"]) == (None, None)
 
 
@@ -184,7 +184,7 @@ def test_load_and_names_are_the_same(tmp_path: Path) -> None:
 
 def test_what_is_for_sites_is_refused_for_dumps(tmp_path: Path) -> None:
     dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"})
-    with pytest.raises(sr.UsageError, match=r"^scope, jobs: that is for what is read from a site, and .*urls.jsonl is"):
+    with pytest.raises(sr.UsageError, match=r"^scope, jobs: that applies to sites only, and .*urls.jsonl is"):
         sr.audit(dump, scope="any", jobs=2)
 
 
@@ -204,7 +204,7 @@ def test_codes_may_be_written_in_many_ways() -> None:
 
 @pytest.mark.parametrize("wanted", ["Z", "D99", "D03;D04", ["D03", ""], 5, [5]])
 def test_what_is_no_code_is_refused(wanted: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"is no code, nor the beginning of some|codes are text"):
+    with pytest.raises(sr.UsageError, match=r"is neither a code nor the beginning of one|codes are text"):
         sr.audit(SITES / "shop", select=wanted)
 
 
@@ -254,7 +254,7 @@ def test_what_was_stopped_does_not_call_the_rest_removed(tmp_path: Path) -> None
     baseline = dumped(SITES / "shop", tmp_path / "shop.jsonl")
     report = sr.audit(SITES / "shop", baseline=baseline, stop=lambda: True)
     assert not {finding.code for finding in report.findings} & {"X01", "X02"}
-    assert any("X01, X02" in note for note in report.notes)
+    assert any("X01 and X02" in note for note in report.notes)
 
 
 def test_documents_are_told_as_they_end() -> None:
@@ -269,7 +269,7 @@ def test_documents_are_told_as_they_end() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"baseline": "a.jsonl", "state": "b.db"}, "a baseline and a state both say what was there before"),
+        ({"baseline": "a.jsonl", "state": "b.db"}, "baseline= and state= both give the earlier URLs"),
         ({"baseline_crawl": "a.csv"}, "is compared with a crawl and a baseline"),
         ({"baseline_crawl": "a.csv", "crawl": "b.csv"}, "is compared with a crawl and a baseline"),
         ({"select": "C"}, r"^C needs what a crawler found \(crawl=FILE\)"),
@@ -323,8 +323,8 @@ def chunks(text: str) -> Iterator[str]:
 
 
 def test_text_begins_with_what_counts() -> None:
-    head, overview, *findings = chunks(text_of(sr.audit(SITES / "broken")))
-    assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 infos in 146 URLs"
+    head, overview, *findings = chunks(render_text(sr.audit(SITES / "broken")))
+    assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs"
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in head
     assert overview.splitlines()[0] == "error    F01   2  the answer is not 2xx"
     assert len(findings) == len(overview.splitlines()) == 7
@@ -333,7 +333,7 @@ def test_text_begins_with_what_counts() -> None:
 
 def test_text_of_nothing_found_is_short() -> None:
     report = sr.audit(AUDITED / "clean")
-    assert text_of(report) == (
+    assert render_text(report) == (
         f"{AUDITED / 'clean'}: nothing found in {report.urls} URLs\n"
         f"7 documents; {report.pages} unique URLs; as of 2026-11-01 12:00 UTC\n"
     )
@@ -342,7 +342,7 @@ def test_text_of_nothing_found_is_short() -> None:
 def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> None:
     page = "https://a.example/x?sid=1"
     line = {"loc": page, "sitemap": "https://a.example/\x1b[31m\u202e.xml", "line": 1}
-    text = text_of(sr.audit(write(tmp_path / "urls.jsonl", line)))
+    text = render_text(sr.audit(write(tmp_path / "urls.jsonl", line)))
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert r"\x1b[31m\u202e.xml:1" in text
@@ -375,13 +375,13 @@ def test_times_at_the_ends_of_the_calendar(as_of: Any) -> None:
 
 def test_a_list_of_changes_is_no_dump(tmp_path: Path) -> None:
     line = {"type": "change", "change": "new", "loc": "https://a.example/"}
-    with pytest.raises(sr.UsageError, match=r"urls\.jsonl:1: that is a list of changes, and no dump: `sitemap-reader"):
+    with pytest.raises(sr.UsageError, match=r"urls\.jsonl:1: that is a list of changes, not a dump: `sitemap-reader"):
         sr.audit(write(tmp_path / "urls.jsonl", line))
 
 
 @pytest.mark.parametrize("source", [None, 3, b"shop"])
 def test_what_is_no_source_is_refused(source: Any) -> None:
-    with pytest.raises(sr.UsageError, match="a site is named by its host, URL or folder, a dump by its file"):
+    with pytest.raises(sr.UsageError, match="the source is a site \\(host, URL or folder\\) or a dump \\(file\\), not"):
         sr.audit(source)
 
 
@@ -390,7 +390,7 @@ def test_urls_without_their_sitemap_are_of_no_sitemap(tmp_path: Path) -> None:
     report = sr.audit(write(tmp_path / "urls.jsonl", *pages))
     assert report.findings == ()
     assert (report.urls, report.pages) == (40, 30)
-    assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 not judged" in note for note in report.notes)
+    assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 not checked" in note for note in report.notes)
 
 
 def test_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
@@ -432,13 +432,13 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_reader.checks.languages.temporary_database", full)
     report = sr.audit(AUDITED / "L03")
     assert [finding.code for finding in report.findings] == []
-    assert report.notes == ("L03 was not judged: No space left on device",)
+    assert report.notes == ("L03 was not checked: No space left on device",)
 
 
 def test_a_report_says_what_it_is() -> None:
     report = sr.audit(SITES / "broken")
-    assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 infos in 146 URLs>"
-    assert str(report) == report.to_text() == text_of(report)
+    assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 notices in 146 URLs>"
+    assert str(report) == report.to_text() == render_text(report)
 
 
 def test_a_dump_is_its_own_baseline_however_it_is_written(tmp_path: Path) -> None:
@@ -479,7 +479,7 @@ def test_a_snapshot_is_a_baseline() -> None:
     for source in (site, SITES / "shop"):
         report = sr.audit(source, baseline=site)
         assert not {finding.code for finding in report.findings} & {"X01", "X02"}
-        assert not any(site.name in note for note in report.notes if "cannot tell of" not in note)
+        assert not any(site.name in note for note in report.notes if "not checked, as" not in note)
     report = sr.audit(AUDITED / "clean", baseline=site)
     assert report.notes == ("shop.example names none of the hosts of this site's sitemaps: is it of this site?",)
 
@@ -503,7 +503,7 @@ def test_of_a_snapshot_of_several_sites_the_audited_one_counts() -> None:
 
 @pytest.mark.parametrize("keyword", ["baseline", "state"])
 def test_an_open_state_is_a_baseline_and_stays_open(keyword: str, tmp_path: Path) -> None:
-    with sr.State(tmp_path / "state.db", create=True) as state:
+    with sr.state.State(tmp_path / "state.db", create=True) as state:
         with sr.changes(SITES / "shop", state=state) as changes:
             assert len(list(changes)) == 640
         report = sr.audit(SITES / "shop", **{keyword: state})  # type: ignore[arg-type]

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.checks.baseline import FEW_URLS, BaselineCheck, DumpBaseline, Place, StateBaseline, open_baseline
-from sitemap_reader.checks.findings import Findings, Listed, listed
+from sitemap_reader.checks.baseline import (
+    MIN_MISSING_URLS,
+    BaselineCheck,
+    BaselineEntry,
+    DumpBaseline,
+    StateBaseline,
+    open_baseline,
+)
+from sitemap_reader.checks.findings import Findings, UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -46,27 +53,27 @@ def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
     return name
 
 
-def some(urls: list[str], sitemap: str = PAGES) -> Listed:
+def some(urls: list[str], sitemap: str = PAGES) -> UrlBatch:
     none = [None] * len(urls)
-    return listed(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
+    return UrlBatch.from_columns(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
 
 
 def audit(
-    check: BaselineCheck, *heard: Listed | sr.SitemapRef | sr.Outcome, found: Findings | None = None
+    check: BaselineCheck, *heard: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
 ) -> list[Problem]:
     found = found or Findings(samples=50)
     for each in heard:
-        if isinstance(each, Listed):
-            check.urls(each, found)
+        if isinstance(each, UrlBatch):
+            check.on_urls(each, found)
         elif isinstance(each, sr.SitemapRef):
-            check.ref(each, found)
+            check.on_ref(each, found)
         else:
-            check.outcome(each, found)
-    check.end(found)
-    return [sample for finding in found.findings() for sample in finding.samples]
+            check.on_outcome(each, found)
+    check.on_end(found)
+    return [sample for finding in found.ranked() for sample in finding.samples]
 
 
-def against(path: str, *heard: Listed | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
+def against(path: str, *heard: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
     return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *heard)]
 
 
@@ -82,7 +89,7 @@ def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_f
         f"X01 monday.jsonl:499: 1,502 of 2,000 URLs of monday.jsonl are listed no more, such as {SITE}/498"
     )
     assert (problem.severity, problem.field, problem.raw) == ("warning", "loc", f"{SITE}/498")
-    assert [finding.count for finding in found.findings()] == [1502]
+    assert [finding.count for finding in found.ranked()] == [1502]
     assert check.notes == []
 
 
@@ -91,10 +98,10 @@ def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_f
     [
         (40, 20, False),  # half is not over half
         (40, 21, True),
-        (2 * FEW_URLS - 1, FEW_URLS, True),
-        (2 * FEW_URLS - 1, FEW_URLS - 1, False),
-        (FEW_URLS, FEW_URLS, True),
-        (FEW_URLS - 1, FEW_URLS - 1, False),
+        (2 * MIN_MISSING_URLS - 1, MIN_MISSING_URLS, True),
+        (2 * MIN_MISSING_URLS - 1, MIN_MISSING_URLS - 1, False),
+        (MIN_MISSING_URLS, MIN_MISSING_URLS, True),
+        (MIN_MISSING_URLS - 1, MIN_MISSING_URLS - 1, False),
         (1000, 0, False),
     ],
 )
@@ -169,7 +176,7 @@ def test_a_sitemap_that_is_listed_nowhere_is_said() -> None:
         some([], POSTS),
     ],
 )
-def test_a_sitemap_that_is_named_or_read_has_not_vanished(heard: Listed | sr.SitemapRef | sr.Outcome) -> None:
+def test_a_sitemap_that_is_named_or_read_has_not_vanished(heard: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     assert against(path, some(locs(0, 3)), heard) == []
 
@@ -199,7 +206,7 @@ def test_documents_without_urls_count_where_both_know_of_documents() -> None:
 def test_where_no_url_says_its_sitemap_nothing_has_vanished() -> None:
     check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 3)))))
     assert audit(check, some(locs(0, 3), "tuesday.jsonl")) == []
-    assert check.notes == ["no URL says that it is of a sitemap of monday.jsonl: X02 cannot be found"]
+    assert check.notes == ["no URL states a sitemap of monday.jsonl: X02 not checked"]
 
 
 # --- what cannot be known ---
@@ -208,15 +215,13 @@ def test_where_no_url_says_its_sitemap_nothing_has_vanished() -> None:
 def test_where_something_could_not_be_read_nothing_has_vanished() -> None:
     check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
     assert audit(check, some(locs(0, 3)), sr.Outcome(PAGES, complete=False)) == []
-    assert check.notes == [
-        "not all sitemaps could be read whole, so what of monday.jsonl is listed no more is not known (X01, X02)"
-    ]
+    assert check.notes == ["not all sitemaps were read completely: X01 and X02 not checked against monday.jsonl"]
 
 
 def test_a_baseline_without_urls_says_nothing() -> None:
     check = BaselineCheck.read(open_baseline(dump({"type": "problem", "code": "F01"})))
     assert audit(check, some(locs(0, 3))) == []
-    assert check.notes == ["monday.jsonl lists no URL, so X01 and X02 cannot be found"]
+    assert check.notes == ["monday.jsonl lists no URL: X01 and X02 not checked"]
 
 
 def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
@@ -228,7 +233,7 @@ def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, and no dump: give a dump"),
+        ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
         ({"loc": SITE, "lastmod": "yesterday"}, "lastmod 'yesterday' is no date as a dump has it"),
         ({"loc": SITE, "lastmod": 20260301}, "lastmod 20260301 is no date as a dump has it"),
         ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
@@ -266,9 +271,9 @@ class Pages:
         self._pages = pages
 
     @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         body = self._pages.get(url)
-        yield sr.Response(404 if body is None else 200, {}, _chunks((body or "").encode()), url)
+        yield sr.fetch.Response(404 if body is None else 200, {}, _chunks((body or "").encode()), url)
 
 
 async def _chunks(body: bytes) -> AsyncIterator[bytes]:
@@ -291,7 +296,7 @@ def test_a_state_is_a_baseline() -> None:
     path = synced(SITE, {PAGES: locs(0, 30), POSTS: locs(30, 45)})
     baseline = open_baseline(path)
     assert isinstance(baseline, StateBaseline)
-    assert {*map(type, baseline.listings())} == {Place}
+    assert {*map(type, baseline.listings())} == {BaselineEntry}
     assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
     check = BaselineCheck.read(open_baseline(path, SITE))
     x01, x02 = audit(check, some(locs(0, 10)))
@@ -333,10 +338,10 @@ def test_feeds_of_a_state_do_not_count() -> None:
 def test_a_state_is_let_go_of_once_it_was_read() -> None:
     path = synced(SITE, {PAGES: locs(0, 60)})
     check = BaselineCheck.read(open_baseline(path))
-    with sr.State(path) as state:
+    with sr.state.State(path) as state:
         assert len(state.sites()) == 1
     assert len(audit(check, some(locs(0, 1)))) == 1
-    with sr.State(path) as state:
+    with sr.state.State(path) as state:
         assert len(state.sites()) == 1
 
 

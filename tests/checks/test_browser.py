@@ -12,7 +12,7 @@ import pytest
 from reports import EMPTY, hostile, large, of_urls, small, stamped
 from tiers import needs
 
-from sitemap_reader.checks.html.page import fragment, page
+from sitemap_reader.checks.html.page import render_fragment, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,14 +93,14 @@ def background(tab: Any) -> str:
 @pytest.mark.parametrize("name", REPORTS)
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_page_is_never_wider_than_its_window(show, name, width):
-    tab = show(page(REPORTS[name]()), viewport={"width": width, "height": 800})
+    tab = show(render_page(REPORTS[name]()), viewport={"width": width, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_wide_tables_scroll_in_their_box_by_keyboard_too(show):
-    tab = show(page(small()), viewport={"width": 400, "height": 800})
+    tab = show(render_page(small()), viewport={"width": 400, "height": 800})
     box = tab.locator("#sitemaps .scroll")
     assert box.evaluate("(box) => box.scrollWidth > box.clientWidth")
     box.focus()
@@ -112,13 +112,13 @@ def test_wide_tables_scroll_in_their_box_by_keyboard_too(show):
 
 
 def test_full_times_fit_beside_all_other_columns(show):
-    tab = show(page(stamped()), viewport={"width": 1280, "height": 800})
+    tab = show(render_page(stamped()), viewport={"width": 1280, "height": 800})
     assert tab.locator("#sitemaps .scroll").evaluate("(box) => box.scrollWidth <= box.clientWidth")
     assert not tab.locator(".hint").is_visible()
 
 
 def test_on_a_small_screen_a_line_and_a_shade_say_that_the_table_scrolls(show):
-    tab = show(page(small()), viewport={"width": 400, "height": 800})
+    tab = show(render_page(small()), viewport={"width": 400, "height": 800})
     assert tab.locator(".hint").is_visible()
     box = tab.locator("#sitemaps .scroll")
     assert "linear-gradient" in box.evaluate("(box) => getComputedStyle(box).backgroundImage")
@@ -130,7 +130,7 @@ def test_on_a_small_screen_a_line_and_a_shade_say_that_the_table_scrolls(show):
 
 
 def test_hostile_text_stays_text(show):
-    tab = show(page(hostile(BAD)))
+    tab = show(render_page(hostile(BAD)))
     assert tab.title().startswith("Sitemap audit: <script>")
     assert tab.evaluate("document.scripts.length") == 1
     assert count(tab, "img, iframe, object, [onerror], [style]") == 0
@@ -140,7 +140,7 @@ def test_hostile_text_stays_text(show):
 
 
 def test_filters_work_by_mouse(show):
-    tab = show(page(small()))
+    tab = show(render_page(small()))
     assert count(tab) == 6
     tab.get_by_role("button", name="Errors").click()
     assert count(tab) == 3
@@ -152,7 +152,7 @@ def test_filters_work_by_mouse(show):
 
 
 def test_filters_work_by_keyboard(show):
-    tab = show(page(small()))
+    tab = show(render_page(small()))
     tab.get_by_role("button", name="Errors").focus()
     tab.keyboard.press("Space")
     tab.keyboard.press("Tab")
@@ -173,7 +173,7 @@ def tallies(tab: Any) -> list[str]:
 
 
 def test_headings_count_the_cards_that_are_shown(show):
-    tab = show(page(small()))
+    tab = show(render_page(small()))
     whole = tallies(tab)
     assert whole == [
         "◆ Errors · 3 findings, 1,333 occurrences",
@@ -190,12 +190,12 @@ def test_headings_count_the_cards_that_are_shown(show):
 
 
 def test_one_finding_is_one(show):
-    tab = show(page(attrs.evolve(small(), findings=small().findings[:1])))
+    tab = show(render_page(attrs.evolve(small(), findings=small().findings[:1])))
     assert tab.get_by_role("status").inner_text() == "1 of 1 finding shown"
 
 
 def test_a_line_of_the_overview_leads_to_its_card_also_where_that_is_filtered_away(show):
-    tab = show(page(of_urls()), viewport={"width": 1280, "height": 400})
+    tab = show(render_page(of_urls()), viewport={"width": 1280, "height": 400})
     card = tab.locator("#S01-warning")
     line = tab.get_by_role("list", name="All findings").get_by_role("link").nth(2)
     line.click()
@@ -211,7 +211,7 @@ def test_a_line_of_the_overview_leads_to_its_card_also_where_that_is_filtered_aw
 
 def test_the_overview_is_aligned(show):
     for width in (1280, 400):
-        tab = show(page(large()), viewport={"width": width, "height": 800})
+        tab = show(render_page(large()), viewport={"width": width, "height": 800})
         edges = tab.locator(".overview .title").evaluate_all("(all) => all.map((each) => each.offsetLeft)")
         assert len(edges) == 40
         assert len(set(edges)) == 1
@@ -231,7 +231,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_filters_can_be_seen(show, scheme):
-    tab = show(page(small()), color_scheme=scheme)
+    tab = show(render_page(small()), color_scheme=scheme)
     tab.get_by_role("button", name="Errors").click()
     of_placeholder = "((field) => getComputedStyle(field, '::placeholder'))(document.querySelector('input'))"
     assert tab.evaluate(f"{of_placeholder}.opacity") == "1"
@@ -245,7 +245,7 @@ def test_the_filters_can_be_seen(show, scheme):
 
 
 def test_without_scripts_all_is_there_to_read(show):
-    tab = show(page(small()), java_script_enabled=False)
+    tab = show(render_page(small()), java_script_enabled=False)
     assert count(tab) == 6
     assert count(tab, ".filters:visible") == 0
     tab.locator(".finding", has_text="F10").locator("summary").click()
@@ -253,7 +253,7 @@ def test_without_scripts_all_is_there_to_read(show):
 
 
 def test_colours_follow_the_scheme(show):
-    light, dark = (show(page(small()), color_scheme=scheme) for scheme in ("light", "dark"))
+    light, dark = (show(render_page(small()), color_scheme=scheme) for scheme in ("light", "dark"))
     assert background(light) != background(dark)
     for tab in (light, dark):
         bars = "getComputedStyle(document.querySelector('.chart .bar')).fill"
@@ -262,7 +262,7 @@ def test_colours_follow_the_scheme(show):
 
 
 def test_print_has_all_and_no_filters(show):
-    tab = show(page(small()), color_scheme="dark")
+    tab = show(render_page(small()), color_scheme="dark")
     tab.get_by_role("button", name="Errors").click()
     assert count(tab) == 3
     with in_print(tab):
@@ -276,7 +276,7 @@ def test_print_has_all_and_no_filters(show):
 
 
 def test_what_is_closed_is_opened_for_paper_and_closed_again(show):
-    tab = show(page(small()))
+    tab = show(render_page(small()))
     closed = count(tab, "details:not([open])")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert count(tab, "details:not([open])") == 0
@@ -289,7 +289,7 @@ def test_the_fragment_takes_the_colours_of_the_page_around_it(show, colours):
     paper, ink = colours
     tab = show(
         f"<!DOCTYPE html><meta charset=utf-8><link rel=icon href='data:,'>"
-        f"<body style='background: {paper}; color: {ink}'><p>before</p>{fragment(small())}</body>"
+        f"<body style='background: {paper}; color: {ink}'><p>before</p>{render_fragment(small())}</body>"
     )
     expected = tab.evaluate("getComputedStyle(document.body).color")
     for selector in (".sitemap-reader-audit", ".sitemap-reader-audit a", ".sitemap-reader-audit code"):

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.checks.dates import Age, Future, Priorities, SitemapDates
-from sitemap_reader.checks.documents import Answers, Emptiness, Listings, Spellings
-from sitemap_reader.checks.findings import Findings, listed
-from sitemap_reader.checks.languages import LANGUAGES, REGIONS, Alternates, ReturnLinks, hreflang_fault
-from sitemap_reader.checks.media import Images, NewsItems, NewsNumber, Videos, is_publication_language
-from sitemap_reader.checks.runner import Survey
-from sitemap_reader.checks.urls import ASSETS, Assets, Forbidden, Hosts, Parameters
+from sitemap_reader.checks.dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
+from sitemap_reader.checks.documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
+from sitemap_reader.checks.findings import Findings, UrlBatch
+from sitemap_reader.checks.languages import LANGUAGES, REGIONS, HreflangAttributes, HreflangReturnTags, hreflang_fault
+from sitemap_reader.checks.media import Images, NewsCount, NewsItems, Videos, is_publication_language
+from sitemap_reader.checks.runner import SiteOverview
+from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.model.problems import CATALOGUE, report
 from sitemap_reader.model.records import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
@@ -55,8 +55,8 @@ def dated(*dates: datetime | str, precision: str = "second", **fields: Any) -> l
 
 
 def outcome(url: str = MAP, **fields: Any) -> Outcome:
-    said = {"format": "urlset", "status": 200, "entries": 1, "kept": 1, "bytes_decoded": 100} | fields
-    return Outcome(url=url, final_url=url, **said)
+    value = {"format": "urlset", "status": 200, "entries": 1, "kept": 1, "bytes_decoded": 100} | fields
+    return Outcome(url=url, final_url=url, **value)
 
 
 _COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
@@ -73,17 +73,17 @@ def found(
     for part in parts:
         for check in all_of_them:
             if isinstance(part, Outcome):
-                check.outcome(part, findings)
+                check.on_outcome(part, findings)
             elif isinstance(part, SitemapRef):
-                check.ref(part, findings)
+                check.on_ref(part, findings)
             else:
                 columns = [[getattr(record, name) for record in part] for name in _COLUMNS]
-                check.urls(listed(part[0].sitemap or "", *columns), findings)
+                check.on_urls(UrlBatch.from_columns(part[0].sitemap or "", *columns), findings)
                 for record in part:
-                    check.record(record, findings)
+                    check.on_record(record, findings)
     for check in all_of_them:
-        check.end(findings)
-    return findings.findings()
+        check.on_end(findings)
+    return findings.ranked()
 
 
 def problems(*args: Any, **options: Any) -> list[Problem]:
@@ -105,22 +105,22 @@ def test_findings_stand_by_severity_then_by_number() -> None:
     findings = Findings()
     for code in ("U07", "U06", "U12", "D02", "D02"):
         findings.add(problem(code, MAP))
-    assert [(each.code, each.count) for each in findings.findings()] == [("U12", 1), ("D02", 2), ("U06", 1), ("U07", 1)]
+    assert [(each.code, each.count) for each in findings.ranked()] == [("U12", 1), ("D02", 2), ("U06", 1), ("U07", 1)]
 
 
 def test_a_code_of_two_severities_gives_two_findings() -> None:
     findings = Findings()
     findings.add(problem("S01", MAP))
     findings.add(report("S01", "mended", sitemap=MAP, severity="warning"))
-    assert [(each.code, each.severity) for each in findings.findings()] == [("S01", "error"), ("S01", "warning")]
+    assert [(each.code, each.severity) for each in findings.ranked()] == [("S01", "error"), ("S01", "warning")]
 
 
 def test_samples_are_spread_over_documents() -> None:
     findings = Findings(samples=3)
     for sitemap in ("a", "b", "c", "d"):
         for line in range(1, 6):
-            findings.note("U06", "again", sitemap=sitemap, line=line)
-    (finding,) = findings.findings()
+            findings.report("U06", "again", sitemap=sitemap, line=line)
+    (finding,) = findings.ranked()
     assert (finding.count, finding.documents) == (20, 4)
     assert [sample.sitemap for sample in finding.samples] == ["a", "b", "c"]
 
@@ -129,15 +129,15 @@ def test_messages_are_only_made_for_samples() -> None:
     numbers = count()
     findings = Findings(samples=2)
     for _ in range(10):
-        findings.note("U06", lambda: f"no. {next(numbers)}", sitemap=MAP)
-    assert [sample.message for sample in findings.findings()[0].samples] == ["no. 0", "no. 1"]
+        findings.report("U06", lambda: f"no. {next(numbers)}", sitemap=MAP)
+    assert [sample.message for sample in findings.ranked()[0].samples] == ["no. 0", "no. 1"]
     assert next(numbers) == 2
 
 
 def test_without_samples_there_is_still_a_number() -> None:
     findings = Findings(samples=0)
-    findings.note("U06", "again", sitemap=MAP, count=7)
-    (finding,) = findings.findings()
+    findings.report("U06", "again", sitemap=MAP, count=7)
+    (finding,) = findings.ranked()
     assert (finding.count, finding.documents, finding.samples) == (7, 1, ())
 
 
@@ -154,34 +154,34 @@ def test_without_samples_there_is_still_a_number() -> None:
 def test_codes_are_chosen_by_their_beginnings(select: Sequence[str], ignore: Sequence[str], codes: list[str]) -> None:
     findings = Findings(select=select, ignore=ignore)
     for code in ("U12", "U06"):
-        findings.note(code, "so", sitemap=MAP)
+        findings.report(code, "so", sitemap=MAP)
     findings.add(problem("D02", MAP))
-    assert [each.code for each in findings.findings()] == codes
-    assert findings.wants(["D02"]) == ("D02" in codes)
+    assert [each.code for each in findings.ranked()] == codes
+    assert findings.includes(["D02"]) == ("D02" in codes)
 
 
 def test_what_another_one_found_comes_behind() -> None:
     one, other = Findings(samples=2), Findings(samples=2)
-    one.note("U06", "first", sitemap="a")
-    other.note("U06", "second", sitemap="b", count=5)
-    other.note("U13", "third", sitemap="c")
-    one.absorb(other)
-    assert [(each.code, each.count, each.documents) for each in one.findings()] == [("U06", 6, 2), ("U13", 1, 1)]
-    assert [sample.message for sample in one.findings()[0].samples] == ["first", "second"]
+    one.report("U06", "first", sitemap="a")
+    other.report("U06", "second", sitemap="b", count=5)
+    other.report("U13", "third", sitemap="c")
+    one.merge(other)
+    assert [(each.code, each.count, each.documents) for each in one.ranked()] == [("U06", 6, 2), ("U13", 1, 1)]
+    assert [sample.message for sample in one.ranked()[0].samples] == ["first", "second"]
 
 
 # --- listings ---
 
 
 def test_a_url_listed_again_in_another_block_is_found_with_the_first_line() -> None:
-    again = problems(Listings(), entries("x", "y"), entries("z", "x", first_line=3))
+    again = problems(DuplicateUrls(), entries("x", "y"), entries("z", "x", first_line=3))
     assert [(each.code, each.line, each.message) for each in again] == [
         ("U06", 4, f"{A}/x is listed on line 1 already")
     ]
 
 
 def test_a_url_listed_again_in_the_same_block() -> None:
-    again = problems(Listings(), entries("x", "x", "x"))
+    again = problems(DuplicateUrls(), entries("x", "x", "x"))
     assert [(each.line, each.message) for each in again] == [
         (2, f"{A}/x is listed on line 1 already"),
         (3, f"{A}/x is listed on line 1 already"),
@@ -190,47 +190,47 @@ def test_a_url_listed_again_in_the_same_block() -> None:
 
 def test_twice_in_one_sitemap_and_once_in_another_is_both() -> None:
     parts = entries("x"), entries("x", "x", sitemap=OTHER)
-    assert places(Listings(), *parts) == [("U06", OTHER, 2), ("U07", OTHER, 1)]
+    assert places(DuplicateUrls(), *parts) == [("U06", OTHER, 2), ("U07", OTHER, 1)]
 
 
 def test_urls_of_two_sitemaps_are_counted_for_the_pair() -> None:
     pages = [f"{number}" for number in range(50)]
-    (finding,) = found(Listings(), entries(*pages), entries(*pages[:20], sitemap=OTHER))
+    (finding,) = found(DuplicateUrls(), entries(*pages), entries(*pages[:20], sitemap=OTHER))
     assert (finding.code, finding.count) == ("U07", 20)
     assert [each.message for each in finding.samples] == [f"{A}/0 and 19 more are in {MAP} too"]
 
 
 def test_what_a_news_sitemap_listed_first_is_still_in_two_others() -> None:
     news = entries("x", sitemap=f"{A}/news.xml", news=News(title="x"))
-    assert places(Listings(), news, entries("x"), entries("x", sitemap=OTHER)) == [("U07", OTHER, 1)]
+    assert places(DuplicateUrls(), news, entries("x"), entries("x", sitemap=OTHER)) == [("U07", OTHER, 1)]
 
 
 @pytest.mark.parametrize("format", ["rss", "atom"])
 def test_feeds_may_repeat_what_others_list(format: str) -> None:
     parts = entries("x"), entries("x", sitemap=OTHER), outcome(), outcome(OTHER, format=format)
-    assert not found(Listings(), *parts)
+    assert not found(DuplicateUrls(), *parts)
 
 
 def test_news_may_be_listed_elsewhere_too() -> None:
-    assert not found(Listings(), entries("x", news=News(title="x")), entries("x", sitemap=OTHER))
+    assert not found(DuplicateUrls(), entries("x", news=News(title="x")), entries("x", sitemap=OTHER))
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from("xyz"), min_size=1, max_size=4)), max_size=8))
 def test_listings_count_what_a_plain_count_does(parts: list[tuple[str, list[str]]]) -> None:
     listed_so = [entries(*pages, sitemap=name) for name, pages in parts]
-    said = {each.code: each.count for each in found(Listings(), *listed_so)}
+    value = {each.code: each.count for each in found(DuplicateUrls(), *listed_so)}
     in_document = [(name, page) for name, pages in parts for page in pages]
     twice = len(in_document) - len({*in_document})
     several = len({*in_document}) - len({page for _, page in in_document})
-    assert said == {code: number for code, number in (("U06", twice), ("U07", several)) if number}
+    assert value == {code: number for code, number in (("U06", twice), ("U07", several)) if number}
 
 
 # --- spellings ---
 
 
 def spellings(*parts: list[UrlRecord]) -> list[tuple[int | None, str]]:
-    listings = Listings()
-    found_here = problems([listings, Spellings(listings)], *parts)
+    listings = DuplicateUrls()
+    found_here = problems([listings, UrlVariants(listings)], *parts)
     return [(each.line, each.message) for each in found_here if each.code == "U11"]
 
 
@@ -286,7 +286,7 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
     ],
 )
 def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> None:
-    told = [each.message for each in problems(Parameters(), entries("x", page))]
+    told = [each.message for each in problems(SessionParameters(), entries("x", page))]
     assert told == ([f"{A}/{page} has the parameter {name}"] if name else [])
 
 
@@ -307,15 +307,15 @@ def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> Non
     ],
 )
 def test_what_is_no_page(page: str, extension: str | None) -> None:
-    told = [each.message for each in problems(Assets(), entries("x", page))]
+    told = [each.message for each in problems(NonPageFiles(), entries("x", page))]
     assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
 
 
 def test_every_asset_is_found_among_other_urls() -> None:
     pages = [f"a.{extension}" for extension in sorted(ASSETS)]
-    assert len(problems(Assets(), entries("x", *pages))) == len(pages)
+    assert len(problems(NonPageFiles(), entries("x", *pages))) == len(pages)
     for page in pages:
-        assert [each.raw for each in problems(Assets(), entries("x", "y.html", page, "z"))] == [f"{A}/{page}"]
+        assert [each.raw for each in problems(NonPageFiles(), entries("x", "y.html", page, "z"))] == [f"{A}/{page}"]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_every_asset_is_found_among_other_urls() -> None:
     ],
 )
 def test_private_addresses(host: str, is_private: bool) -> None:
-    told = places(Hosts(), entries("x", f"http://{host}/a", f"http://{host}/b"))
+    told = places(PrivateHosts(), entries("x", f"http://{host}/a", f"http://{host}/b"))
     assert told == ([("U14", MAP, 2), ("U14", MAP, 3)] if is_private else [])
 
 
@@ -353,7 +353,7 @@ def test_private_addresses(host: str, is_private: bool) -> None:
     ],
 )
 def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, precision: str, is_late: bool) -> None:
-    assert bool(found(Future(lambda: NOW), dated(NOW, lastmod, precision=precision))) == is_late
+    assert bool(found(FutureDates(lambda: NOW), dated(NOW, lastmod, precision=precision))) == is_late
 
 
 def same(number: int, of: int) -> list[UrlRecord]:
@@ -366,20 +366,20 @@ def same(number: int, of: int) -> list[UrlRecord]:
     ("alike", "of", "is_told"), [(18, 20, True), (17, 20, False), (19, 19, False), (20, 20, True), (90, 100, True)]
 )
 def test_nine_in_ten_of_twenty(alike: int, of: int, is_told: bool) -> None:
-    told = [each.message for each in problems(SitemapDates(None), same(alike, of), outcome())]
+    told = [each.message for each in problems(SitemapLastmods(None), same(alike, of), outcome())]
     assert told == ([f"{alike} of {of} lastmods are 2026-10-01T00:00:00Z"] if is_told else [])
 
 
 def test_dates_of_several_blocks_are_counted_together() -> None:
     blocks = [same(10, 10), same(10, 10)]
-    assert [each.code for each in found(SitemapDates(None), *blocks, outcome())] == ["D03"]
-    assert not found(SitemapDates(None), same(10, 10), outcome(), same(10, 10), outcome())
+    assert [each.code for each in found(SitemapLastmods(None), *blocks, outcome())] == ["D03"]
+    assert not found(SitemapLastmods(None), same(10, 10), outcome(), same(10, 10), outcome())
 
 
 def test_news_may_be_of_the_same_day_and_without_lastmod() -> None:
     news = News(title="x")
-    assert not found(SitemapDates(None), dated(*["2026-10-01"] * 20, news=news), outcome())
-    assert not found(SitemapDates(None), entries("a", "b", news=news), outcome())
+    assert not found(SitemapLastmods(None), dated(*["2026-10-01"] * 20, news=news), outcome())
+    assert not found(SitemapLastmods(None), entries("a", "b", news=news), outcome())
 
 
 @pytest.mark.parametrize(
@@ -395,9 +395,9 @@ def test_news_may_be_of_the_same_day_and_without_lastmod() -> None:
 )
 def test_the_time_of_the_request(dates: list[datetime], seconds: float, is_told: bool) -> None:
     end = outcome(seconds=seconds)
-    assert ("D04" in {each.code for each in found(SitemapDates(lambda: NOW), dated(*dates), end)}) == is_told
-    assert not found(SitemapDates(None), dated(*dates), end)
-    assert not found(SitemapDates(lambda: NOW), dated(*dates, precision="day"), end)
+    assert ("D04" in {each.code for each in found(SitemapLastmods(lambda: NOW), dated(*dates), end)}) == is_told
+    assert not found(SitemapLastmods(None), dated(*dates), end)
+    assert not found(SitemapLastmods(lambda: NOW), dated(*dates, precision="day"), end)
 
 
 @pytest.mark.parametrize(
@@ -413,27 +413,27 @@ def test_the_time_of_the_request(dates: list[datetime], seconds: float, is_told:
 )
 def test_an_index_may_not_be_older_than_what_it_lists(stated: str, precision: str, newest: str, is_told: bool) -> None:
     ref = SitemapRef(MAP, at(stated), precision, f"{A}/index.xml", 7)  # type: ignore[arg-type]
-    told = places(SitemapDates(None), ref, dated(newest, "2020-01-01"), outcome())
+    told = places(SitemapLastmods(None), ref, dated(newest, "2020-01-01"), outcome())
     assert told == ([("D05", f"{A}/index.xml", 7)] if is_told else [])
 
 
 def test_a_day_may_have_begun_elsewhere() -> None:
     ref = SitemapRef(MAP, at("2026-05-01T22:30:00"), "second", f"{A}/index.xml", 7)
-    assert not found(SitemapDates(None), ref, dated("2026-05-02", precision="day"), outcome())
-    assert found(SitemapDates(None), ref, dated("2026-05-03", precision="day"), outcome())
+    assert not found(SitemapLastmods(None), ref, dated("2026-05-02", precision="day"), outcome())
+    assert found(SitemapLastmods(None), ref, dated("2026-05-03", precision="day"), outcome())
 
 
 def test_of_two_indexes_the_first_counts() -> None:
     first = SitemapRef(MAP, at("2026-10-05"), "day", f"{A}/one.xml", 1)
     second = SitemapRef(MAP, at("2020-10-05"), "day", f"{A}/two.xml", 1)
-    assert not found(SitemapDates(None), first, second, dated("2026-10-05"), outcome())
+    assert not found(SitemapLastmods(None), first, second, dated("2026-10-05"), outcome())
 
 
 @pytest.mark.parametrize(("dates", "urls", "is_told"), [(1, 2, False), (1, 3, True), (0, 1, True), (3, 4, False)])
 def test_half_of_the_urls_have_a_date(dates: int, urls: int, is_told: bool) -> None:
     pages = dated(*["2026-10-01"] * dates) + entries(*map(str, range(urls - dates)))
-    assert bool(found(SitemapDates(None), pages, outcome())) == is_told
-    assert not found(SitemapDates(None), pages, outcome(format="text"))
+    assert bool(found(SitemapLastmods(None), pages, outcome())) == is_told
+    assert not found(SitemapLastmods(None), pages, outcome(format="text"))
 
 
 @pytest.mark.parametrize(
@@ -447,15 +447,15 @@ def test_half_of_the_urls_have_a_date(dates: int, urls: int, is_told: bool) -> N
 )
 def test_nothing_newer_than_a_year(lastmod: datetime, precision: str, is_told: bool) -> None:
     older = dated("2001-01-01", "2001-01-02")
-    told = places(Age(NOW), older, dated(lastmod, precision=precision))
+    told = places(StaleSite(NOW), older, dated(lastmod, precision=precision))
     assert told == ([("D08", MAP, 1)] if is_told else [])
-    assert not found(Age(NOW), entries("undated"))
+    assert not found(StaleSite(NOW), entries("undated"))
 
 
 @pytest.mark.parametrize(("numbers", "is_told"), [([0.5] * 10, True), ([0.5] * 9, False), ([0.5] * 9 + [0.6], False)])
 def test_priorities_that_are_all_the_same(numbers: list[float], is_told: bool) -> None:
     pages = [UrlRecord(f"{A}/{line}", priority=each, sitemap=MAP, line=line) for line, each in enumerate(numbers)]
-    told = problems(Priorities(), pages[:4], pages[4:], outcome())
+    told = problems(EqualPriorities(), pages[:4], pages[4:], outcome())
     assert [each.message for each in told] == ([f"all {len(numbers)} priorities are 0.5"] if is_told else [])
 
 
@@ -474,8 +474,8 @@ def test_priorities_that_are_all_the_same(numbers: list[float], is_told: bool) -
     ],
 )
 def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
-    assert [each.code for each in found(Answers(), outcome())] == ["F10"]
-    assert not found(Answers(), outcome(**fields))
+    assert [each.code for each in found(MissingValidators(), outcome())] == ["F10"]
+    assert not found(MissingValidators(), outcome(**fields))
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
     ],
 )
 def test_a_sitemap_lists_something(fields: dict[str, Any], told: str | None) -> None:
-    assert [each.message for each in problems(Emptiness(), outcome(**fields))] == ([told] if told else [])
+    assert [each.message for each in problems(EmptySitemaps(), outcome(**fields))] == ([told] if told else [])
 
 
 # --- hreflang ---
@@ -546,29 +546,29 @@ def page(loc: str, *alternates: tuple[str | None, str], **fields: Any) -> UrlRec
 
 def test_alternates_without_a_code_are_no_translations() -> None:
     mobile = UrlRecord(f"{A}/x", alternates=(Alternate(None, f"{A}/m/x", "handheld"),) * 2, sitemap=MAP, line=1)
-    listings = Listings()
-    assert not found([listings, Alternates(), ReturnLinks(listings)], [mobile])
+    listings = DuplicateUrls()
+    assert not found([listings, HreflangAttributes(), HreflangReturnTags(listings)], [mobile])
 
 
 def test_links_into_apps_are_no_translations() -> None:
     links = (Alternate("en", "android-app://com.example/x"), Alternate("en", "ios-app://1/x"))
-    listings = Listings()
-    checks = [listings, Alternates(), ReturnLinks(listings)]
+    listings = DuplicateUrls()
+    checks = [listings, HreflangAttributes(), HreflangReturnTags(listings)]
     assert not found(checks, [UrlRecord(f"{A}/x", alternates=links, sitemap=MAP, line=1)])
 
 
 def test_two_pages_for_one_code_on_different_media_are_fine() -> None:
     one, two = Alternate("en", f"{A}/x"), Alternate("EN", f"{A}/m/x", "handheld")
     record = UrlRecord(f"{A}/x", alternates=(one, two, Alternate("x-default", f"{A}/x")), sitemap=MAP, line=1)
-    assert not found(Alternates(), [record])
+    assert not found(HreflangAttributes(), [record])
     two.media = None
-    assert [each.code for each in found(Alternates(), [record])] == ["L05"]
+    assert [each.code for each in found(HreflangAttributes(), [record])] == ["L05"]
 
 
 def one_sided(*pages: UrlRecord) -> list[tuple[int | None, str | None]]:
     """Line, and the page that does not answer."""
-    listings = Listings()
-    checks = [listings, ReturnLinks(listings)]
+    listings = DuplicateUrls()
+    checks = [listings, HreflangReturnTags(listings)]
     return [(each.line, each.raw) for each in problems(checks, *([one] for one in pages)) if each.code == "L03"]
 
 
@@ -606,9 +606,7 @@ def test_what_a_second_listing_names_counts_too() -> None:
 
 
 @given(
-    st.lists(
-        st.tuples(st.sampled_from("abcd"), st.sets(st.sampled_from("abcdxy"), max_size=4)), min_size=1, max_size=7
-    )
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sets(st.sampled_from("abcdxy"), max_size=4)), min_size=1, max_size=7)
 )
 def test_return_links_are_those_of_a_plain_comparison(pages: list[tuple[str, set[str]]]) -> None:
     alternates = [[(other, other) for other in sorted(names)] for _, names in pages]
@@ -659,7 +657,7 @@ def test_a_date_of_news_that_cannot_be_read_is_not_called_missing() -> None:
 @pytest.mark.parametrize(("number", "is_told"), [(1_000, False), (1_001, True)])
 def test_a_thousand_news(number: int, is_told: bool) -> None:
     items = [item(each) for each in range(number)]
-    told = problems(NewsNumber(), items[:500], items[500:], outcome())
+    told = problems(NewsCount(), items[:500], items[500:], outcome())
     assert [each.message for each in told] == (["1,001 news items; Google reads 1,000"] if is_told else [])
 
 
@@ -714,7 +712,7 @@ class Ticking:
 
 
 def test_what_is_forbidden_is_found() -> None:
-    check = Forbidden(lambda url: RULES)
+    check = DisallowedUrls(lambda url: RULES)
     pages = entries("a", "private/1", "x.php", "x.php?", "privat", "%70rivate/2", "a/private/")
     assert [each.line for each in problems(check, pages)] == [2, 3, 6]
     assert check.notes == []
@@ -739,12 +737,12 @@ def test_what_is_forbidden_is_found() -> None:
 def test_looking_at_beginnings_first_changes_nothing(pages: list[str], lines: list[str]) -> None:
     rules = parse_rules("\n".join(lines), "bot/1.0")
     records = entries(*pages)
-    told = [each.line for each in problems(Forbidden(lambda url: rules), records)]
+    told = [each.line for each in problems(DisallowedUrls(lambda url: rules), records)]
     assert told == [record.line for record in records if not rules.allows(record.loc)]
 
 
 def test_for_want_of_time_some_are_tried() -> None:
-    check = Forbidden(lambda url: RULES, budget_seconds=1.0, clock=Ticking(0.01))
+    check = DisallowedUrls(lambda url: RULES, budget_seconds=1.0, clock=Ticking(0.01))
     pages = [entries(*(f"private/{block}/{number}" for number in range(1_000))) for block in range(10)]
     (finding,) = found(check, *pages)
     (note,) = check.notes
@@ -753,7 +751,7 @@ def test_for_want_of_time_some_are_tried() -> None:
 
 
 def test_where_robots_is_not_known_nothing_is_judged() -> None:
-    check = Forbidden(lambda url: None if "b.example" in url else RULES)
+    check = DisallowedUrls(lambda url: None if "b.example" in url else RULES)
     assert not found(check, entries("a", "https://b.example/private/"))
     told = "U12 checked 1 of 2 URLs; robots.txt of other hosts was not fetched"
     assert check.notes == [told]
@@ -761,26 +759,26 @@ def test_where_robots_is_not_known_nothing_is_judged() -> None:
 
 def test_a_robots_txt_that_is_read_later_counts_for_what_came_before() -> None:
     known: list[bool] = []
-    check = Forbidden(lambda url: RULES if known else None)
+    check = DisallowedUrls(lambda url: RULES if known else None)
     findings = Findings()
     for pages in (entries("private/1", "a"), entries("private/2")):
         columns = [[getattr(record, name) for record in pages] for name in _COLUMNS]
-        check.urls(listed(MAP, *columns), findings)
+        check.on_urls(UrlBatch.from_columns(MAP, *columns), findings)
         known.append(True)
-    check.end(findings)
-    assert [(each.count, check.notes) for each in findings.findings()] == [(2, [])]
+    check.on_end(findings)
+    assert [(each.count, check.notes) for each in findings.ranked()] == [(2, [])]
 
 
 def test_a_url_that_takes_too_long_to_compare_is_not_called_forbidden() -> None:
     rules = parse_rules("User-agent: *\n" + "Disallow: /*a*b$\n" * 20_000, "bot/1.0")
-    assert not found(Forbidden(lambda url: rules), entries("x" * 2_000))
+    assert not found(DisallowedUrls(lambda url: rules), entries("x" * 2_000))
 
 
 # --- the survey ---
 
 
 def test_the_survey_counts_months_sections_and_formats() -> None:
-    survey = Survey()
+    survey = SiteOverview()
     pages = dated("2026-10-01", "2026-10-31", "2025-01-01") + entries("shop/a/b", "shop/c?x=/y/", "news/")
     ends = [outcome(format=each) for each in ("urlset", "rss", "robots")]
     found(survey, pages, entries("shop/d", sitemap=OTHER), *ends)
@@ -798,8 +796,9 @@ def test_the_survey_counts_months_sections_and_formats() -> None:
 
 def test_codes_of_checks_are_in_the_catalogue() -> None:
     checks = (
-        Parameters, Assets, Hosts, Spellings, Listings, Future, SitemapDates, Age, Priorities, Answers, Emptiness,
-        Alternates, ReturnLinks, NewsNumber, NewsItems, Videos, Images, Forbidden,
+        SessionParameters, NonPageFiles, PrivateHosts, UrlVariants, DuplicateUrls, FutureDates, SitemapLastmods,
+        StaleSite, EqualPriorities, MissingValidators, EmptySitemaps, HreflangAttributes, HreflangReturnTags, NewsCount,
+        NewsItems, Videos, Images, DisallowedUrls,
     )  # fmt: skip
     codes = [code for check in checks for code in check.codes]
     assert len(codes) == len({*codes})

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sitemap_reader as sr
 from sitemap_reader.checks import crawl_file as crawllines
-from sitemap_reader.checks.crawl_file import Crawled, CrawlFile
+from sitemap_reader.checks.crawl_file import CrawledPage, CrawlFile
 from sitemap_reader.parser.normalise.urls import clean_url
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def wrote(data: bytes | str, name: str = "crawl.csv") -> CrawlFile:
     return CrawlFile(name)
 
 
-def rows(data: bytes | str, name: str = "crawl.csv") -> list[Crawled]:
+def rows(data: bytes | str, name: str = "crawl.csv") -> list[CrawledPage]:
     return list(wrote(data, name))
 
 
@@ -51,20 +51,20 @@ def failure(data: bytes | str, name: str = "crawl.csv") -> str:
 
 
 def lines(*forms: dict[str, Any]) -> str:
-    return "".join(json.dumps(form) + "\n" for form in forms)
+    return "".join(json.dumps(record) + "\n" for record in forms)
 
 
-def one(**form: Any) -> Crawled:
-    (row,) = rows(lines({"url": A, **form}), "crawl.jsonl")
+def one(**record: Any) -> CrawledPage:
+    (row,) = rows(lines({"url": A, **record}), "crawl.jsonl")
     return row
 
 
 # --- our own columns ---
 
 OWN = [
-    Crawled(2, A, 200, A, False, "5f4d"),
-    Crawled(3, B, 404, None, False, None),
-    Crawled(4, "https://example.com/", 200, B, True, "77"),
+    CrawledPage(2, A, 200, A, False, "5f4d"),
+    CrawledPage(3, B, 404, None, False, None),
+    CrawledPage(4, "https://example.com/", 200, B, True, "77"),
 ]
 TABLE = f"url,status,canonical,noindex,hash\n{A},200,{A},false,5f4d\n{B},404,,,\nhttps://example.com,200,/b,true,77\n"
 
@@ -93,11 +93,11 @@ def test_json_lines_are_read(encoding: str, pack: Any) -> None:
 def test_each_iteration_begins_anew() -> None:
     file = wrote(TABLE)
     assert list(file) == list(file) == OWN
-    assert file.told == {"url", "status", "canonical", "noindex", "hash"}
+    assert file.fields == {"url", "status", "canonical", "noindex", "hash"}
 
 
 def test_a_url_alone_is_enough() -> None:
-    assert rows(f"URL\n{A}\n") == [Crawled(2, A)]
+    assert rows(f"URL\n{A}\n") == [CrawledPage(2, A)]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_url_alone_is_enough() -> None:
 )
 def test_a_url_is_made_canonical_as_a_loc_is(spelled: str) -> None:
     assert one(url=spelled).url == A
-    assert one(url="https://example.com/é", canonical="https://EXAMPLE.com/%C3%A9") == Crawled(
+    assert one(url="https://example.com/é", canonical="https://EXAMPLE.com/%C3%A9") == CrawledPage(
         1, "https://example.com/%C3%A9", canonical="https://example.com/%C3%A9"
     )
 
@@ -126,13 +126,13 @@ def test_lines_are_counted_where_records_begin() -> None:
 
 def test_short_and_blank_rows_are_no_fault() -> None:
     file = wrote(f"url,status,noindex\n\n{A}\n,,\n{B},200\n")
-    assert list(file) == [Crawled(3, A), Crawled(5, B, 200)]
+    assert list(file) == [CrawledPage(3, A), CrawledPage(5, B, 200)]
     assert (file.unusable, file.first_unusable) == (0, None)
 
 
 def test_rows_without_a_url_of_a_page_are_counted() -> None:
     file = wrote(f"url,status\n{A},200\nmailto:info@example.com,200\n/relative,200\n")
-    assert list(file) == [Crawled(2, A, 200)]
+    assert list(file) == [CrawledPage(2, A, 200)]
     assert (file.unusable, file.first_unusable) == (2, 3)
 
 
@@ -140,21 +140,21 @@ def test_rows_without_a_url_of_a_page_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("value", "status"),
     [
         (200, 200), ("200", 200), ("200.0", 200), (404.0, 404), ("301 Moved Permanently", 301), ("999", 999),
         (None, None), ("", None), (0, None), ("0", None), ("0.0", None), (-1, None), ("-", None), ("N/A", None),
         ("NaN", None), ("null", None), ("Blocked by robots.txt", None), ("Not crawled", None), ("Timeout", None),
     ],
 )  # fmt: skip
-def test_a_status_is_a_number_or_none(said: object, status: int | None) -> None:
-    assert one(status=said).status == status
+def test_a_status_is_a_number_or_none(value: object, status: int | None) -> None:
+    assert one(status=value).status == status
 
 
-@pytest.mark.parametrize("said", ["OK", "20", "2000", "-200", "2xx", True])
-def test_what_is_no_status_is_told_with_its_place(said: object) -> None:
-    text = lines({"url": A}, {"url": B, "Status Code": said})
-    shown = repr(said if isinstance(said, str) else "true")
+@pytest.mark.parametrize("value", ["OK", "20", "2000", "-200", "2xx", True])
+def test_what_is_no_status_is_told_with_its_place(value: object) -> None:
+    text = lines({"url": A}, {"url": B, "Status Code": value})
+    shown = repr(value if isinstance(value, str) else "true")
     assert failure(text, "crawl.jsonl") == (
         f"crawl.jsonl:2: {shown} in the column Status Code is no HTTP status: give a number such as 200, or nothing "
         "where the page was not fetched"
@@ -162,12 +162,12 @@ def test_what_is_no_status_is_told_with_its_place(said: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "noindex"),
+    ("value", "noindex"),
     [(True, True), (1, True), ("1", True), ("Yes", True), ("TRUE", True), ("noindex", True),
      (False, False), (0, False), ("0", False), ("No", False), ("false", False), ("", False), (None, False)],
 )  # fmt: skip
-def test_a_noindex_of_our_own_is_true_or_false(said: object, noindex: bool) -> None:
-    assert one(noindex=said).noindex is noindex
+def test_a_noindex_of_our_own_is_true_or_false(value: object, noindex: bool) -> None:
+    assert one(noindex=value).noindex is noindex
 
 
 def test_what_is_neither_true_nor_false_is_told() -> None:
@@ -199,7 +199,7 @@ def test_a_noindex_in_any_column_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "indexable"),
+    ("value", "indexable"),
     [
         ({"Indexability": "Indexable"}, True),
         ({"Indexability": "Non-Indexable", "Indexability Status": "Canonicalised"}, False),
@@ -216,8 +216,8 @@ def test_a_noindex_in_any_column_counts() -> None:
         ({}, True),
     ],
 )
-def test_what_is_no_page_is_not_indexable(said: dict[str, object], indexable: bool) -> None:
-    assert one(**said).indexable is indexable
+def test_what_is_no_page_is_not_indexable(value: dict[str, object], indexable: bool) -> None:
+    assert one(**value).indexable is indexable
 
 
 def test_many_rows_that_say_the_same_come_to_the_same() -> None:
@@ -243,12 +243,12 @@ SCREAMING_FROG = (
     '"0",""\n'
 )
 SEEN = [
-    Crawled(2, "https://shop.example/", 200, "https://shop.example/", False, "c4ca"),
-    Crawled(3, "https://shop.example/cart", 200, None, True, "c81e", indexable=False),
-    Crawled(4, "https://shop.example/lamp?sort=price", 200, "https://shop.example/lamp", False, "eccb", False),
-    Crawled(6, "https://shop.example/old", 301, None, False, None, indexable=False),
-    Crawled(7, "https://shop.example/logo.svg", 200, None, False, "a87f", indexable=False),
-    Crawled(8, "https://shop.example/admin", None, None, False, None, indexable=False),
+    CrawledPage(2, "https://shop.example/", 200, "https://shop.example/", False, "c4ca"),
+    CrawledPage(3, "https://shop.example/cart", 200, None, True, "c81e", indexable=False),
+    CrawledPage(4, "https://shop.example/lamp?sort=price", 200, "https://shop.example/lamp", False, "eccb", False),
+    CrawledPage(6, "https://shop.example/old", 301, None, False, None, indexable=False),
+    CrawledPage(7, "https://shop.example/logo.svg", 200, None, False, "a87f", indexable=False),
+    CrawledPage(8, "https://shop.example/admin", None, None, False, None, indexable=False),
 ]
 
 
@@ -260,7 +260,7 @@ def test_an_export_of_screaming_frog_is_read() -> None:
 def test_up_to_four_lines_may_stand_above_the_header(above: str) -> None:
     more = above.count("\n")
     assert rows(above + SCREAMING_FROG) == [
-        Crawled(row.line + more, row.url, row.status, row.canonical, row.noindex, row.hash, row.indexable)
+        CrawledPage(row.line + more, row.url, row.status, row.canonical, row.noindex, row.hash, row.indexable)
         for row in SEEN
     ]
 
@@ -281,11 +281,11 @@ def test_a_header_in_the_sixth_line_is_not_looked_for() -> None:
     ],
 )
 def test_other_names_of_columns_are_known(url: str, status: str, canonical: str) -> None:
-    assert rows(f"n;{status};{canonical};{url}\n1;404;{B};{A}\n") == [Crawled(2, A, 404, B)]
+    assert rows(f"n;{status};{canonical};{url}\n1;404;{B};{A}\n") == [CrawledPage(2, A, 404, B)]
 
 
 def test_the_number_is_the_status_where_a_text_is_called_so_too() -> None:
-    assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [Crawled(2, A, 200), Crawled(3, B)]
+    assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [CrawledPage(2, A, 200), CrawledPage(3, B)]
 
 
 def test_the_canonical_of_the_header_counts_where_the_page_has_none() -> None:
@@ -296,8 +296,8 @@ def test_the_canonical_of_the_header_counts_where_the_page_has_none() -> None:
 def test_keys_may_differ_from_line_to_line() -> None:
     text = lines({"url": A, "status": 200}, {"status": 404, "url": B}, {"address": A, "hash": "x", "links": [1, {}]})
     file = wrote(text, "crawl.jsonl")
-    assert list(file) == [Crawled(1, A, 200), Crawled(2, B, 404), Crawled(3, A, None, None, False, "x")]
-    assert file.told == {"url", "status", "hash"}
+    assert list(file) == [CrawledPage(1, A, 200), CrawledPage(2, B, 404), CrawledPage(3, A, None, None, False, "x")]
+    assert file.fields == {"url", "status", "hash"}
 
 
 # --- what is no crawl file ---
@@ -306,12 +306,12 @@ def test_keys_may_differ_from_line_to_line() -> None:
 def _faults() -> list[ParameterSet]:
     header = "url,status\n"
     return [
-        pytest.param(b"", "crawl.csv is empty: export the crawl once more", id="empty"),
-        pytest.param(b"\xef\xbb\xbf\n \n", "crawl.csv is empty: export the crawl once more", id="blank"),
-        pytest.param(header, "crawl.csv has no row of a page: export the crawl once more", id="header only"),
+        pytest.param(b"", "crawl.csv is empty: export the crawl again", id="empty"),
+        pytest.param(b"\xef\xbb\xbf\n \n", "crawl.csv is empty: export the crawl again", id="blank"),
+        pytest.param(header, "crawl.csv has no row of a page: export the crawl again", id="header only"),
         pytest.param(
             header + "/a,200\n/b,200\n",
-            "crawl.csv has no row with a URL of a page, '/b' in line 3 is none: give whole URLs, with https://",
+            "crawl.csv has no row with a URL of a page; '/b' in line 3 is not one: give absolute URLs, with https://",
             id="paths",
         ),
         pytest.param(
@@ -338,7 +338,7 @@ def _faults() -> list[ParameterSet]:
         ),
         pytest.param(
             lines({"url": A}) + '{"url":"https://exa',
-            "crawl.csv:2: the last line is cut: '{\"url\":\"https://exa'; export the crawl once more",
+            "crawl.csv:2: the last line is cut: '{\"url\":\"https://exa'; export the crawl again",
             id="cut",
         ),
         pytest.param(
@@ -352,12 +352,12 @@ def _faults() -> list[ParameterSet]:
             id="no url in a line",
         ),
         pytest.param(
-            "<html>", "crawl.csv: that is XML or HTML, and no crawl: export it as CSV, or as JSON lines", id="html"
+            "<html>", "crawl.csv: that is XML or HTML, not a crawl: export it as CSV, or as JSON lines", id="html"
         ),
         pytest.param(
             f'url,title\n{A},x\n{B},"never\nends',
             "crawl.csv:3: a quoted field that begins in this row has no end: the file is cut, or a quote is missing; "
-            "export the crawl once more",
+            "export the crawl again",
             id="open quote",
         ),
         pytest.param(
@@ -378,24 +378,28 @@ def _faults() -> list[ParameterSet]:
         ),
         pytest.param(
             "url\n".encode("utf-16-le"),
-            "crawl.csv: that is no text: export the crawl as CSV, or as JSON lines, in UTF-8",
+            "crawl.csv: that is not text: export the crawl as CSV, or as JSON lines, in UTF-8",
             id="UTF-16 without a mark",
         ),
         pytest.param(
-            b"PK\x03\x04\x14\0", "crawl.csv: that is an Excel workbook, or a ZIP file: save it as CSV, or unpack it",
+            b"PK\x03\x04\x14\0", "crawl.csv: that is an Excel workbook, or a ZIP file: save it as CSV, or extract it",
             id="xlsx",
         ),
         pytest.param(b"\xd0\xcf\x11\xe0\xa1", "crawl.csv: that is an Excel workbook: save it as CSV", id="xls"),
         pytest.param(b"PAR1\x15\x04", "crawl.csv: that is Parquet: convert it to CSV, or to JSON lines", id="parquet"),
-        pytest.param(b"\x28\xb5\x2f\xfd\x24", "crawl.csv: it is packed: unpack it first", id="zstd"),
-        pytest.param(gzip.compress(gzip.compress(b"url")), "crawl.csv: it is packed: unpack it first", id="twice"),
+        pytest.param(b"\x28\xb5\x2f\xfd\x24", "crawl.csv: it is compressed: decompress it first", id="zstd"),
         pytest.param(
-            gzip.compress(TABLE.encode())[:-4], "crawl.csv:5: here the gzip file is cut; pack it once more", id="cut gz"
+            gzip.compress(gzip.compress(b"url")), "crawl.csv: it is compressed: decompress it first", id="twice"
+        ),
+        pytest.param(
+            gzip.compress(TABLE.encode())[:-4],
+            "crawl.csv:5: the gzip file is cut off here; compress it again",
+            id="cut gz",
         ),
         pytest.param(
             b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\xff" * 20,
-            "crawl.csv:1: the gzip file is damaged (Error -3 while decompressing data: invalid block type); pack it "
-            "once more",
+            "crawl.csv:1: the gzip file is damaged (Error -3 while decompressing data: invalid block type); "
+            "compress it again",
             id="damaged gz",
         ),
     ]  # fmt: skip
@@ -408,7 +412,7 @@ def test_what_is_no_crawl_file_is_told(data: bytes | str, told: str) -> None:
 
 def test_rows_before_a_fault_are_given() -> None:
     rows_of_it = iter(wrote(f"url,status\n{A},200\n{B},OK\n"))
-    assert next(rows_of_it) == Crawled(2, A, 200)
+    assert next(rows_of_it) == CrawledPage(2, A, 200)
     with pytest.raises(sr.UsageError, match=r"^crawl\.csv:3: 'OK'"):
         next(rows_of_it)
 
@@ -423,9 +427,7 @@ def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, ov
     monkeypatch.setattr(crawllines, "MAX_LINE_BYTES", 60)
     line = f"url\n{A},".ljust(63 + over - 1, "x") + "\n"
     if over:
-        assert failure(line) == (
-            "crawl.csv:2: more than 60 characters without a line end; export the crawl once more"
-        )
+        assert failure(line) == ("crawl.csv:2: more than 60 characters without a line end; export the crawl again")
     else:
         assert [row.url for row in rows(line)] == [A]
 
@@ -444,7 +446,7 @@ def test_a_folder_is_told(tmp_path: Path) -> None:
 
 def test_a_pipe_is_told(tmp_path: Path) -> None:
     os.mkfifo("pipe")
-    told = "pipe is no file, and a crawl is read more than once: write it to a file, and give that"
+    told = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
     with pytest.raises(sr.UsageError, match=f"^{told}$"):
         list(CrawlFile("pipe"))
 
@@ -506,7 +508,7 @@ def test_what_csv_writes_comes_back(
         url = f"https://example.com/{path}"
         cells = [url, "" if status is None else status, noindex, title, content]
         table.writerow([cells[place] for place in order])
-        expected.append(Crawled(line, clean_url(url).url or "", status, None, noindex, content.strip() or None))
+        expected.append(CrawledPage(line, clean_url(url).url or "", status, None, noindex, content.strip() or None))
     name = tmp_path_factory.mktemp("round") / "crawl.csv"
     name.write_bytes(text.getvalue().encode(encoding))
     assert list(CrawlFile(str(name))) == expected

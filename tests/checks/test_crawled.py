@@ -11,8 +11,8 @@ import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.checks.baseline import open_baseline
-from sitemap_reader.checks.crawled import Crawl, Unchanged
-from sitemap_reader.checks.findings import Findings, Listed, listed
+from sitemap_reader.checks.crawled import CrawlCheck, UnchangedContentCheck
+from sitemap_reader.checks.findings import Findings, UrlBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,28 +40,30 @@ def page(url: str, status: int | None = 200, **told: Any) -> dict[str, Any]:
     return {"url": url, "status": status, "canonical": None, "noindex": False, **told}
 
 
-def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> Listed:
+def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> UrlBatch:
     """These URLs, from line 2 on."""
     none = [None] * len(locs)
     lines = [*range(2, 2 + len(locs))]
-    return listed(sitemap, locs, [lastmod] * len(locs), [lastmod and precision] * len(locs), none, none, lines)
+    return UrlBatch.from_columns(
+        sitemap, locs, [lastmod] * len(locs), [lastmod and precision] * len(locs), none, none, lines
+    )
 
 
-def audit(crawl: Crawl, *batches: Listed, found: Findings | None = None, complete: bool = True) -> list[Problem]:
+def audit(crawl: CrawlCheck, *batches: UrlBatch, found: Findings | None = None, complete: bool = True) -> list[Problem]:
     """The samples of all that is found."""
     found = found or Findings(samples=50)
     for batch in batches:
-        crawl.urls(batch, found)
-    crawl.outcome(sr.Outcome(SITEMAP, complete=complete), found)
-    crawl.end(found)
-    return [sample for finding in found.findings() for sample in finding.samples]
+        crawl.on_urls(batch, found)
+    crawl.on_outcome(sr.Outcome(SITEMAP, complete=complete), found)
+    crawl.on_end(found)
+    return [sample for finding in found.ranked() for sample in finding.samples]
 
 
-def read(*forms: dict[str, Any], name: str = "crawl.jsonl") -> Crawl:
-    return Crawl.read(write(name, *forms))
+def read(*forms: dict[str, Any], name: str = "crawl.jsonl") -> CrawlCheck:
+    return CrawlCheck.read(write(name, *forms))
 
 
-def said(crawl: Crawl, *batches: Listed, **options: Any) -> list[str]:
+def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str]:
     return [str(problem) for problem in audit(crawl, *batches, **options)]
 
 
@@ -96,7 +98,7 @@ def said(crawl: Crawl, *batches: Listed, **options: Any) -> list[str]:
 )
 def test_what_the_crawl_says_of_a_listed_url_is_said_at_its_line(told: dict[str, Any], problems: list[str]) -> None:
     crawl = read(page(HOME), page(OLD, **told))
-    assert said(crawl, some(HOME, OLD)) == [each.format(SITEMAP, OLD, LAMP) for each in problems]
+    assert site_text(crawl, some(HOME, OLD)) == [each.format(SITEMAP, OLD, LAMP) for each in problems]
     assert crawl.notes == []
 
 
@@ -109,31 +111,31 @@ def test_a_problem_names_its_field_and_the_url() -> None:
 def test_each_listing_counts() -> None:
     found = Findings()
     audit(read(page(OLD, 404)), some(OLD, OLD), some(OLD, sitemap=f"{SITE}/b.xml"), found=found)
-    (finding,) = found.findings()
+    (finding,) = found.ranked()
     assert (finding.count, finding.documents) == (3, 2)
 
 
 @pytest.mark.parametrize("canonical", [LAMP, f"{SITE}/o", f"{OLD}/more", "https://elsewhere.example/old"])
 def test_a_canonical_is_told_whole(canonical: str) -> None:
-    assert said(read(page(OLD, canonical=canonical)), some(OLD)) == [
+    assert site_text(read(page(OLD, canonical=canonical)), some(OLD)) == [
         f"C04 {SITEMAP}:2: {OLD} has the canonical {canonical} in crawl.jsonl"
     ]
 
 
 def test_the_first_of_two_rows_of_a_page_counts() -> None:
-    assert said(read(page(OLD), page(f"{OLD}#top", 404)), some(OLD)) == []
+    assert site_text(read(page(OLD), page(f"{OLD}#top", 404)), some(OLD)) == []
 
 
 def test_urls_are_compared_as_they_are_normalised() -> None:
     crawl = read(page("HTTPS://SHOP.example/é", 404))
-    assert [each[:3] for each in said(crawl, some(f"{SITE}/%C3%A9"))] == ["C01"]
+    assert [each[:3] for each in site_text(crawl, some(f"{SITE}/%C3%A9"))] == ["C01"]
 
 
 # --- what is not in the crawl ---
 
 
 def test_a_listed_url_that_the_crawl_has_not_is_an_orphan() -> None:
-    assert said(read(page(HOME), page(CART, None)), some(HOME, OLD, CART)) == [
+    assert site_text(read(page(HOME), page(CART, None)), some(HOME, OLD, CART)) == [
         f"C05 {SITEMAP}:3: {OLD} is listed, and not in crawl.jsonl"
     ]
 
@@ -143,20 +145,20 @@ def test_orphans_count_from_the_first_however_they_come(split: int) -> None:
     locs = [f"{SITE}/{number}" for number in range(3)] + [HOME, OLD]
     found = Findings()
     audit(read(page(HOME)), some(*locs[:split]), some(*locs[split:], sitemap=f"{SITE}/b.xml"), found=found)
-    (finding,) = found.findings()
+    (finding,) = found.ranked()
     assert (finding.code, finding.count, finding.documents) == ("C05", 4, 2)
     assert {sample.line for sample in finding.samples if sample.sitemap == SITEMAP} >= {2}
 
 
 def test_a_crawl_of_another_site_is_told_once() -> None:
     crawl = read(page("https://elsewhere.example/"), page("https://elsewhere.example/a", 404))
-    assert said(crawl, some(HOME, OLD), some(CART)) == []
+    assert site_text(crawl, some(HOME, OLD), some(CART)) == []
     assert crawl.notes == ["crawl.jsonl has none of the URLs listed: is it of this site?"]
 
 
 def test_where_nothing_is_listed_nothing_is_said() -> None:
     crawl = read(page(HOME))
-    assert said(crawl) == []
+    assert site_text(crawl) == []
     assert len(crawl.notes) == 1
 
 
@@ -167,7 +169,7 @@ def test_an_indexable_page_that_no_sitemap_lists_is_said_at_its_line_of_the_craw
     with open("crawl.csv", "w", newline="") as file:
         file.write(f'"Internal - All"\n"Address","Title 1","Status Code"\n"{HOME}","x","200"\n"{LAMP}","a\nb","200"\n')
         file.write(f'"{CART}","x","200"\n')
-    crawl = Crawl.read("crawl.csv")
+    crawl = CrawlCheck.read("crawl.csv")
     problems = audit(crawl, some(HOME))
     assert [str(problem) for problem in problems] == [
         f"C06 crawl.csv:4: {LAMP} is indexable, and no sitemap lists it",
@@ -186,41 +188,41 @@ def test_an_indexable_page_that_no_sitemap_lists_is_said_at_its_line_of_the_craw
     ],
 )  # fmt: skip
 def test_what_no_sitemap_should_list_is_not_missed(told: dict[str, Any]) -> None:
-    assert said(read(page(HOME), {**page(LAMP), **told}), some(HOME)) == []
+    assert site_text(read(page(HOME), {**page(LAMP), **told}), some(HOME)) == []
 
 
 @pytest.mark.parametrize("told", [{"canonical": LAMP}, {"canonical": "/lamp#x"}, {"Content Type": "text/html"}, {}])
 def test_what_a_sitemap_should_list_is_missed(told: dict[str, Any]) -> None:
-    assert [each[:3] for each in said(read(page(HOME), page(LAMP, **told)), some(HOME))] == ["C06"]
+    assert [each[:3] for each in site_text(read(page(HOME), page(LAMP, **told)), some(HOME))] == ["C06"]
 
 
 def test_a_page_that_the_crawl_has_twice_is_missed_once() -> None:
     crawl = read(page(HOME), page(LAMP), page(f"{LAMP}#top"))
-    assert said(crawl, some(HOME)) == [f"C06 crawl.jsonl:2: {LAMP} is indexable, and no sitemap lists it"]
+    assert site_text(crawl, some(HOME)) == [f"C06 crawl.jsonl:2: {LAMP} is indexable, and no sitemap lists it"]
 
 
 def test_pages_of_other_hosts_are_left_out_and_counted() -> None:
     others = [page(f"https://{name}.example/") for name in ("a", "b")]
     crawl = read(page(HOME), *others, page("http://shop.example/lamp"))
-    assert [each[:3] for each in said(crawl, some(HOME))] == ["C06"]
+    assert [each[:3] for each in site_text(crawl, some(HOME))] == ["C06"]
     assert crawl.notes == ["crawl.jsonl: 2 pages on hosts that no sitemap lists, left out of C06"]
 
 
 def test_missing_sitemaps_are_said_beside_missing_pages() -> None:
     crawl = read(page(HOME), page(LAMP))
-    assert len(said(crawl, some(HOME), complete=False)) == 1
-    assert crawl.notes == ["not all sitemaps could be read whole: pages that only these list count for C06"]
+    assert len(site_text(crawl, some(HOME), complete=False)) == 1
+    assert crawl.notes == ["not all sitemaps were read completely: C06 includes pages that only these list"]
     crawl = read(page(HOME))
-    assert said(crawl, some(HOME), complete=False) == crawl.notes == []
+    assert site_text(crawl, some(HOME), complete=False) == crawl.notes == []
 
 
 def test_the_file_is_read_once_more_only_where_that_is_asked_for(tmp_path: Path) -> None:
     crawl = read(page(HOME), page(LAMP), page(OLD, 404))
     (tmp_path / "crawl.jsonl").unlink()
-    assert [each[:3] for each in said(crawl, some(HOME, OLD), found=Findings(ignore=["C06"]))] == ["C01"]
+    assert [each[:3] for each in site_text(crawl, some(HOME, OLD), found=Findings(ignore=["C06"]))] == ["C01"]
     crawl = read(page(HOME))
     (tmp_path / "crawl.jsonl").unlink()
-    assert said(crawl, some(HOME)) == []
+    assert site_text(crawl, some(HOME)) == []
 
 
 # --- what the file does not say ---
@@ -228,10 +230,10 @@ def test_the_file_is_read_once_more_only_where_that_is_asked_for(tmp_path: Path)
 
 def test_columns_that_are_missing_are_told() -> None:
     write("crawl.jsonl", {"url": HOME}, {"url": OLD})
-    crawl = Crawl.read("crawl.jsonl")
-    assert said(crawl, some(HOME, LAMP)) == [f"C05 {SITEMAP}:3: {LAMP} is listed, and not in crawl.jsonl"]
+    crawl = CrawlCheck.read("crawl.jsonl")
+    assert site_text(crawl, some(HOME, LAMP)) == [f"C05 {SITEMAP}:3: {LAMP} is listed, and not in crawl.jsonl"]
     assert crawl.notes == [
-        "crawl.jsonl has no column of status, canonical, noindex: C01, C02, C03, C04, C06 cannot be found"
+        "crawl.jsonl has no column of status, canonical, noindex: C01, C02, C03, C04, C06 not checked"
     ]
 
 
@@ -243,12 +245,12 @@ def test_one_column_is_enough_for_noindex(column: str) -> None:
 
 def test_rows_that_were_passed_over_are_told() -> None:
     crawl = read(page(HOME), page("mailto:x@example.com"), page("tel:1"))
-    assert crawl.notes == ["crawl.jsonl: 2 rows without a URL of a page, the first in line 2; passed over"]
+    assert crawl.notes == ["crawl.jsonl: 2 rows without a URL of a page, the first in line 2; skipped"]
 
 
 def test_what_is_no_crawl_is_told_before_anything_is_read() -> None:
     with pytest.raises(sr.UsageError, match=r"^there is no file none\.csv;"):
-        Crawl.read("none.csv")
+        CrawlCheck.read("none.csv")
 
 
 def test_a_crawl_takes_little_memory() -> None:
@@ -257,31 +259,31 @@ def test_a_crawl_takes_little_memory() -> None:
     write("crawl.jsonl", *(page(f"{SITE}/products/category/{number:09}", canonical="") for number in range(rows)))
     tracemalloc.start()
     try:
-        crawl = Crawl.read("crawl.jsonl")
+        crawl = CrawlCheck.read("crawl.jsonl")
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert kept / rows < 200
-    assert len(said(crawl, some(f"{SITE}/products/category/{7:09}"), found=Findings(samples=1))) == 1
+    assert len(site_text(crawl, some(f"{SITE}/products/category/{7:09}"), found=Findings(samples=1))) == 1
 
 
 # --- lastmods of pages that did not change ---
 
 
-def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **told: Any) -> Unchanged:
+def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **told: Any) -> UnchangedContentCheck:
     """OLD in a baseline, and in two crawls."""
     write("before.jsonl", page(OLD, hash=hashes[0]), page(HOME, hash="h"))
     write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **told}))
     write("monday.jsonl", {"loc": OLD, "sitemap": SITEMAP, **before})
-    return Unchanged.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
+    return UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
 
 
-def found_by(check: Unchanged, *batches: Listed) -> list[str]:
+def found_by(check: UnchangedContentCheck, *batches: UrlBatch) -> list[str]:
     found = Findings()
     for batch in batches:
-        check.urls(batch, found)
-    check.end(found)
-    return [str(sample) for finding in found.findings() for sample in finding.samples]
+        check.on_urls(batch, found)
+    check.on_end(found)
+    return [str(sample) for finding in found.ranked() for sample in finding.samples]
 
 
 def dated(text: str | None, precision: str | None) -> dict[str, Any]:
@@ -291,8 +293,8 @@ def dated(text: str | None, precision: str | None) -> dict[str, Any]:
 def test_a_lastmod_that_moved_by_itself_is_said() -> None:
     check = unchanged(dated("2026-02-01T00:00:00Z", "day"))
     found = Findings()
-    check.urls(some(HOME, OLD, lastmod=DAY), found)
-    ((problem,),) = [finding.samples for finding in found.findings()]
+    check.on_urls(some(HOME, OLD, lastmod=DAY), found)
+    ((problem,),) = [finding.samples for finding in found.ranked()]
     assert str(problem) == (
         f"X03 {SITEMAP}:3: {OLD}: the lastmod was 2026-02-01, and the content is the same in before.jsonl and now.jsonl"
     )
@@ -339,7 +341,7 @@ def test_of_several_sitemaps_each_may_keep_what_it_stated() -> None:
     other = dated("2026-01-01T00:00:00Z", "day")
     listings = [{"loc": OLD, "sitemap": SITEMAP, **dated("2026-02-01T00:00:00Z", "day")}, {"loc": OLD, **other}]
     write("monday.jsonl", *listings)
-    check = Unchanged.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
+    check = UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
     assert found_by(check, some(OLD, lastmod=datetime(2026, 1, 1, tzinfo=UTC), precision="day")) == []
     assert found_by(check, some(OLD, lastmod=datetime(2026, 2, 1, tzinfo=UTC), precision="day")) == []
     assert len(found_by(check, some(OLD, lastmod=DAY, precision="day"))) == 1
@@ -349,6 +351,6 @@ def test_crawls_without_hashes_are_told() -> None:
     write("before.jsonl", page(OLD))
     write("now.jsonl", page(OLD, hash="x"))
     write("monday.jsonl", {"loc": OLD, **dated("2026-02-01T00:00:00Z", "day")})
-    check = Unchanged.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
+    check = UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
     assert found_by(check, some(OLD, lastmod=DAY)) == []
-    assert check.notes == ["before.jsonl has no column of hash: X03 cannot be found"]
+    assert check.notes == ["before.jsonl has no column of hash: X03 not checked"]

@@ -20,21 +20,21 @@ from tiers import examples
 
 from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import (
-    GAP_BREADTH,
+    GAP_WIDTH_UNITS,
     INSTALL,
     LABEL_CHARS,
-    MAX_BREADTH,
     MAX_NAMES,
     MAX_SLOWEST,
+    MAX_WIDTH_UNITS,
     draw,
     figures,
-    redrawn,
+    sanitise_svg,
     slowest,
 )
 from sitemap_reader.checks.html.elements import MAX_LINK_CHARS, is_address, prose, shortened
 from sitemap_reader.checks.html.page import FRAGMENT_FINDINGS
-from sitemap_reader.checks.html.page import fragment as written_fragment
-from sitemap_reader.checks.html.page import page as written_page
+from sitemap_reader.checks.html.page import render_fragment as written_fragment
+from sitemap_reader.checks.html.page import render_page as written_page
 from sitemap_reader.checks.html.tables import MAX_ROWS, size
 from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.model.errors import printable
@@ -208,7 +208,7 @@ def test_a_drawing_holds_shapes_only():
         '<image href="https://e.com/"/><g onclick="x" style="x"><text fill="#000001" href="x">&lt;b></text></g>'
         '<path d="M0" fill="#000004"/><path d="M0" fill="#123456"/></svg>'
     )
-    assert redrawn(svg, "a chart") == (
+    assert sanitise_svg(svg, "a chart") == (
         '<svg class="chart" viewBox="0 0 1 1" role="img" aria-label="a chart">'
         '<g><text class="ink">&lt;b&gt;</text></g><path class="bar" d="M0"></path></svg>'
     )
@@ -222,8 +222,8 @@ def test_the_page_tells_all_of_a_finding():
     shown = Parsed(page(told)).text
     for each in told.findings:
         explained = explain(each.code)
-        for said in (each.code, explained.rule, explained.fix, each.title[1:], _amount(each)):
-            assert said.replace("`", "") in shown
+        for shown_text in (each.code, explained.rule, explained.fix, each.title[1:], _amount(each)):
+            assert shown_text.replace("`", "") in shown
         for sample in each.samples:
             assert sample.place in shown
             assert sample.message in shown
@@ -233,7 +233,8 @@ def test_the_page_tells_all_of_a_finding():
 
 
 def _amount(found) -> str:
-    return f"{found.count:,} occurrence{'s' * (found.count != 1)} in {found.documents} document"
+    unit = "document" if found.code[0] == "F" else "sitemap"
+    return f"{found.count:,} occurrence{'s' * (found.count != 1)} in {found.documents} {unit}"
 
 
 def _targets(html: str) -> list[str]:
@@ -250,7 +251,7 @@ def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
         "◆ Error F01 1 The answer is not 2xx",
         "▲ Warning U09 210 Session or tracking parameter",
         "▲ Warning D05 1 A sitemap is newer than its index says",
-        "● Info F10 4 Neither ETag nor Last-Modified",
+        "● Notice F10 4 Neither ETag nor Last-Modified",
     ]
     assert _targets(shown) == [each.code for each in small().findings]
     assert shown.index('class="score"') < shown.index('class="overview"') < shown.index('class="notes"')
@@ -270,21 +271,21 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
 def test_headings_tell_findings_from_places():
     shown = Parsed(page(small())).text
     assert "Errors · 3 findings, 1,333 occurrences" in shown
-    assert "Infos · 1 finding, 4 occurrences" in shown
+    assert "Notices · 1 finding, 4 occurrences" in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
 def test_it_says_whether_all_was_read(render):
-    def said(**told):
+    def shown_text(**told):
         return Parsed(render(attrs.evolve(small(), **told))).text
 
-    missing = "Partial: 1 document could not be read; so findings may be missing too."
-    assert missing in said()
-    assert "Partial: it was stopped; " in said(sitemaps=())
-    assert "Complete: " in said(complete=True)
-    unknown = said(complete=None)
-    assert "Not known whether all was read: " in unknown
-    assert "Complete: " not in unknown
+    missing = "Partial: 1 document could not be read; findings may be missing."
+    assert missing in shown_text()
+    assert "Partial: it was stopped; " in shown_text(sitemaps=())
+    assert "All sitemaps were read completely." in shown_text(complete=True)
+    unknown = shown_text(complete=None)
+    assert "Completeness unknown: " in unknown
+    assert "All sitemaps" not in unknown
     assert "Partial: " not in unknown
 
 
@@ -299,9 +300,11 @@ def test_of_a_dump_of_urls_alone_nothing_is_said_of_sitemaps():
     assert "not read" not in shown
     bare = attrs.evolve(of_urls(), sitemaps=(), findings=())
     assert "<dt>Sitemaps</dt><dd>–</dd>" in page(bare)
-    assert "The source says nothing of sitemaps." in page(bare)
+    assert "The source does not state its sitemaps." in page(bare)
     for render in (page, fragment):
-        assert "No problem was found in 48,142 URLs. What was not read, if anything, may have some." in render(bare)
+        assert "No problem was found in 48,142 URLs. Documents that were not read, if any, may have some." in render(
+            bare
+        )
 
 
 def test_prose_has_several_pieces_of_code():
@@ -318,7 +321,7 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
         assert score == {
             "Errors": "1,333",
             "Warnings": "211",
-            "Infos": "4",
+            "Notices": "4",
             "URLs listed": "48,142",
             "Unique URLs": "47,903",
             "Sitemaps": "5",
@@ -339,7 +342,7 @@ def test_every_code_has_a_card():
 
 def test_severities_are_told_by_words_and_shapes():
     shown = page(small())
-    for shape, word in (("◆", "Error"), ("▲", "Warning"), ("●", "Info")):
+    for shape, word in (("◆", "Error"), ("▲", "Warning"), ("●", "Notice")):
         assert f'<span class="shape" aria-hidden="true">{shape}</span> {word}</span>' in shown
 
 
@@ -347,8 +350,8 @@ def test_severities_are_told_by_words_and_shapes():
 def test_no_finding_is_said_plainly(render):
     clean = attrs.evolve(small(), findings=(), complete=True)
     assert "No problem was found in 48,142 URLs in 5 sitemaps." in render(clean)
-    assert "What could not be read may have some" not in render(clean)
-    assert "What could not be read may have some" in render(attrs.evolve(clean, complete=False))
+    assert "Documents that could not be read may have some" not in render(clean)
+    assert "Documents that could not be read may have some" in render(attrs.evolve(clean, complete=False))
     assert "no URL was listed" in render(EMPTY)
 
 
@@ -427,8 +430,8 @@ def _run_of(number: int) -> list[str]:
 
 
 def test_months_become_years_where_they_are_many():
-    assert len(_lastmods(_run_of(MAX_BREADTH)).bars) == MAX_BREADTH
-    by_year = _lastmods(_run_of(MAX_BREADTH + 1))
+    assert len(_lastmods(_run_of(MAX_WIDTH_UNITS)).bars) == MAX_WIDTH_UNITS
+    by_year = _lastmods(_run_of(MAX_WIDTH_UNITS + 1))
     assert by_year.title == "Lastmod by year (URLs)"
     assert [(bar.name, bar.count) for bar in by_year.bars][-2:] == [("2004", 12), ("2005", 1)]
 
@@ -442,7 +445,7 @@ def test_months_without_any_are_drawn_and_long_times_of_them_are_a_gap():
 
 
 def test_a_gap_is_as_wide_as_some_bars():
-    fitting = MAX_BREADTH - GAP_BREADTH - 1
+    fitting = MAX_WIDTH_UNITS - GAP_WIDTH_UNITS - 1
     assert _lastmods(["1970-01", *_run_of(fitting)]).column == "month"
     assert _lastmods(["1970-01", *_run_of(fitting + 1)]).column == "year"
 
@@ -453,7 +456,7 @@ def test_whatever_dates_there_are_the_bars_are_few():
     assert _lastmods(every_year).total == len(every_year)
 
 
-def _names_below(months: list[str]) -> list[tuple[float, str]]:
+def _axis_labels(months: list[str]) -> list[tuple[float, str]]:
     """Place and text of what stands below the bars, from left to right."""
     pytest.importorskip("altair")
     (svg,) = draw([_lastmods(months)])
@@ -476,7 +479,7 @@ def _names_below(months: list[str]) -> list[tuple[float, str]]:
     ],
 )
 def test_an_axis_of_months_names_months_and_each_year_once(months: list[str], names: str | None) -> None:
-    below = _names_below(months)
+    below = _axis_labels(months)
     if names is not None:
         assert ", ".join(text for _, text in below) == names
     first = min(months)

@@ -34,7 +34,7 @@ def test_the_broken_site_as_text() -> None:
     assert result.exit_code == 1
     assert codes(result.stdout) == ["F01", "F05", "F07", "S01", "U04", "S01", "F10"]
     assert "  - https://broken.example/maps/mended.xml:4: a bare & was read as &amp;\n" in result.stdout
-    assert result.stderr.splitlines()[0].startswith("5 errors, 18 warnings and 5 infos in 146 URLs; ")
+    assert result.stderr.splitlines()[0].startswith("5 errors, 18 warnings and 5 notices in 146 URLs; ")
     told = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
     assert result.stderr.splitlines()[1] == told
 
@@ -96,7 +96,7 @@ def test_a_dump_on_stdin() -> None:
     dump = run("dump", BROKEN, "--report", "-", "-q").stdout
     result = run("audit", "-", "--fail-on", "never", "--as-of", "2026-10-26", stdin=dump)
     assert (result.exit_code, codes(result.stdout)) == (3, ["F01", "F05", "F07", "S01", "U04", "S01", "F10"])
-    assert result.stdout.startswith("stdin: 5 errors, 18 warnings and 5 infos in 146 URLs\n")
+    assert result.stdout.startswith("stdin: 5 errors, 18 warnings and 5 notices in 146 URLs\n")
 
 
 def test_quiet_leaves_the_report() -> None:
@@ -203,20 +203,20 @@ def test_a_reader_of_explanations_that_has_enough_ends_them_quietly() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which site? give a TARGET or a dump, or --explain CODE, FAMILY or all"),
-        (("--explain", "D99"), '"D99" is no code; there are C01 to C06, D01 to D08, F01 to '),
-        (("--explain", "F01,ZZ9"), '"ZZ9" is no code; there are C01 to C06, D01 to D08, F01 to '),
-        (("--explain", "u6"), '"U6" is no code; did you mean U06? there are '),
+        ((), "give a TARGET or a dump, or --explain CODE, FAMILY or all"),
+        (("--explain", "D99"), '"D99" is not a code; there are C01 to C06, D01 to D08, F01 to '),
+        (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C06, D01 to D08, F01 to '),
+        (("--explain", "u6"), '"U6" is not a code; did you mean U06? there are '),
         (("--explain", "i02"), "H01 to H03, I01, L01 to "),
-        (("--explain", ""), '"" is no code; there are '),
-        ((SHOP, "--select", "ZZ"), "'ZZ' is no code, nor the beginning of some"),
+        (("--explain", ""), '"" is not a code; there are '),
+        ((SHOP, "--select", "ZZ"), "'ZZ' is neither a code nor the beginning of one"),
         ((SHOP, "--as-of", "tomorrow"), "'tomorrow' is neither a date such as 2026-05-31 nor an age such as 7d"),
         ((SHOP, "--fail-on", "note"), "'note' is not one of 'error', 'warning', 'info', 'never'"),
         ((SHOP, "--select", "C"), "C needs what a crawler found (--crawl FILE)"),
         (("-", "--select", "X"), "X needs an earlier crawl and dump (--baseline-crawl FILE, "),
         ((SHOP, "--crawl", "nowhere.csv"), "there is no file nowhere.csv; export one from the crawler"),
         ((SHOP, "--baseline", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
-        ((SHOP, "--baseline", "a", "--state", "b"), "a baseline and a state both say what was there before: give one"),
+        ((SHOP, "--baseline", "a", "--state", "b"), "--baseline and --state both give the earlier URLs: give one"),
         (("nowhere.jsonl",), "there is no file nowhere.jsonl"),
         (("corpus/nowhere/",), "there is no folder corpus/nowhere/"),
     ],

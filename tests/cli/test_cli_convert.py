@@ -66,9 +66,9 @@ def test_format_wins_over_the_suffix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "no format is asked for; give --format, or -o with a name in one of .jsonl, .csv, .tsv, .txt, .parquet"),
-        (["-o", "-"], "no format is asked for; give --format"),
-        (["-o", "urls.out"], "the name urls.out says no format; give --format"),
+        ([], "no output format; give --format, or -o with a name in one of .jsonl, .csv, .tsv, .txt, .parquet"),
+        (["-o", "-"], "no output format; give --format"),
+        (["-o", "urls.out"], "the suffix of urls.out is no format; give --format"),
         (["-o", "urls.xlsx"], "-o urls.xlsx: .xlsx is not written; spreadsheets read .csv"),
         (["-o", "urls.csv.xz"], "-o urls.csv.xz: files are compressed as .gz or .zst, not as .xz"),
         (["-o", "urls.parquet.gz"], "-o urls.parquet.gz: Parquet is compressed already; give a name in .parquet"),

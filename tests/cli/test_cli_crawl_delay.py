@@ -67,7 +67,7 @@ def test_too_long_a_crawl_delay_is_an_error_where_nothing_is_named_or_probed(sit
     assert result.exit_code == 5
 
 
-@pytest.mark.parametrize(("typed", "words"), [("301", "give 300 seconds or less"), ("-1", "no length of time")])
+@pytest.mark.parametrize(("typed", "words"), [("301", "give 300 seconds or less"), ("-1", "not a duration")])
 def test_a_longest_crawl_delay_that_cannot_be(typed: str, words: str) -> None:
     result = run("dump", "a.example", "--max-crawl-delay", typed)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -131,9 +131,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_that_is_given_is_shown_or_written(
-    site: SiteServer, tmp_path: Path, command: str, kind: str
-) -> None:
+def test_nothing_that_is_given_is_shown_or_written(site: SiteServer, tmp_path: Path, command: str, kind: str) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     target, options = given(kind, site.url, folder)

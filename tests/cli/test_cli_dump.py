@@ -152,9 +152,7 @@ def test_dates_that_leave_nothing_are_still_complete(dated: Path) -> None:
     assert "4 outside the dates" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("scope", "count"), [("protocol", 2), ("host", 2), ("domain", 3), ("any", 4)]
-)
+@pytest.mark.parametrize(("scope", "count"), [("protocol", 2), ("host", 2), ("domain", 3), ("any", 4)])
 def test_scope_decides_what_a_sitemap_may_list(tmp_path: Path, scope: str, count: int) -> None:
     listed = [f"{A}/1", "http://a.example/2", "https://www.a.example/3", "https://b.example/4"]
     site = replay(tmp_path, {"sitemap.xml": urlset(*listed)}, host="a.example")

@@ -32,7 +32,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", SHOP, "--max-depth", "-1"], 2, "--max-depth"),
         (["dump", SHOP, "--max-urls", "0"], 2, "--max-urls"),
         (["dump", SHOP, "--max-decoded-bytes", "0"], 2, "write it as 500M"),
-        (["parse", "-", "--max-decoded-bytes", "2x"], 2, "'2x' is no size"),
+        (["parse", "-", "--max-decoded-bytes", "2x"], 2, "'2x' is not a size"),
         (["parse", "-", "--max-wire-bytes", "0"], 2, "write it as 500M"),
         (["dump", SHOP, "--scope", "planet"], 2, "'protocol'"),
         (["dump", SHOP, "--probe", "maybe"], 2, "'auto'"),
@@ -51,7 +51,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", "ftp://a.example/"], 2, "ftp"),
         (["dump", "wort"], 2, "example.com"),
         (["dump", ""], 2, "example.com"),
-        (["dump", "-"], 2, "no target on stdin"),
+        (["dump", "-"], 2, "stdin holds no target"),
         (["dump", SHOP, "--include", "("], 2, "no regular expression"),
         (["dump", SHOP, "--no-follow", "*.xml"], 2, "'--no-follow': '*.xml'"),
         (["dump", SHOP, "--proxy", "localhost:3128"], 2, "write it as http://HOST:PORT"),
@@ -164,7 +164,7 @@ def test_an_interrupt_waits_for_the_end_of_a_write() -> None:
     done = []
 
     def write(interrupts: Interrupts) -> None:
-        with interrupts.held():
+        with interrupts.deferred():
             signal.raise_signal(signal.SIGTERM)
             done.append("written")
 
@@ -177,8 +177,8 @@ def test_an_interrupt_waits_for_the_end_of_a_write() -> None:
 
 
 def test_an_interrupt_that_waits_comes_with_the_next_check() -> None:
-    with Interrupts() as interrupts, interrupts.held():
-        with interrupts.held():
+    with Interrupts() as interrupts, interrupts.deferred():
+        with interrupts.deferred():
             signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
@@ -189,7 +189,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
     done = []
 
     def write(interrupts: Interrupts) -> None:
-        with interrupts.held():
+        with interrupts.deferred():
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             done.append("written")
@@ -219,9 +219,9 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
         assert "https://e.example/1" in document.read_text()
 
 
-def test_a_document_that_may_speak_for_none_of_its_urls_is_named(tmp_path: Path) -> None:
+def test_a_document_with_all_urls_out_of_scope_is_named(tmp_path: Path) -> None:
     document = tmp_path / "sitemap.xml"
     document.write_text(urlset("https://other.example/1"))
     result = run("parse", document, "--url", "https://e.example/sitemap.xml", "--scope", "protocol")
-    assert "all its URLs are dropped" in result.stderr
+    assert "all its URLs are outside its scope: dropped" in result.stderr
     assert "--scope any" in result.stderr

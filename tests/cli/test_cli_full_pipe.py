@@ -135,9 +135,7 @@ def test_a_reader_that_takes_up_again_gets_whole_lines(place: Path, stuck: Calla
     assert len(lines) > PIPE_BYTES
 
 
-def test_what_was_not_written_is_told_by_the_next_sync(
-    tmp_path: Path, place: Path, stuck: Callable[..., Any]
-) -> None:
+def test_what_was_not_written_is_told_by_the_next_sync(tmp_path: Path, place: Path, stuck: Callable[..., Any]) -> None:
     state = tmp_path / "sites.db"
     process = stuck("sync", place / "site", "--state", state)
     process.send_signal(signal.SIGTERM)

@@ -15,7 +15,7 @@ from near import near
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
-from sitemap_reader.cli.harvest import _Telling
+from sitemap_reader.cli.harvest import _ProgressLines
 from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
@@ -115,7 +115,7 @@ def test_a_scheduler_without_workers_is_told(harvest, site, client):
 
 def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
     progress = HarvestProgress(3, 1_000, 1_204_331, 88_100_000, 2, 0, 4, 2, "http://127.0.0.1:8787", 10.0, 58.4)
-    events = _Telling(Console(quiet=False, verbose=False), quiet=False)
+    events = _ProgressLines(Console(quiet=False, verbose=False), quiet=False)
     for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
         events(attrs.evolve(progress, seconds=seconds))
     told = capsys.readouterr().err.splitlines()
@@ -147,7 +147,7 @@ def test_lines_that_are_no_hosts_are_told_by_number_and_others_are_read(harvest,
     told = lines(result)
     assert told[0].startswith(f"error: {tmp_path}/hosts.txt:4: 'no host 0' is no host such as example.com; ")
     assert [line.split(":")[2] for line in told[:5]] == ["4", "5", "6", "7", "8"]
-    assert told[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are no hosts"
+    assert told[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are not hosts"
     assert told[-1].startswith("1 URL from 1 host; 1 complete")
 
 
@@ -267,7 +267,7 @@ def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
     def interrupted(self, *args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("sitemap_reader.cli.harvest")._Telling, "__call__", interrupted)
+    monkeypatch.setattr(import_module("sitemap_reader.cli.harvest")._ProgressLines, "__call__", interrupted)
     result = harvest([site("a")])
     assert result.exit_code == Exit.INTERRUPTED
     assert lines(result)[-2].endswith("; --resume does the rest")

@@ -25,7 +25,8 @@ def ended(
     """The error line of a run that one document ended, with these problems: (code, message)."""
     samples = tuple(Problem(code, severity, message, URL) for code, message in problems)  # type: ignore[arg-type]
     outcome = Outcome(url=URL, complete=False, samples=samples, problems={code: 1 for code, _ in problems})
-    Console(quiet=quiet).nothing_read(NothingReadable(f"no URL could be read of a.example: {samples[0]}", [outcome]))
+    failure = NothingReadable(f"no URL could be read of a.example: {samples[0]}", [outcome])
+    Console(quiet=quiet).show_nothing_read(failure)
     return capsys.readouterr().err
 
 
@@ -63,16 +64,16 @@ def test_what_the_line_of_a_host_says_in_full_is_not_said_again(
     problem = Problem("F01", "error", '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in', URL)
     outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F01": 1})  # type: ignore[arg-type]
     failure = NothingReadable(f"no URL could be read of a.example: {problem}", [outcome])
-    Console().nothing_read(failure)
+    Console().show_nothing_read(failure)
     assert capsys.readouterr().err.count("\n") == lines
-    Console(quiet=True).nothing_read(failure)
+    Console(quiet=True).show_nothing_read(failure)
     assert capsys.readouterr().err == f"error: no URL could be read of a.example: {problem}\n"
 
 
 def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     warning, error = Problem("F06", "warning", "text/html", URL), Problem("F11", "error", "empty", URL)
     outcome = Outcome(url=URL, complete=False, samples=(warning, error), problems={"F06": 1, "F11": 1})
-    Console(quiet=True).nothing_read(NothingReadable(f"nothing: {error}", [outcome]))
+    Console(quiet=True).show_nothing_read(NothingReadable(f"nothing: {error}", [outcome]))
     assert capsys.readouterr().err.endswith(f"; {HINTS['F11']}\n")
 
 
@@ -89,8 +90,8 @@ def test_a_document_that_is_read_alone_has_it_too(tmp_path: Path) -> None:
     }
     for name, (body, code) in bodies.items():
         (tmp_path / name).write_text(body)
-        for loudness in ([], ["-q"]):
-            result = run("parse", tmp_path / name, *loudness)
+        for verbosity in ([], ["-q"]):
+            result = run("parse", tmp_path / name, *verbosity)
             (error,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
             assert error.endswith(f"; {HINTS[code]}"), name
             assert result.exit_code == 5

@@ -369,9 +369,7 @@ def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, s
                 next(forms)
 
 
-def test_without_a_module_for_zstd_it_is_said_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_module_for_zstd_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, dumped = tmp_path / "urls.jsonl.zst", tmp_path / "dumped.jsonl.zst"
     dumped.write_bytes(zstd().compress(SHOP_DUMP.read_bytes()))
     monkeypatch.setitem(sys.modules, "compression", None)
@@ -428,7 +426,9 @@ def test_parse_says_that_a_table_has_no_line_for_a_sitemap(tmp_path: Path) -> No
     file = tmp_path / "out.csv"
     result = run("parse", "-", "-o", file, "--fields", "loc", stdin=index(f"{A}/1.xml", f"{A}/2.xml"))
     assert (result.exit_code, file.read_text()) == (0, "loc\n")
-    assert "note 2 sitemaps left out: only jsonl without --fields has lines for what an index lists" in result.stderr
+    assert (
+        "note 2 sitemaps left out: only jsonl without --fields has lines for the children of an index" in result.stderr
+    )
 
 
 @pytest.mark.parametrize("command", ["tree", "discover", "stats"])

@@ -28,7 +28,7 @@ XML = {"Content-Type": "application/xml"}
 WAIT_SECONDS = 20.0
 
 
-class DeferredDocuments(dict[str, Any]):
+class WaitingPages(dict[str, Any]):
     """Pages of a server; the last child is given when `free` is set."""
 
     def __init__(self, pages: Mapping[str, Page], last: str) -> None:
@@ -43,7 +43,7 @@ class DeferredDocuments(dict[str, Any]):
 
 
 @pytest.fixture
-def held(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tuple[str, DeferredDocuments]]:
+def waiting(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tuple[str, WaitingPages]]:
     """The URL of an index of three sitemaps, and the pages: the last has a date that cannot be read."""
     server = site_server({})
     at = server.url
@@ -53,7 +53,7 @@ def held(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tu
         "/2.xml": urlset(f"{at}/5", lastmod={f"{at}/5": "Mon"}),
     }
     bodies["/index.xml"] = sitemapindex(*(at + path for path in bodies))
-    server.pages = DeferredDocuments({path: (200, XML, body.encode()) for path, body in bodies.items()}, "/2.xml")
+    server.pages = WaitingPages({path: (200, XML, body.encode()) for path, body in bodies.items()}, "/2.xml")
     yield f"{at}/index.xml", server.pages
     server.pages.free.set()
 
@@ -62,8 +62,8 @@ def dump(target: str, *arguments: str | Path) -> list[str]:
     return [*PROGRAM, "dump", target, "--allow-private", *map(str, arguments)]
 
 
-def test_on_a_terminal_a_bar_shows_how_far_it_is(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
-    target, pages = held
+def test_on_a_terminal_a_bar_shows_how_far_it_is(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4 \[00:\d\d, 4 URLs, \d+ B\]")
         pages.free.set()
@@ -75,8 +75,8 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(held: tuple[str, DeferredDocume
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
 
 
-def test_its_line_is_never_longer_than_the_terminal(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
-    target, pages = held
+def test_its_line_is_never_longer_than_the_terminal(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl", "-q"), columns=30) as quiet:
         pages.free.set()
         assert quiet.end() == 0
@@ -90,18 +90,16 @@ def test_its_line_is_never_longer_than_the_terminal(held: tuple[str, DeferredDoc
     assert "sitemaps  " not in "\n".join(terminal.screen())
 
 
-def test_a_terminal_that_does_not_know_its_size_has_one_too(
-    held: tuple[str, DeferredDocuments], tmp_path: Path
-) -> None:
-    target, pages = held
+def test_a_terminal_that_does_not_know_its_size_has_one_too(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl"), columns=0) as terminal:
         terminal.wait_for(BAR)
         pages.free.set()
         assert terminal.end() == 0
 
 
-def test_what_is_piped_on_is_not_disturbed(held: tuple[str, DeferredDocuments]) -> None:
-    target, pages = held
+def test_what_is_piped_on_is_not_disturbed(waiting: tuple[str, WaitingPages]) -> None:
+    target, pages = waiting
     with on_terminal(dump(target), pipes_stdout=True) as terminal:
         terminal.wait_for(BAR)
         pages.free.set()
@@ -110,8 +108,8 @@ def test_what_is_piped_on_is_not_disturbed(held: tuple[str, DeferredDocuments]) 
     assert "\r" not in terminal.output.decode()
 
 
-def test_a_table_comes_when_the_bar_is_gone(held: tuple[str, DeferredDocuments]) -> None:
-    target, pages = held
+def test_a_table_comes_when_the_bar_is_gone(waiting: tuple[str, WaitingPages]) -> None:
+    target, pages = waiting
     with on_terminal([*PROGRAM, "tree", target, "--allow-private"], columns=160) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
         pages.free.set()
@@ -125,9 +123,9 @@ def test_a_table_comes_when_the_bar_is_gone(held: tuple[str, DeferredDocuments])
 
 @pytest.mark.parametrize("arguments", [[], ["-o", "FILE", "-q"], ["-q"]], ids=" ".join)
 def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
-    held: tuple[str, DeferredDocuments], tmp_path: Path, arguments: list[str]
+    waiting: tuple[str, WaitingPages], tmp_path: Path, arguments: list[str]
 ) -> None:
-    target, pages = held
+    target, pages = waiting
     pages.free.set()
     given = [str(tmp_path / "urls.jsonl") if argument == "FILE" else argument for argument in arguments]
     with on_terminal(dump(target, *given), columns=400) as terminal:
@@ -138,8 +136,8 @@ def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
     assert len(lines) == (0 if "FILE" in arguments else 5)
 
 
-def test_none_where_stderr_is_no_terminal(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
-    target, pages = held
+def test_none_where_stderr_is_no_terminal(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, pages = waiting
     threading.Timer(0.6, pages.free.set).start()
     done = process("dump", target, "--allow-private", "-o", tmp_path / "urls.jsonl")
     assert done.returncode == 0
@@ -147,8 +145,8 @@ def test_none_where_stderr_is_no_terminal(held: tuple[str, DeferredDocuments], t
     assert "\r" not in done.stderr
 
 
-def test_an_interrupt_leaves_nothing_of_it(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
-    target, _ = held
+def test_an_interrupt_leaves_nothing_of_it(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, _ = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
         terminal.type(b"\x03")
@@ -160,8 +158,8 @@ def test_an_interrupt_leaves_nothing_of_it(held: tuple[str, DeferredDocuments], 
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_terminal_that_is_gone_stops_nothing(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
-    target, pages = held
+def test_a_terminal_that_is_gone_stops_nothing(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, pages = waiting
     ignoring = "import os, signal as s, sys; s.signal(s.SIGHUP, s.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     command = dump(target, "-o", tmp_path / "urls.jsonl")
     with on_terminal([sys.executable, "-c", ignoring, *command], pipes_stdout=True) as terminal:
@@ -181,8 +179,8 @@ def test_a_target_that_gives_nothing_leaves_nothing_of_it(site_server: Any) -> N
     assert [line.partition(" ")[0] for line in terminal.screen()] == ["error", "error:", "0"]
 
 
-def test_each_of_several_targets_has_a_bar_of_its_own(held: tuple[str, DeferredDocuments], tmp_path: Path) -> None:
-    target, pages = held
+def test_each_of_several_targets_has_a_bar_of_its_own(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+    target, pages = waiting
     pages.free.set()
     with on_terminal(dump(target, target, "-o", tmp_path / "urls.jsonl")) as terminal:
         assert terminal.end() == 0

@@ -164,7 +164,7 @@ def test_a_dump_without_a_url_exits_4(tmp_path: Path) -> None:
     result = run("stats", empty)
     assert (result.exit_code, result.stdout) == (4, "")
     assert f"error: {empty} lists no URL\n" in result.stderr
-    assert f"error: {DUMP} lists no URL that was asked for\n" in run("stats", DUMP, "--include", "nowhere").stderr
+    assert f"error: {DUMP} lists no URL that matches the filters\n" in run("stats", DUMP, "--include", "nowhere").stderr
 
 
 XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"

@@ -139,9 +139,7 @@ def test_a_partial_run_says_so_and_removes_nothing(state: Path, tmp_path: Path) 
         ({"b.xml": pages("b")[:-20]}, "1 sitemap could not be read whole"),
     ],
 )
-def test_suspended_removals_are_one_line(
-    state: Path, tmp_path: Path, others: dict[str, str | None], what: str
-) -> None:
+def test_suspended_removals_are_one_line(state: Path, tmp_path: Path, others: dict[str, str | None], what: str) -> None:
     whole = {"sitemap.xml": index(*(f"https://a.example/{name}.xml" for name in "abc"))}
     whole |= {f"{name}.xml": pages(name, f"{name}2") for name in "abc"}
     publish(tmp_path / "one", whole)
@@ -162,9 +160,9 @@ def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> No
     folder = publish(tmp_path / "site", {"sitemap.xml": pages(*(f"p{number}" for number in range(1500)))})
     sync(folder, state)
     publish(folder, {"sitemap.xml": pages("p0")})
-    held = sync(folder, state)
-    assert (held.stdout, held.exit_code) == ("", Exit.PARTIAL)
-    lines = held.stderr.splitlines()
+    held_back = sync(folder, state)
+    assert (held_back.stdout, held_back.exit_code) == ("", Exit.PARTIAL)
+    lines = held_back.stderr.splitlines()
     assert lines[0].startswith("warning X01 https://a.example/: 1,499 URLs are listed no more, over half of all: held")
     assert lines[1].startswith("0 new, 0 updated, 0 removed, 1,499 held back; 1 URL from 1 sitemap; 1 problem; ")
     assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
@@ -199,7 +197,7 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
     ("options", "code", "words"),
     [
         (["a.example"], Exit.USAGE, "Missing option '--state'; see sitemap-reader sync --help"),
-        (["--state", "s.db"], Exit.USAGE, "which site? give a TARGET, or --history for what FILE knows"),
+        (["--state", "s.db"], Exit.USAGE, "give a TARGET, or --history to list the runs in FILE"),
         (["--state", "s.db", "--history"], Exit.USAGE, "no state file s.db; `sync` (sr.changes()) makes it"),
         (["--state", "", "a.example"], Exit.USAGE, "the name of the state file is empty"),
         (["--state", "none/s.db", "a.example"], Exit.UNWRITABLE, "none/s.db cannot be opened; check its folder"),

@@ -53,7 +53,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls("./me:s3cret@a.example"), FOLDER.format("./")),
     (lambda: sr.urls("a.example", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
     (lambda: sr.parse(b"", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
-    (lambda: sr.AiohttpFetcher(user_agent="a", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
+    (lambda: sr.fetch.AiohttpFetcher(user_agent="a", limits={"tries": 1}), LIMITS),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", limits=3), "limits is a Limits, and not 3: give limits=Limits(tries=1)"),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", headers="X: y"), 'headers is a dict, not text: give headers={"X": "…"}'),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", headers=["X: y"]), PAIRS),  # type: ignore[list-item]
@@ -74,11 +74,11 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.snapshot(b"shop"), "a target is a host, a URL or a folder, not b'shop'"),  # type: ignore[arg-type]
     (
         lambda: sr.SitemapReader(fetcher=NoFetcher()),  # type: ignore[arg-type]
-        "a fetcher has a method fetch(url, headers), an async context manager that gives a Response: see sr.Fetcher; "
-        "this NoFetcher has none",
+        "a fetcher has a method fetch(url, headers), an async context manager that gives a Response: "
+        "see sr.fetch.Fetcher; this NoFetcher has none",
     ),
     (
-        lambda: sr.SitemapReader(fetcher=sr.ReplayFetcher),  # type: ignore[arg-type]
+        lambda: sr.SitemapReader(fetcher=sr.fetch.ReplayFetcher),  # type: ignore[arg-type]
         "fetcher is an object, and not a class: give fetcher=ReplayFetcher(…)",
     ),
     (lambda: sr.parse("sitemap.xml"), NAME.format("sitemap.xml")),

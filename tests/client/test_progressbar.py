@@ -26,7 +26,7 @@ from terminals import on_terminal, screen
 from sitemap_reader.client import progressbar
 from sitemap_reader.client.progressbar import ProgressBar, size_of
 from sitemap_reader.client.summary import Progress
-from sitemap_reader.frontier.robots_policy import Delay
+from sitemap_reader.frontier.robots_policy import CrawlDelay
 
 if TYPE_CHECKING:
     from faultserver import Wire
@@ -82,11 +82,11 @@ def shown(terminal: Terminal) -> list[str]:
         (Progress(12, 40, 51_204, 8_123_456), "sitemaps  12/40 [00:00, 51,204 URLs, 8.1 MB]"),
         (Progress(1_200, 40_000, 60_000_000, 10**10), "sitemaps  1,200/40,000 [00:00, 60,000,000 URLs, 10.0 GB]"),
         (
-            Progress(1, 40, 9, 999, Delay("https://a.example", 7.5, 39)),
+            Progress(1, 40, 9, 999, CrawlDelay("https://a.example", 7.5, 39)),
             "sitemaps  1/40 [00:00, 9 URLs, 999 B, Crawl-delay 7.5 s, 4:53 left]",
         ),
         (
-            Progress(1, 900, 9, 999, Delay("https://a.example", 10.0, 899)),
+            Progress(1, 900, 9, 999, CrawlDelay("https://a.example", 10.0, 899)),
             "sitemaps  1/900 [00:00, 9 URLs, 999 B, Crawl-delay 10 s, 2:29:50 left]",
         ),
     ],

@@ -455,9 +455,9 @@ class Handed:
         self.count = 0
 
     @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         found = not url.endswith("/robots.txt")
-        yield sr.Response(200 if found else 404, XML if found else {}, self.chunks(), url)
+        yield sr.fetch.Response(200 if found else 404, XML if found else {}, self.chunks(), url)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         head, tail = urlset().split(b"\n")
@@ -726,10 +726,10 @@ class Half:
 
     def __init__(self, pages: dict[str, Page]) -> None:
         self.pages = pages
-        self.network = sr.AiohttpFetcher(user_agent="test")
+        self.network = sr.fetch.AiohttpFetcher(user_agent="test")
 
     @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         if urlsplit(url).hostname != "public.example":
             async with self.network.fetch(url, headers) as response:
                 yield response
@@ -739,7 +739,7 @@ class Half:
         async def chunks() -> AsyncIterator[bytes]:
             yield body
 
-        yield sr.Response(status, {name.lower(): value for name, value in given.items()}, chunks(), url)
+        yield sr.fetch.Response(status, {name.lower(): value for name, value in given.items()}, chunks(), url)
 
 
 HOSTS = ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1")

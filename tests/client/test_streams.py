@@ -179,7 +179,7 @@ def test_what_is_wrong_with_the_call_is_raised_at_once(read: Read) -> None:
 
 @everywhere
 def test_progress_is_told_on_the_way(read: Read) -> None:
-    heard: list[sr.Progress] = []
+    heard: list[sr.client.Progress] = []
     found, stream = read(SHOP, on_progress=heard.append)
     assert 5 <= len(heard) < len(found), "once a batch, not once a record"
     assert [each.urls for each in heard] == sorted(each.urls for each in heard)
@@ -193,7 +193,7 @@ def test_progress_is_told_on_the_way(read: Read) -> None:
 
 def test_who_waits_is_told_too(site_server: Serve) -> None:
     """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
-    free, heard, waits = threading.Event(), list[sr.Progress](), list[int]()
+    free, heard, waits = threading.Event(), list[sr.client.Progress](), list[int]()
 
     class DeferredDocuments(dict[str, Any]):
         def get(self, path: str, default: Any = None) -> Any:
@@ -205,7 +205,7 @@ def test_who_waits_is_told_too(site_server: Serve) -> None:
     body = f"<urlset {NAMESPACE}><url><loc>{server.url}/1</loc></url></urlset>".encode()
     server.pages = DeferredDocuments({"/s.xml": (200, XML, body)})
 
-    def hear(progress: sr.Progress) -> None:
+    def hear(progress: sr.client.Progress) -> None:
         heard.append(progress)
         if len(heard) == 3:
             free.set()
@@ -219,7 +219,7 @@ def test_who_waits_is_told_too(site_server: Serve) -> None:
 
 @everywhere
 def test_who_raises_at_progress_ends_it(read: Read) -> None:
-    def hear(progress: sr.Progress) -> None:
+    def hear(progress: sr.client.Progress) -> None:
         if progress.urls >= 100:
             raise KeyError(progress.urls)
 

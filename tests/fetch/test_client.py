@@ -15,9 +15,9 @@ import pytest
 from certificates import EXPIRED, tls_contexts
 from servers import free_port
 
-from sitemap_reader.fetch.client import CHUNK_BYTES, AiohttpFetcher, guarded_connector
+from sitemap_reader.fetch.client import AiohttpFetcher, guarded_connector
 from sitemap_reader.model.errors import FetchError, UsageError
-from sitemap_reader.model.limits import Limits
+from sitemap_reader.model.limits import CHUNK_BYTES, Limits
 
 QUICK = Limits(connect_seconds=2, read_seconds=0.2)
 UNCHECKED = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"
@@ -131,7 +131,7 @@ def test_little_of_a_body_waits_in_memory():
         async with serving(ok(body)) as server, fetcher() as each, each.fetch(server.url, {}) as response:
             first = await anext(response.chunks)
             await asyncio.sleep(0.2)
-            waiting = response.chunks._answer.content.total_raw_bytes
+            waiting = response.chunks._response.content.total_raw_bytes
             return waiting, [first, *[chunk async for chunk in response.chunks]]
 
     waiting, chunks = asyncio.run(run())
@@ -164,7 +164,7 @@ def test_redirect_is_not_followed():
 
 
 def test_header_names_are_lower_case_and_repeated_ones_joined():
-    response, _, _ = answered(ok(b"", "X-Robots-Tag: a", "ETag: W/\"1\"", "x-robots-tag: b"))
+    response, _, _ = answered(ok(b"", "X-Robots-Tag: a", 'ETag: W/"1"', "x-robots-tag: b"))
     assert response.headers["x-robots-tag"] == "a, b"
     assert response.headers["etag"] == 'W/"1"'
 
@@ -303,7 +303,7 @@ def test_fetcher_may_be_used_again_after_close():
                     async with each.fetch(server.url, {}) as other:
                         assert other.status == 200
                     assert [chunk async for chunk in response.chunks] == [b"abc"], "the end of one is not that of all"
-                if each._stays_open:
+                if each._keeps_session:
                     await each.close()
             with pytest.raises(FetchError):
                 async with each.fetch("http://127.0.0.1:1/", {}):
@@ -653,7 +653,7 @@ def test_own_session_needs_a_guarded_connector():
     asyncio.run(run())
 
 
-def test_own_session_stays_open_and_its_body_packed():
+def test_own_session_keeps_session_and_its_body_packed():
     import aiohttp
 
     packed = gzip.compress(b"<urlset/>")

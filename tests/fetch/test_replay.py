@@ -10,7 +10,7 @@ from fakenet import Answer, FakeFetcher, fetch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_reader.fetch.replay import Recorder, Recording, ReplayFetcher, read_recording, replay_path
+from sitemap_reader.fetch.replay import FolderRecorder, Recording, ReplayFetcher, read_recording, replay_path
 from sitemap_reader.model.errors import FetchError, UsageError
 
 URL = "https://shop.example/sitemap.xml"
@@ -18,7 +18,7 @@ URL = "https://shop.example/sitemap.xml"
 
 def record(folder, answers, *, seeds=(), most=None, **options):
     async def run():
-        recorder = Recorder(FakeFetcher(answers), folder, seeds, **options)
+        recorder = FolderRecorder(FakeFetcher(answers), folder, seeds, **options)
         return {url: await fetch(recorder, url, most) for url in answers}
 
     return asyncio.run(run())

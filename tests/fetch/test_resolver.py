@@ -56,9 +56,7 @@ async def status(network: AiohttpFetcher, url: str) -> int | str:
         return str(error)
 
 
-def test_silent_name_servers_hold_up_no_other_host(
-    silence: threading.Event, site_server: Callable[..., Any]
-) -> None:
+def test_silent_name_servers_hold_up_no_other_host(silence: threading.Event, site_server: Callable[..., Any]) -> None:
     port = site_server({"/": (200, {}, b"")}).url.rpartition(":")[2]
 
     async def main() -> int | str:

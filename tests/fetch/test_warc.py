@@ -16,7 +16,7 @@ from warcs import MAP, fetched, http, record, response, urlset, write
 
 import sitemap_reader as sr
 from sitemap_reader.client.targets import find_target
-from sitemap_reader.fetch.warc.index import Table
+from sitemap_reader.fetch.warc.index import OffsetTable
 from sitemap_reader.model.errors import UsageError
 
 brotli = pytest.importorskip("brotli")
@@ -31,7 +31,7 @@ def warc(request, tmp_path):
     """`warc(*records)` -> a WarcFetcher over them."""
 
     def opened(*records):
-        return sr.WarcFetcher(write(tmp_path / request.param, *records))
+        return sr.fetch.WarcFetcher(write(tmp_path / request.param, *records))
 
     return opened
 
@@ -51,9 +51,9 @@ def test_what_is_not_there_is_not_found(warc):
     assert fetched(fetcher, "http://shop.example/sitemap.xml")[0] == 404
 
 
-def test_a_url_that_only_looks_the_same_to_the_index_is_not_found(warc):
+def test_a_url_with_the_hash_of_an_indexed_one_is_not_found(warc):
     fetcher = warc(response(BODY))
-    fetcher._index.answers.put("https://shop.example/other.xml", fetcher._index.answers.get(MAP))
+    fetcher._index.responses.put("https://shop.example/other.xml", fetcher._index.responses.get(MAP))
     assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
 
 
@@ -294,7 +294,7 @@ def original(url=OLD, body=BODY, digest="A", **headers):
 # Their digests are made up: only gzip, which has sums of its own, reads them unchecked.
 @pytest.fixture
 def gz(tmp_path):
-    return lambda *records: sr.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
+    return lambda *records: sr.fetch.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
 
 
 @pytest.mark.parametrize("url", [OLD, MAP])
@@ -332,7 +332,7 @@ def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body)
     digest = f"sha1:{base64.b32encode(hashlib.sha1(BODY, usedforsecurity=False).digest()).decode()}"
     old = response(body, url=OLD, WARC_Payload_Digest=digest)
     revisit = record("revisit", WARC_Refers_To_Target_URI=OLD, WARC_Payload_Digest=digest)
-    _, _, given, error = fetched(sr.WarcFetcher(write(tmp_path / "site.warc", old, revisit)))
+    _, _, given, error = fetched(sr.fetch.WarcFetcher(write(tmp_path / "site.warc", old, revisit)))
     assert (given, error is None) in [(BODY, True), (b"", False)]
     assert (error is None) == (body == BODY)
 
@@ -412,7 +412,7 @@ NO_WARCS = [
     (ARC, "is an ARC; `warcio recompress .* makes a WARC of it"),
     (gzip.compress(ARC, mtime=0), "is an ARC; `warcio recompress"),
     (response(BODY)[:80], "holds no whole record"),
-    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several records.*`warcio recompress .* mends "),
+    (gzip.compress(response(BODY) * 2, mtime=0), "one gzip member holds several.*`warcio .* converts "),
     (response(BODY, url="https://shop.example/x").replace(b"urlset", b"nothin"), "nothing to start from"),
     (record("warcinfo", b"software: x\r\n", url=""), "nothing to start from"),
 ]
@@ -437,7 +437,7 @@ def test_a_file_that_is_missing_or_unreadable_is_told(tmp_path, monkeypatch):
     def refuse(self, *_):
         raise PermissionError(13, "Permission denied", str(self))
 
-    fetcher = sr.WarcFetcher(path)
+    fetcher = sr.fetch.WarcFetcher(path)
     monkeypatch.setattr("pathlib.Path.open", refuse)
     with pytest.raises(UsageError, match=r"site\.warc cannot be read: Permission denied"):
         find_target(path)
@@ -465,7 +465,7 @@ ANSWERS = 20_000
 
 def test_an_answer_takes_at_most_32_bytes_of_memory():
     tracemalloc.start()
-    table = Table()
+    table = OffsetTable()
     for number in range(ANSWERS):
         table.put(f"https://shop.example/{number}", number)
     assert tracemalloc.get_traced_memory()[0] < ANSWERS * 32
@@ -478,7 +478,7 @@ def test_memory_is_flat_over_a_large_file(tmp_path):
     pages = b"".join(response(b"<html>" * 50, url=f"https://shop.example/{n}") for n in range(ANSWERS // 2))
     path = write(tmp_path / "site.warc", response(BODY), pages)
     tracemalloc.start()
-    fetcher = sr.WarcFetcher(path)
+    fetcher = sr.fetch.WarcFetcher(path)
     assert tracemalloc.get_traced_memory()[1] < 1_200_000
     tracemalloc.stop()
     assert fetched(fetcher, f"https://shop.example/{ANSWERS // 2 - 1}")[2] == b"<html>" * 50

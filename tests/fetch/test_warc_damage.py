@@ -80,8 +80,8 @@ def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, place, b
 
 def cut_behind(whole, url):
     """The records up to that of a URL, and half of it."""
-    fetcher = sr.WarcFetcher(whole)
-    offset = fetcher._index.answers.get(url)
+    fetcher = sr.fetch.WarcFetcher(whole)
+    offset = fetcher._index.responses.get(url)
     return whole.read_bytes()[: offset + 60], offset
 
 
@@ -103,21 +103,21 @@ def test_damage_is_told_once_and_nothing_is_complete(whole, tmp_path):
 def test_a_record_without_its_line_ends_is_damage(tmp_path, left):
     records = response(urlset(), url=f"{SITE}/sitemap.xml") + response(b"x", url=f"{SITE}/x")
     path = write(tmp_path / "a.warc", records[:-left])
-    assert sr.WarcFetcher(path).damage.endswith("(its record is cut off): what follows is lost")
+    assert sr.fetch.WarcFetcher(path).damage.endswith("(its record is cut off): what follows is lost")
 
 
 def test_a_record_that_is_longer_than_it_says_is_damage(tmp_path):
     first = response(urlset(), url=f"{SITE}/sitemap.xml")
     path = write(tmp_path / "a.warc", first, response(b"xyz", url=f"{SITE}/x", Content_Length="20"), first)
-    assert "(its record does not end where it says)" in sr.WarcFetcher(path).damage
+    assert "(its record does not end where it says)" in sr.fetch.WarcFetcher(path).damage
 
 
 def test_damage_behind_all_that_was_asked_for_is_told_too(whole, tmp_path):
     path = tmp_path / whole.name
     path.write_bytes(whole.read_bytes() + b"x")
     assert dump(path) == (LOCS, False)
-    assert fetched(sr.WarcFetcher(path), f"{SITE}/x")[3].code == "F04"
-    assert fetched(sr.WarcFetcher(path), "https://other.example/robots.txt")[0] == 404
+    assert fetched(sr.fetch.WarcFetcher(path), f"{SITE}/x")[3].code == "F04"
+    assert fetched(sr.fetch.WarcFetcher(path), "https://other.example/robots.txt")[0] == 404
 
 
 def test_damage_removes_nothing(whole, tmp_path):
@@ -129,17 +129,17 @@ def test_damage_removes_nothing(whole, tmp_path):
     with sr.changes(path, state=state, full=True) as changes:
         assert [*changes] == []
     assert not changes.complete
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         assert {document.url for document in opened.documents()} == PAGES.keys() - {f"{SITE}/robots.txt"}
 
 
 def test_a_changed_body_is_told_by_its_digest(tmp_path):
     good = response(urlset(f"{SITE}/a"), url=f"{SITE}/sitemap.xml", WARC_Block_Digest="sha1:" + "A" * 32)
-    error = fetched(sr.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3]
+    error = fetched(sr.fetch.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3]
     assert "does not match its digest" in str(error)
 
 
 @pytest.mark.parametrize("digest", ["sha1:x", "crc32:00", "sha1", "sha256:" + "z" * 64])
 def test_a_digest_that_nobody_can_check_says_nothing(tmp_path, digest):
     good = response(urlset(), url=f"{SITE}/sitemap.xml", WARC_Block_Digest=digest)
-    assert fetched(sr.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3] is None
+    assert fetched(sr.fetch.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3] is None

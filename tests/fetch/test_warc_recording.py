@@ -20,7 +20,7 @@ from fakenet import Answer, FakeFetcher, fetch
 from warcs import MAP, fetched, record, response, urlset, write
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.warc import writer as tail
+from sitemap_reader.fetch.warc import writer
 from sitemap_reader.fetch.warc.writer import WarcRecorder
 from sitemap_reader.model.errors import FetchError, UsageError
 
@@ -99,7 +99,7 @@ def comparable(answer):
 def test_replay_says_what_was_recorded(tmp_path, capsys, kind, answer):
     path = tmp_path / "new" / kind
     expected = taped(path, {MAP: answer})[MAP]
-    again = fetched(sr.WarcFetcher(path))
+    again = fetched(sr.fetch.WarcFetcher(path))
     assert comparable(again) == comparable(expected)
     assert again[3] is None or not again[3].transient
     if again[0] not in (None, 304):
@@ -114,7 +114,7 @@ def test_the_last_answer_counts(tmp_path, after):
         path = tmp_path / f"{number}.warc"
         taped(path, {MAP: before})
         expected = taped(path, {MAP: after})[MAP]
-        assert comparable(fetched(sr.WarcFetcher(path))) == comparable(expected), before
+        assert comparable(fetched(sr.fetch.WarcFetcher(path))) == comparable(expected), before
 
 
 def test_nothing_of_the_request_is_written(tmp_path):
@@ -138,7 +138,7 @@ def test_what_was_not_read_to_its_end_is_marked(tmp_path):
     taped(tmp_path / "a.warc", {MAP: Answer(chunks=(b"abc", b"def"))}, most=1)
     text = (tmp_path / "a.warc").read_text()
     assert "WARC-Truncated: unspecified" in text
-    status, _, body, error = fetched(sr.WarcFetcher(tmp_path / "a.warc"))
+    status, _, body, error = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))
     assert (status, body) == (200, b"abc")
     assert str(error) == "the recording ends here: no more was read after 3 bytes"
 
@@ -153,7 +153,7 @@ def test_a_recording_goes_on(tmp_path, capsys):
         path = tmp_path / kind
         taped(path, {MAP: ANSWERS[0]}, seeds=["https://shop.example/"])
         taped(path, {ROBOTS: ANSWERS[6]}, seeds=["b.example", "https://shop.example/"])
-        fetcher = sr.WarcFetcher(path)
+        fetcher = sr.fetch.WarcFetcher(path)
         assert [seed.target for seed in fetcher.seeds] == ["https://shop.example/", "b.example"]
         assert (fetched(fetcher)[2], fetched(fetcher, ROBOTS)[0]) == (b"<urlset/>", 404)
         assert_is_valid(path, capsys)
@@ -162,17 +162,17 @@ def test_a_recording_goes_on(tmp_path, capsys):
 def test_a_file_of_others_goes_on_with_what_it_started_from(tmp_path):
     path = write(tmp_path / "a.warc.gz", response(urlset()))
     taped(path, {"https://b.example/robots.txt": ANSWERS[3]}, seeds=["https://b.example/"])
-    assert [seed.target for seed in sr.WarcFetcher(path).seeds] == ["https://b.example/", "https://shop.example/"]
+    assert [seed.target for seed in sr.fetch.WarcFetcher(path).seeds] == ["https://b.example/", "https://shop.example/"]
 
 
 def test_seeds_are_the_first_site_where_none_are_given(tmp_path):
     taped(tmp_path / "a.warc", {MAP: ANSWERS[0], "https://b.example/": ANSWERS[0]}, seeds=[])
-    assert [seed.target for seed in sr.WarcFetcher(tmp_path / "a.warc").seeds] == ["https://shop.example/"]
+    assert [seed.target for seed in sr.fetch.WarcFetcher(tmp_path / "a.warc").seeds] == ["https://shop.example/"]
 
 
 def test_a_recording_knows_its_time(tmp_path):
     taped(tmp_path / "a.warc", {MAP: ANSWERS[13]})
-    assert sr.WarcFetcher(tmp_path / "a.warc").recorded == NOW.replace(microsecond=0)
+    assert sr.fetch.WarcFetcher(tmp_path / "a.warc").recorded == NOW.replace(microsecond=0)
 
 
 def test_other_schemes_are_refused_and_not_recorded(tmp_path):
@@ -224,7 +224,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
         written.append(real(number, data[: len(data) // 2]))
         return written[0]
 
-    monkeypatch.setattr(tail.os, "write", full)
+    monkeypatch.setattr(writer.os, "write", full)
     with pytest.raises(OSError, match=rf"No space left on device: '.*{kind}'"):
         taped(path, {MAP: ANSWERS[1]})
     assert written
@@ -247,7 +247,7 @@ def test_streams_at_once_do_not_mix(tmp_path, capsys):
 
     asyncio.run(run())
     assert_is_valid(path, capsys)
-    fetcher = sr.WarcFetcher(path)
+    fetcher = sr.fetch.WarcFetcher(path)
     for each in answers:
         for url, answer in each.items():
             assert fetched(fetcher, url)[2] == b"".join(answer.chunks)
@@ -261,7 +261,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
         time.sleep(0.0005)
         return real(number, data[:5_000])
 
-    monkeypatch.setattr(tail.os, "write", in_bits)
+    monkeypatch.setattr(writer.os, "write", in_bits)
     bodies = [os.urandom(100_000) for _ in range(4)]
     urls = [f"https://s{n}.example/" for n in range(4)]
     threads = [
@@ -273,7 +273,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
     for thread in threads:
         thread.join()
     assert_is_valid(path, capsys)
-    assert [fetched(sr.WarcFetcher(path), url)[2] for url in urls] == bodies
+    assert [fetched(sr.fetch.WarcFetcher(path), url)[2] for url in urls] == bodies
 
 
 KILLED = """
@@ -300,14 +300,14 @@ def test_a_kill_leaves_no_half_record_and_no_other_file(tmp_path):
         while not path.exists() or path.stat().st_size < 2_000_000:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    assert sr.WarcFetcher(path).damage is None
+    assert sr.fetch.WarcFetcher(path).damage is None
     assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_header_more_makes_no_difference_to_its_body(tmp_path):
     answer = attrs.evolve(ANSWERS[0], headers={"content-encoding": "br"})
     taped(tmp_path / "a.warc", {MAP: answer})  # a server that packs unasked: live, too, nobody unpacked it
-    _, headers, body, _ = fetched(sr.WarcFetcher(tmp_path / "a.warc"))
+    _, headers, body, _ = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))
     assert (headers["content-encoding"], body) == ("br", b"<urlset/>")
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from sitemap_reader.frontier.document_request import DocumentRequest, Failed, Finished, Head
-from sitemap_reader.frontier.filters import Dates
+from sitemap_reader.frontier.filters import LastmodSummary
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import parse_target
@@ -120,21 +120,21 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float) -> No
     if not frontier.receive(request, Head(status, headers), now, TODAY):
         return
     parser = SitemapParser(
-        url=request.asked,
+        url=request.original_url,
         final_url=request.url,
         scope=frontier.plan.scope,
-        authorities=request.holds,
+        authorities=request.authorities,
         child_scope="any",
         limits=frontier.plan.limits,
     )
-    request.dates = Dates()
+    request.dates = LastmodSummary()
     for item in [*parser.feed(body.encode()), *parser.close()]:
         if isinstance(item, UrlRecord):
             request.dates.add(item)
-        if request.again:
-            reason = request.again.former.reason(item.loc) if isinstance(item, UrlRecord) else None
+        if request.reread:
+            reason = request.reread.former.reason(item.loc) if isinstance(item, UrlRecord) else None
             if isinstance(item, UrlRecord) and reason:
-                request.again.regained[reason] += 1
+                request.reread.regained[reason] += 1
                 seen.records.append(item)
         elif isinstance(item, SitemapRef):
             frontier.receive(request, item, now, TODAY)

@@ -24,7 +24,7 @@ from simulated import (
     walk,
 )
 
-from sitemap_reader.frontier import authority as proofs
+from sitemap_reader.frontier import authority
 from sitemap_reader.frontier.authority import Authorities, Listing
 from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan
@@ -170,19 +170,19 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (top,) = frontier.next_requests(0.0)
-    top.authorities, top.why = (), "index"  # as if it spoke for its own directory only
+    top.inherited_authorities, top.why = (), "index"  # as if it spoke for its own directory only
     frontier.receive(top, Head(200, {}), 0.0, TODAY)
     frontier.receive(top, SitemapRef(SHARED), 0.0, TODAY)
     (reading,) = frontier.next_requests(0.0)
     frontier.receive(reading, Head(200, {}), 0.0, TODAY)
-    assert reading.holds == (f"{HOST}/n/",)
+    assert reading.authorities == (f"{HOST}/n/",)
     other = f"{HOST}/index.xml"
     frontier.receive(top, SitemapRef(other), 0.0, TODAY)
     frontier.receive(top, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
     (wide,) = frontier.next_requests(0.0)
     frontier.receive(wide, Head(200, {}), 0.0, TODAY)
     frontier.receive(wide, SitemapRef(SHARED), 0.0, TODAY)
-    assert reading.holds == (f"{HOST}/n/",), "a reading ends as it began"
+    assert reading.authorities == (f"{HOST}/n/",), "a reading ends as it began"
     frontier.receive(reading, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
     assert frontier.next_requests(0.0) == []
     frontier.receive(wide, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
@@ -190,7 +190,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     (again,) = frontier.next_requests(0.0)
     assert again is reading
     frontier.receive(again, Head(200, {}), 0.0, TODAY)
-    assert f"{HOST}/" in again.holds
+    assert f"{HOST}/" in again.authorities
     frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert frontier.done
     (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == SHARED]
@@ -213,12 +213,12 @@ def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
 
 @pytest.mark.parametrize(("more", "dropped"), [(0, {}), (1, {"path": 1})])
 def test_a_document_gains_authorities_so_often_and_no_more(more: int, dropped: dict[str, int]) -> None:
-    numbers = range(1 + proofs.MAX_GAINS + more)
+    numbers = range(1 + authority.MAX_SCOPE_EXTENSIONS + more)
     tops = [f"{HOST}/{number}/index.xml" for number in numbers]
     pages: Pages = {ROBOTS: names(*tops), SHARED: urlset(*(f"{HOST}/{number}/page" for number in numbers))}
     seen = walk(SITE, {**pages, **{top: index(SHARED) for top in tops}})
     assert seen.outcomes[SHARED].dropped == dropped
-    assert len(seen.locs) == 1 + proofs.MAX_GAINS
+    assert len(seen.locs) == 1 + authority.MAX_SCOPE_EXTENSIONS
 
 
 # --- children elsewhere -----------------------------------------------------------------------------------------
@@ -360,13 +360,13 @@ def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_do
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each line might concern all that the index lists."""
-    handed, real = [], Authorities._hand_down
+    handed, real = [], Authorities._propagate
 
     def counted(self: Authorities, index: DocumentRequest) -> Iterator[Listing | None]:
-        handed.append(index.asked)
+        handed.append(index.original_url)
         return real(self, index)
 
-    monkeypatch.setattr(Authorities, "_hand_down", counted)
+    monkeypatch.setattr(Authorities, "_propagate", counted)
     child = "https://cdn.example/x.xml"
     pages: Pages = {INDEX: index(child, MAP), MAP: urlset(), "https://cdn.example/robots.txt": names(*[INDEX] * 500)}
     seen = walk(INDEX, pages)
@@ -404,7 +404,7 @@ def test_what_an_index_gains_goes_to_its_children_before_any_is_asked_for() -> N
     (first,) = started
     assert first.url == listed[0]
     assert frontier.receive(first, Head(200, {}), 0.0, TODAY)
-    assert f"{HOST}/" in first.holds
+    assert f"{HOST}/" in first.authorities
     assert frontier.wait(0.0) is None
 
 
@@ -461,7 +461,7 @@ def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() ->
     while not frontier.done:
         for request in frontier.next_requests(0.0):
             frontier.receive(request, Head(200, {}), 0.0, TODAY)
-            held[request.url] = request.holds
+            held[request.url] = request.authorities
             frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     assert held.keys() == {*listed, late}
     assert all(f"{HOST}/" in holds for holds in held.values())

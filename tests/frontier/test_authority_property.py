@@ -13,7 +13,7 @@ import pytest
 from simulated import Pages, index, names, urlset, walk
 
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.normalise.scope import Mode, Scope, host_authorities
+from sitemap_reader.parser.normalise.scope import Scope, ScopeMode, host_prefixes
 from sitemap_reader.parser.normalise.urls import directory, origin
 
 HOSTS = ("https://a.example", "http://a.example", "https://b.example", "https://c.example")
@@ -28,7 +28,7 @@ ROUNDS = 25
 class World:
     """Who names and lists what. Every sitemap lists LOCS."""
 
-    scope: Mode
+    scope: ScopeMode
     robots: dict[str, list[str]]
     indexes: dict[str, list[str]]
     sitemaps: list[str]
@@ -64,7 +64,7 @@ def holdings(world: World) -> dict[str, set[str]]:
         named: dict[str, set[str]] = {}
         for host in asked:
             for url in world.robots.get(host, ()):
-                named.setdefault(url, set()).update(host_authorities(f"{host}/"))
+                named.setdefault(url, set()).update(host_prefixes(f"{host}/"))
         for url in [*held]:
             asked.add(origin(url))
             held[url] |= {directory(url)} | named.get(url, set())

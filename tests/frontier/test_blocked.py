@@ -6,8 +6,8 @@ import pytest
 from simulated import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
 from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.frontier.blocked import OWN_REMEDY
 from sitemap_reader.frontier.document_request import Failed
+from sitemap_reader.frontier.responses import OWN_REMEDY
 from sitemap_reader.frontier.seeds import WELL_KNOWN
 from sitemap_reader.model.errors import NothingFound, NothingReadable
 from sitemap_reader.model.problems import Problem

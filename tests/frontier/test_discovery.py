@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.frontier.document_request import Site
+from sitemap_reader.frontier.document_request import SiteDiscovery
 from sitemap_reader.frontier.seeds import WELL_KNOWN, Seed, parse_target
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import Outcome
@@ -77,10 +77,10 @@ def test_the_well_known_paths_and_their_order() -> None:
 
 
 def test_guesses_wait_for_what_is_pending_and_end_with_the_last_path() -> None:
-    site = Site.of(parse_target(E), "auto")
+    site = SiteDiscovery.start(parse_target(E), "auto")
     site.pending = 1
     assert site.next_guess() is None
-    site.settled(Outcome(url=f"{E}/a.xml", why="robots", complete=False))
+    site.candidate_ended(Outcome(url=f"{E}/a.xml", why="robots", complete=False))
     assert [site.next_guess() for _ in range(15)] == [*(E + path for path in WELL_KNOWN), None]
 
 
@@ -96,7 +96,7 @@ def test_guesses_wait_for_what_is_pending_and_end_with_the_last_path() -> None:
     ],
 )
 def test_whether_another_path_is_guessed(why: str, format_: str | None, probe: str, guesses: bool) -> None:
-    site = Site.of(parse_target(E), probe)  # type: ignore[arg-type]
+    site = SiteDiscovery.start(parse_target(E), probe)  # type: ignore[arg-type]
     site.pending = 1
-    site.settled(Outcome(url=f"{E}/a.xml", why=why, format=format_))  # type: ignore[arg-type]
+    site.candidate_ended(Outcome(url=f"{E}/a.xml", why=why, format=format_))  # type: ignore[arg-type]
     assert (site.next_guess() is not None) is guesses

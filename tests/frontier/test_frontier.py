@@ -326,9 +326,7 @@ def test_robots_txt_that_redirects_to_a_document_of_the_walk_does_not_stop_it() 
 
 def test_more_redirects_of_robots_txt_than_the_limit_are_not_followed() -> None:
     steps = [ROBOTS, *(f"{SITE}/r{number}" for number in range(7))]
-    pages: Pages = {
-        start: (302, {"location": end}) for start, end in pairwise(steps)
-    }
+    pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
     assert walk(ROBOTS, pages).asked == steps[:6]
     assert walk(ROBOTS, {**pages, f"{SITE}/r4": names(MAP), MAP: urlset(f"{SITE}/1")}).locs == [f"{SITE}/1"]
 
@@ -575,9 +573,7 @@ def test_indexes_are_followed_as_deep_as_the_limit(depth: int, reached: bool) ->
 
 def test_five_levels_are_the_default() -> None:
     chain = [f"{SITE}/{number}.xml" for number in range(9)]
-    pages: Pages = {
-        above: index(below) for above, below in pairwise(chain)
-    }
+    pages: Pages = {above: index(below) for above, below in pairwise(chain)}
     assert walk(chain[0], pages).documents == chain[:6]
 
 
@@ -666,9 +662,7 @@ def test_a_redirect_loop_ends_with_an_error(steps: list[str]) -> None:
 @pytest.mark.parametrize(("limit", "read"), [(3, True), (2, False)])
 def test_redirects_are_followed_up_to_the_limit(limit: int, read: bool) -> None:
     steps = [f"{SITE}/{number}.xml" for number in range(4)]
-    pages: Pages = {
-        start: (302, {"location": end}) for start, end in pairwise(steps)
-    }
+    pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
     pages[steps[-1]] = urlset(f"{SITE}/page")
     seen = walk(steps[0], pages, limits=Limits(max_redirects=limit))
     assert (seen.locs == [f"{SITE}/page"]) is read
@@ -1060,13 +1054,13 @@ def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
     frontier = Frontier([parse_target(SITE)], Plan())
     (robots,) = frontier.next_requests(0.0)
-    assert frontier.delay() is None
+    assert frontier.longest_crawl_delay() is None
     assert frontier.receive(robots, Head(200, {}), 0.0, TODAY)
     for child in children:
         frontier.receive(robots, SitemapRef(child, sitemap=ROBOTS), 0.0, TODAY)
     rules = parse_rules("User-agent: *\nCrawl-delay: 10", "bot")
     frontier.receive(robots, Finished(Outcome(format="robots"), rules), 0.0, TODAY)
-    delay = frontier.delay()
+    delay = frontier.longest_crawl_delay()
     assert delay is not None
     assert (delay.host, delay.delay_seconds, delay.documents, delay.seconds_left) == (SITE, 10.0, 4, 40.0)
 

@@ -11,7 +11,7 @@ from simulated import INDEX, TODAY
 
 from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.host_queue import Hosts, Line
+from sitemap_reader.frontier.host_queue import HostQueues, RequestQueue
 from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.limits import Limits
@@ -28,53 +28,53 @@ def request(url: str, not_before: float = 0.0) -> DocumentRequest:
 
 
 def test_visits_that_have_to_wait_come_behind_those_that_need_not() -> None:
-    line = Line()
+    queue = RequestQueue()
     for url, not_before in (("late", 9.0), ("a", 0.0), ("soon", 5.0), ("b", 0.0)):
-        line.add(request(url, not_before))
-    assert line.due == float("-inf")
-    assert [found.url for found in (line.next(4.0), line.next(4.0)) if found] == ["a", "b"]
-    assert (line.next(4.0), line.due, len(line)) == (None, 5.0, 2)
-    line.add(request("c"))
-    assert [found.url for found in (line.next(5.0), line.next(5.0)) if found] == ["c", "soon"]
-    assert [late.url for late in line.drain()] == ["late"]
-    assert (len(line), line.due) == (0, None)
+        queue.add(request(url, not_before))
+    assert queue.due_at == float("-inf")
+    assert [found.url for found in (queue.pop(4.0), queue.pop(4.0)) if found] == ["a", "b"]
+    assert (queue.pop(4.0), queue.due_at, len(queue)) == (None, 5.0, 2)
+    queue.add(request("c"))
+    assert [found.url for found in (queue.pop(5.0), queue.pop(5.0)) if found] == ["c", "soon"]
+    assert [late.url for late in queue.drain()] == ["late"]
+    assert (len(queue), queue.due_at) == (0, None)
 
 
 def test_visits_that_are_due_at_one_time_keep_their_order() -> None:
-    line = Line()
+    queue = RequestQueue()
     for url in "dcba":
-        line.add(request(url, 3.0))
-    assert [found.url for _ in "1234" if (found := line.next(3.0))] == ["d", "c", "b", "a"]
+        queue.add(request(url, 3.0))
+    assert [found.url for _ in "1234" if (found := queue.pop(3.0))] == ["d", "c", "b", "a"]
 
 
-def served(hosts: Hosts, visits: int) -> None:
+def served(hosts: HostQueues, visits: int) -> None:
     """Every visit is taken, one in each call, and ends before the next."""
     for _ in range(visits):
-        host, _request = next(hosts.startable(1.0, robots_only=False))
+        host, _request = next(hosts.pop_ready(1.0, robots_only=False))
         host.pace.started(1.0)
         host.pace.finished()
-    assert next(hosts.startable(1.0, robots_only=False), None) is None
+    assert next(hosts.pop_ready(1.0, robots_only=False), None) is None
     assert hosts.is_idle
 
 
-def one_visit_each(count: int) -> Hosts:
-    hosts = Hosts(4)
+def one_visit_each(count: int) -> HostQueues:
+    hosts = HostQueues(4)
     for number in range(count):
         hosts.add(request(f"https://h{number}.example/a.xml"))
-        hosts.of(f"https://h{number}.example/").rules = ALLOW_ALL
+        hosts.for_url(f"https://h{number}.example/").rules = ALLOW_ALL
     return hosts
 
 
-def one_host(count: int) -> Hosts:
-    hosts = Hosts(4)
-    hosts.of("https://h.example/").rules = ALLOW_ALL
+def one_host(count: int) -> HostQueues:
+    hosts = HostQueues(4)
+    hosts.for_url("https://h.example/").rules = ALLOW_ALL
     for number in range(count):
         hosts.add(request(f"https://h.example/{number}.xml", not_before=number % 2))
     return hosts
 
 
 @pytest.mark.parametrize("make", [one_visit_each, one_host])
-def test_the_work_grows_with_the_visits_and_no_faster(make: Callable[[int], Hosts]) -> None:
+def test_the_work_grows_with_the_visits_and_no_faster(make: Callable[[int], HostQueues]) -> None:
     def calls(count: int) -> int:
         hosts = make(count)
         return calls_of(lambda: served(hosts, count))
@@ -127,37 +127,37 @@ def test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves
 # --- who is looked at --------------------------------------------------------------------------------------------
 
 
-def taken(hosts: Hosts, now: float, *, robots_only: bool = False) -> list[str]:
+def taken(hosts: HostQueues, now: float, *, robots_only: bool = False) -> list[str]:
     """What may start now; each is in flight from then on."""
     started = []
-    for host, found in hosts.startable(now, robots_only=robots_only):
+    for host, found in hosts.pop_ready(now, robots_only=robots_only):
         host.pace.started(now)
         started.append(found.url)
     return started
 
 
 def test_a_host_that_was_busy_first_goes_first_whenever_it_may() -> None:
-    hosts = Hosts(1)
+    hosts = HostQueues(1)
     for host in "ab":
-        hosts.of(f"https://{host}.example/").rules = ALLOW_ALL
+        hosts.for_url(f"https://{host}.example/").rules = ALLOW_ALL
         for number in range(3):
             hosts.add(request(f"https://{host}.example/{number}"))
     assert taken(hosts, 0.0) == ["https://a.example/0", "https://b.example/0"]
     for number in "12":
         for host in "ba":
-            hosts.of(f"https://{host}.example/").pace.finished()
-            hosts.rouse(hosts.of(f"https://{host}.example/"))
+            hosts.for_url(f"https://{host}.example/").pace.finished()
+            hosts.wake(hosts.for_url(f"https://{host}.example/"))
         assert taken(hosts, 0.0) == [f"https://a.example/{number}", f"https://b.example/{number}"]
     assert hosts.is_idle
     assert hosts.wait(0.0, robots_only=False) is None
 
 
 def test_a_host_that_has_to_wait_holds_up_none_behind_it_and_comes_first_again() -> None:
-    hosts = Hosts(4)
+    hosts = HostQueues(4)
     for host in "ab":
-        hosts.of(f"https://{host}.example/").rules = ALLOW_ALL
+        hosts.for_url(f"https://{host}.example/").rules = ALLOW_ALL
         hosts.add(request(f"https://{host}.example/0"))
-    hosts.of("https://a.example/").pace.hold(10.0)
+    hosts.for_url("https://a.example/").pace.pause(10.0)
     assert taken(hosts, 0.0) == ["https://b.example/0"]
     assert hosts.wait(2.0, robots_only=False) == 8.0
     hosts.add(request("https://b.example/1", not_before=4.0))
@@ -166,18 +166,18 @@ def test_a_host_that_has_to_wait_holds_up_none_behind_it_and_comes_first_again()
 
 
 def test_a_time_that_has_changed_is_not_waited_for() -> None:
-    hosts = Hosts(4)
-    host = hosts.of("https://a.example/")
+    hosts = HostQueues(4)
+    host = hosts.for_url("https://a.example/")
     host.rules = ALLOW_ALL
     hosts.add(request("https://a.example/late", not_before=9.0))
     assert hosts.wait(0.0, robots_only=False) == 9.0
     hosts.add(request("https://a.example/soon", not_before=5.0))
     assert hosts.wait(0.0, robots_only=False) == 5.0
-    host.pace.hold(7.0)
+    host.pace.pause(7.0)
     assert taken(hosts, 5.0) == []
     assert hosts.wait(5.0, robots_only=False) == 2.0
-    host.pace.hold(7.5)
-    hosts.rouse(host)
+    host.pace.pause(7.5)
+    hosts.wake(host)
     assert hosts.wait(5.0, robots_only=False) == 2.5
     assert taken(hosts, 7.0) == []
     assert taken(hosts, 7.5) == ["https://a.example/soon"]
@@ -190,35 +190,35 @@ def test_a_time_that_has_changed_is_not_waited_for() -> None:
 
 def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
     def calls(looks: int) -> int:
-        hosts = Hosts(4)
-        host = hosts.of("https://a.example/")
+        hosts = HostQueues(4)
+        host = hosts.for_url("https://a.example/")
         host.rules = ALLOW_ALL
-        host.pace.hold(9.0)
+        host.pace.pause(9.0)
         for number in range(looks):
             hosts.add(request(f"https://a.example/{number}"))
             assert hosts.wait(0.0, robots_only=False) == 9.0
-        return calls_of(lambda: next(hosts.startable(9.0, robots_only=False)))
+        return calls_of(lambda: next(hosts.pop_ready(9.0, robots_only=False)))
 
     assert calls(100) == calls(10)
 
 
 def test_no_time_is_waited_for_at_which_nothing_may_start() -> None:
-    hosts = Hosts(4)
-    hosts.of("https://a.example/").rules = ALLOW_ALL
+    hosts = HostQueues(4)
+    hosts.for_url("https://a.example/").rules = ALLOW_ALL
     hosts.add(request("https://a.example/1", not_before=3.0))
     assert [hosts.wait(0.0, robots_only=only) for only in (False, True, False)] == [3.0, None, 3.0]
 
 
 def test_documents_wait_for_their_rules_and_while_only_robots_txt_counts() -> None:
-    hosts = Hosts(4)
+    hosts = HostQueues(4)
     document, robots = request("https://a.example/s.xml"), request("https://a.example/robots.txt")
     robots.is_robots = True
     hosts.add(document)
     hosts.add(robots)
     assert taken(hosts, 0.0) == [robots.url]
     assert hosts.wait(0.0, robots_only=False) is None
-    hosts.of(document.url).rules = ALLOW_ALL
-    hosts.rouse(hosts.of(document.url))
+    hosts.for_url(document.url).rules = ALLOW_ALL
+    hosts.wake(hosts.for_url(document.url))
     assert taken(hosts, 0.0, robots_only=True) == []
     assert hosts.wait(0.0, robots_only=True) is None
     assert taken(hosts, 0.0) == [document.url]

@@ -12,7 +12,7 @@ from simulated import Pages, Walk, index, names, problems, urlset, walk
 from sitemap_reader.frontier.document_request import Finished, Head
 from sitemap_reader.frontier.filters import Selection, Undated, Window, make_patterns
 from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.index_dates import Deferred
+from sitemap_reader.frontier.index_dates import DeferredChildren
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome, SitemapRef
@@ -102,7 +102,7 @@ def test_three_children_are_read_and_the_others_skipped() -> None:
 
 def test_the_newest_and_the_oldest_are_read_first() -> None:
     dates = ["2025-06-03", "2025-06-01", "2025-06-08", "2025-06-02", "2025-06-05", "2025-06-06", "2025-06-07"]
-    deferred = Deferred()
+    deferred = DeferredChildren()
     for number, date in enumerate(dates):
         deferred.add(SitemapRef(CHILDREN[number], datetime.fromisoformat(date).replace(tzinfo=UTC), "day"))
     assert deferred.candidates() == [2, 1, 3, 6, 5, 4]
@@ -263,7 +263,7 @@ def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> No
 
 
 def test_more_than_can_wait_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.frontier.index_dates._MOST_DEFERRED", 5)
+    monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_DEFERRED", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
     assert "--trust-lastmod" in seen.problem("S16").message

@@ -13,7 +13,7 @@ NEAREST = 64
 
 def request(number: int, *parents: DocumentRequest) -> DocumentRequest:
     url = f"https://shop.example/{number}.xml"
-    return DocumentRequest(url, url, "index", parents=[parent.asked for parent in parents])
+    return DocumentRequest(url, url, "index", parents=[parent.original_url for parent in parents])
 
 
 def register(*visits: DocumentRequest) -> KnownDocuments:
@@ -67,8 +67,8 @@ def test_those_that_list_each_other_are_looked_at_once() -> None:
     top = request(0)
     ring = [request(number) for number in range(1, 20)]
     for each in ring:
-        each.parents = [other.asked for other in ring]
-    ring[-1].parents.append(top.asked)
+        each.parents = [other.original_url for other in ring]
+    ring[-1].parents.append(top.original_url)
     child = request(100, *ring)
     assert register(top, *ring, child).is_above(top, child)
 
@@ -87,7 +87,7 @@ def test_a_thicket_of_indexes_costs_what_the_nearest_do() -> None:
     def calls(count: int) -> int:
         thicket = [request(number) for number in range(count)]
         for each in thicket:
-            each.parents = [other.asked for other in thicket]
+            each.parents = [other.original_url for other in thicket]
         known, stranger = register(*thicket), request(count)
         return calls_of(lambda: known.is_above(stranger, thicket[-1]))
 

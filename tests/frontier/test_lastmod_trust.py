@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader import History, honesty
+from sitemap_reader.frontier import History, honesty
 from sitemap_reader.frontier.lastmod_trust import is_proven
 
 GOOD = History(entries=100, dated=100, identical=2, both=10)

@@ -90,8 +90,8 @@ def test_crawl_delay_of_zero_is_none() -> None:
 
 def test_a_hold_blocks_the_host_and_is_never_shortened() -> None:
     pace = HostPace(per_host=4)
-    pace.hold(60.0)
-    pace.hold(30.0)
+    pace.pause(60.0)
+    pace.pause(30.0)
     assert (pace.ready(59.9), pace.next_at, pace.ready(60.0)) == (False, 60.0, True)
     pace.delay_seconds = 10.0
     pace.started(60.0)

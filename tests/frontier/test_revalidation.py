@@ -116,7 +116,7 @@ def known_index(*children: str, stated: object = None) -> CachedDocument:
 
 def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> None:
     known = DocumentCache(TODAY, "auto", {INDEX: known_index(MAP)}, frozenset({INDEX}))
-    seen = walk("shop.example", {**PAGES, INDEX: 304}, memory=known)
+    seen = walk("shop.example", {**PAGES, INDEX: 304}, cache=known)
     assert seen.asked == [ROBOTS, INDEX, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[INDEX].not_modified
@@ -128,7 +128,7 @@ def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> N
 def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(1_000)]
     known = DocumentCache(TODAY, "auto", {INDEX: known_index(*children)}, frozenset({INDEX}))
-    frontier = Frontier([parse_target(INDEX)], Plan(memory=known, no_follow=make_patterns("", r"/\d+\.xml")))
+    frontier = Frontier([parse_target(INDEX)], Plan(cache=known, no_follow=make_patterns("", r"/\d+\.xml")))
     for head in (404, 304):
         (request,) = frontier.next_requests(0.0)
         frontier.receive(request, Head(head, {}), 0.0, TODAY)
@@ -143,7 +143,7 @@ def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> N
 def test_a_child_that_is_not_asked_for_ends_as_unchanged() -> None:
     documents = {INDEX: known_index(MAP, stated=STATED), MAP: attrs.evolve(READ, authorities=_held())}
     seen = walk(
-        "shop.example", {**PAGES, INDEX: 304}, memory=DocumentCache(TODAY, "auto", documents, frozenset(documents))
+        "shop.example", {**PAGES, INDEX: 304}, cache=DocumentCache(TODAY, "auto", documents, frozenset(documents))
     )
     assert seen.asked == [ROBOTS, INDEX]
     outcome = seen.outcomes[MAP]
@@ -166,7 +166,7 @@ def test_a_304_that_nobody_asked_for_is_a_failure() -> None:
 def test_a_document_that_may_speak_for_more_by_now_is_asked_for_without_conditions() -> None:
     for held, status in ((_held(), True), (_held() | {"https://other.example/"}, False)):
         known = DocumentCache(TODAY, "auto", {MAP: attrs.evolve(READ, authorities=held)}, frozenset({MAP}))
-        seen = walk("shop.example", {**PAGES, MAP: 304}, memory=known)
+        seen = walk("shop.example", {**PAGES, MAP: 304}, cache=known)
         assert seen.outcomes[MAP].not_modified is status
 
 
@@ -174,7 +174,7 @@ def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
     guess = f"{SITE}/sitemap.xml"
     known = DocumentCache(TODAY, "auto", {}, frozenset({guess}))
     assert walk("shop.example", {ROBOTS: names()}).codes == ["F09"]
-    seen = walk("shop.example", {ROBOTS: names()}, memory=known)
+    seen = walk("shop.example", {ROBOTS: names()}, cache=known)
     assert (seen.codes, seen.outcomes[guess].complete) == (["F09", "F01"], False)
 
 
@@ -189,7 +189,7 @@ def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
     ids=["given", "robots", "index", "guess"],
 )
 def test_a_settled_document_is_not_asked_for_whoever_names_it(target: str, pages: Pages) -> None:
-    seen = walk(target, pages, memory=DocumentCache(settled={MAP: "urlset"}))
+    seen = walk(target, pages, cache=DocumentCache(settled={MAP: "urlset"}))
     assert MAP not in seen.asked
     assert not seen.locs
     outcome = seen.outcomes[MAP]

@@ -13,7 +13,7 @@ from broken import Broken, cuttings, dice, hold
 from sitemap_reader.model.errors import DocumentChanged
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.parser.content.charset import LABELS, detect
-from sitemap_reader.parser.content.decoder import Decoder, Prefix
+from sitemap_reader.parser.content.decoder import Decoder, ReadPrefix
 
 LIMITS = Limits(max_decoded_bytes=300_000)
 LOW = Limits(max_decoded_bytes=500, max_gzip_members=3, max_gzip_layers=1)
@@ -52,7 +52,7 @@ def check_decoder(body: bytes, *, thorough: bool = False) -> None:
     check_prefix(body, rng.randrange(len(body) + 1))
 
 
-def decode(pieces: list[bytes], limits: Limits, charset: str | None, prefix: Prefix | None = None) -> Decoded:
+def decode(pieces: list[bytes], limits: Limits, charset: str | None, prefix: ReadPrefix | None = None) -> Decoded:
     decoder = Decoder(limits, charset, prefix)
     chunks: list[bytes] = []
     wire = sum(map(len, pieces))
@@ -129,7 +129,7 @@ def check_prefix(body: bytes, size: int) -> None:
     prefix = before.prefix
     hold(decode([body], LIMITS, None, prefix) == decode([body], LIMITS, None), "the same beginning is known", prefix)
     if prefix.decoded_bytes:
-        wrong = Prefix(prefix.decoded_bytes, hashlib.sha256(b"another").hexdigest())
+        wrong = ReadPrefix(prefix.decoded_bytes, hashlib.sha256(b"another").hexdigest())
         try:
             decode([body], LIMITS, None, wrong)
         except DocumentChanged:

@@ -228,7 +228,7 @@ def read(net: Net, *targets: str, caches_names: bool = True, **options: Any) -> 
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(internet(net))
             if not caches_names:
-                connector = sr.guarded_connector(use_dns_cache=False, resolver=aiohttp.ThreadedResolver())
+                connector = sr.fetch.guarded_connector(use_dns_cache=False, resolver=aiohttp.ThreadedResolver())
                 options["session"] = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
             reader = await stack.enter_async_context(
                 sr.SitemapReader(scope="any", limits=ONCE, probe="never", **options)

@@ -173,7 +173,7 @@ def test_a_child_with_a_url_of_a_megabyte_is_named_in_part() -> None:
 
 def test_no_more_children_are_remembered_than_so_many_and_none_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each would take 200 bytes for the rest of the walk, and a site of 10 GiB can list a hundred million."""
-    monkeypatch.setattr("sitemap_reader.frontier.links._MOST_REMEMBERED", 5)
+    monkeypatch.setattr("sitemap_reader.frontier.links._MAX_RECORDED", 5)
     listed = [f"{SITE}/{each}.xml" for each in range(1, 30)]
     labyrinth = Labyrinth(lambda url: index(*listed, *listed) if url in (START, listed[0]) else PAGES)
     told = walk(labyrinth)

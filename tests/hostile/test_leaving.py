@@ -136,11 +136,11 @@ def test_the_collector_may_close_a_stream_in_a_thread_that_it_would_wait_for(ser
     """feedparser's thread is one of those that the stream's own waits for."""
     is_dropped, asked = threading.Event(), threading.Event()
 
-    def fallback(*_: object, **__: object) -> sr.FallbackResult:
+    def fallback(*_: object, **__: object) -> sr.pipeline.FallbackResult:
         asked.set()
         is_dropped.wait(PATIENCE_SECONDS)
         gc.collect()
-        return sr.FallbackResult()
+        return sr.pipeline.FallbackResult()
 
     def first() -> None:
         circle: list[Any] = [sr.urls(server.url, allow_private=True, feed_fallback=fallback)]

@@ -98,7 +98,7 @@ def read(
 
         options.setdefault("scope", "any")
         if tls:
-            connector = sr.guarded_connector(allow_private=True, ssl=tls)
+            connector = sr.fetch.guarded_connector(allow_private=True, ssl=tls)
             options["session"] = aiohttp.ClientSession(connector=connector)
         reader = sr.SitemapReader(allow_private=True, limits=sr.Limits(**(limits or {})), **options)
         try:

@@ -19,7 +19,7 @@ import sitemap_reader as sr
 from sitemap_reader.fetch.client import AiohttpFetcher
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.pipeline.crawl import Run
+from sitemap_reader.pipeline.crawl import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -236,7 +236,7 @@ def test_tries_of_several_documents_do_not_come_at_one_instant(monkeypatch: pyte
     async def run(target: str) -> None:
         frontier = Frontier([parse_target(target)], Plan(scope="any"), jitter=lambda: next(chances))
         async with asyncio.timeout(MOST_SECONDS), AiohttpFetcher(user_agent="t", allow_private=True) as fetcher:
-            async for _ in Run(frontier, fetcher).batches():
+            async for _ in Crawl(frontier, fetcher).batches():
                 pass
 
     with FaultServer(with_index(4)) as server:

@@ -22,7 +22,7 @@ from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import KIB, Limits
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import UrlRecord
-from sitemap_reader.pipeline.crawl import Run
+from sitemap_reader.pipeline.crawl import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -128,7 +128,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> UrlSet:
     frontier = Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.5)
 
     async def read() -> list[str]:
-        run = Run(frontier, fetcher, patient=False, clock=lambda: 0.0)
+        run = Crawl(frontier, fetcher, polite=False, clock=lambda: 0.0)
         async with asyncio.timeout(120):
             return [record.loc async for batch in run.batches() for record in ledger.take(batch, UrlRecord)]
 

@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, Limits
-from sitemap_reader.model.problems import over_limit
+from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, Limits, over_limit
 from sitemap_reader.parser.content.charset import LABELS
 from sitemap_reader.parser.content.decoder import Decoder
 

@@ -31,7 +31,7 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.parser.dialects import extensions as values
-from sitemap_reader.parser.dialects.extensions import TABLE, Reading
+from sitemap_reader.parser.dialects.extensions import TAG_RULES, EntryContext
 from sitemap_reader.parser.normalise.dates import Date
 
 PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
@@ -81,11 +81,11 @@ KINDS = [
     # kind, text, value, codes
     (values.text, "a  b", "a  b", []),
     (values.text, "0", "0", []),
-    (values.names, "a", ("a",), []),
-    (values.names, "a, b c ,d", ("a", "b c", "d"), []),
-    (values.names, ", a,,b , ", ("a", "b"), []),
-    (values.names, ",", (), []),
-    (values.names, "a;b", ("a;b",), []),
+    (values.comma_separated, "a", ("a",), []),
+    (values.comma_separated, "a, b c ,d", ("a", "b c", "d"), []),
+    (values.comma_separated, ", a,,b , ", ("a", "b"), []),
+    (values.comma_separated, ",", (), []),
+    (values.comma_separated, "a;b", ("a;b",), []),
     # URLs, as a loc
     (values.url, HTTPS, HTTPS, []),
     (values.url, "HTTPS://Example.com:443/b", HTTPS, []),
@@ -153,10 +153,10 @@ def shown(value: object) -> str | None:
 
 @pytest.mark.parametrize(("kind", "text", "value", "codes"), KINDS, ids=shown)
 def test_a_kind_gives_the_typed_value_or_none_and_says_what_is_wrong(
-    kind: values.Kind, text: str, value: object, codes: list[str]
+    kind: values.ValueParser, text: str, value: object, codes: list[str]
 ) -> None:
     notes: list[tuple[str, str, str, str]] = []
-    found = kind(Reading(URL, lambda *note: notes.append(note)), text, "video:tag")
+    found = kind(EntryContext(URL, lambda *note: notes.append(note)), text, "video:tag")
     assert (found, type(found)) == (value, type(value))
     assert [(code, field, raw) for code, _, field, raw in notes] == [(code, "video:tag", text) for code in codes]
     assert all(message.startswith("video:tag") for _, message, _, _ in notes)
@@ -164,7 +164,8 @@ def test_a_kind_gives_the_typed_value_or_none_and_says_what_is_wrong(
 
 def test_a_date_that_had_to_be_mended_is_read_and_noted() -> None:
     notes: list[tuple[str, str, str, str]] = []
-    found = values.date(Reading(URL, lambda *note: notes.append(note)), "2026-11-20 06:30", "news:publication_date")
+    context = EntryContext(URL, lambda *note: notes.append(note))
+    found = values.date(context, "2026-11-20 06:30", "news:publication_date")
     assert found is not None
     assert (found.moment, found.precision) == (datetime(2026, 11, 20, 6, 30, tzinfo=UTC), "minute")
     assert [(code, field, raw) for code, _, field, raw in notes] == [
@@ -176,15 +177,15 @@ def test_the_dialect_of_feeds_takes_their_dates_without_a_note() -> None:
     def note(code: str, message: str, field: str, raw: str) -> None:
         pytest.fail(message)
 
-    found = values.date(Reading(URL, note, date_dialect="rss"), "Fri, 20 Nov 2026 06:30:00 GMT", "x")
+    found = values.date(EntryContext(URL, note, date_dialect="rss"), "Fri, 20 Nov 2026 06:30:00 GMT", "x")
     assert found is not None
     assert found.precision == "second"
 
 
 @pytest.mark.parametrize("kind", [values.url, values.href])
-def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.Kind) -> None:
+def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.ValueParser) -> None:
     notes: list[str] = []
-    assert kind(Reading(None, lambda code, *rest: notes.append(code)), "/b", "x") is None
+    assert kind(EntryContext(None, lambda code, *rest: notes.append(code)), "/b", "x") is None
     assert notes == ["L06" if kind is values.href else "U01"]
 
 
@@ -196,15 +197,15 @@ def written_tags(tag: str) -> list[str]:
 
 
 def test_the_document_of_everything_holds_every_row_of_the_table() -> None:
-    rows = [(tag, row) for holder in TABLE.values() for tag, row in holder.items()]
+    rows = [(tag, row) for holder in TAG_RULES.values() for tag, row in holder.items()]
     assert len(rows) == 43
     for tag, row in rows:
         written = written_tags(tag)
         assert written, tag
-        assert len(written) > 1 or not row.many, f"{tag} may be repeated"
+        assert len(written) > 1 or not row.is_list, f"{tag} may be repeated"
         for name in row.attributes:
             assert any(f' {name}="' in start for start in written), (tag, name)
-    for tag in (*TABLE, "news:publication", "xhtml:link", "mobile:mobile"):
+    for tag in (*TAG_RULES, "news:publication", "xhtml:link", "mobile:mobile"):
         assert written_tags(tag), tag
     for name in ("rel", "hreflang", "href", "media"):
         assert any(f' {name}="' in start for start in written_tags("xhtml:link")), name
@@ -227,12 +228,12 @@ def test_the_document_of_everything_leaves_no_field_of_a_record_without_a_value(
 
 def test_every_row_of_the_table_has_a_specimen() -> None:
     assert {holder: set(tags) for holder, tags in SPECIMENS.items()} == {
-        holder: set(tags) for holder, tags in TABLE.items()
+        holder: set(tags) for holder, tags in TAG_RULES.items()
     }
     for holder, tags in SPECIMENS.items():
         for tag, specimen in tags.items():
-            row = TABLE[holder][tag]
-            assert (set(row.attributes), row.many) == (set(specimen.attributes), specimen.many), tag
+            row = TAG_RULES[holder][tag]
+            assert (set(row.attributes), row.is_list) == (set(specimen.attributes), specimen.many), tag
 
 
 @settings(max_examples=examples(250, 25))
@@ -745,9 +746,9 @@ def test_a_tag_that_says_nothing_is_no_object(attribute: str) -> None:
         (values.whole(28_800), "+600", 600),
     ],
 )
-def test_every_number_of_the_schema_is_read(kind: values.Kind, text: str, value: float) -> None:
+def test_every_number_of_the_schema_is_read(kind: values.ValueParser, text: str, value: float) -> None:
     notes: list[str] = []
-    assert kind(Reading(URL, lambda *note: notes.append(note[0])), text, "video:rating") == value
+    assert kind(EntryContext(URL, lambda *note: notes.append(note[0])), text, "video:rating") == value
     assert notes == []
 
 

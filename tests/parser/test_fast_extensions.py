@@ -128,7 +128,7 @@ def test_digits_that_are_not_ascii_make_no_port(port: str) -> None:
 
 
 def test_no_more_names_are_remembered_than_the_stranger_may_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.parser.fast_extensions._MOST_NAMES", 2)
+    monkeypatch.setattr("sitemap_reader.parser.fast_extensions._MAX_NAMES", 2)
     check_same([document(LINK + IMAGE + VIDEO + NEWS)], url=URL)
 
 

@@ -95,9 +95,9 @@ def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 # --- the same with it and without ---
 
 
-def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.FallbackResult:
+def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeline.FallbackResult:
     """In place of feedparser: one link that says which bytes were given."""
-    return sr.FallbackResult(((f"https://example.com/{len(body)}/{crc32(body)}", None),))
+    return sr.pipeline.FallbackResult(((f"https://example.com/{len(body)}/{crc32(body)}", None),))
 
 
 @pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())

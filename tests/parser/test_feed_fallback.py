@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.feed_fallback import FallbackFeed
+from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
 
 URL = "https://example.com/feed.xml"
 # No root that the streaming parser knows.
@@ -80,7 +80,7 @@ def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, asked: bool) 
 
 
 def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
-    feed = FallbackFeed(Fallback(), sr.Limits(max_fallback_bytes=1000), None)
+    feed = FallbackBuffer(Fallback(), sr.Limits(max_fallback_bytes=1000), None)
     for _ in range(500):
         feed.keep(b"<x/>" * 25)
     assert len(feed._body) <= 1100

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.feed import ROWS
+from sitemap_reader.parser.dialects.feed import MEDIA_MAPPINGS
 
 URL = "https://example.com/blog/feed.xml"
 SITE = "https://example.com/"
@@ -405,7 +405,7 @@ OWN = {"image:loc", "video:content_loc", "video:duration"}
 
 
 def test_every_row_has_a_specimen() -> None:
-    assert {row.tag for row in ROWS} == OWN | set(SPECIMENS)
+    assert {row.tag for row in MEDIA_MAPPINGS} == OWN | set(SPECIMENS)
 
 
 @pytest.mark.parametrize("tag", SPECIMENS)

@@ -12,17 +12,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import over_limit
-from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, Fault, Gunzip
+from sitemap_reader.model.limits import Limits, over_limit
+from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES, STEP_BYTES, DecodeFault, GzipDecoder
 
 TEXT = b"".join(b"<url><loc>https://example.com/%d</loc></url>\n" % (n * 7919) for n in range(5000))
 FEXTRA, FNAME, FCOMMENT, FHCRC = 4, 8, 16, 2
 
 
-def unpack(data: bytes, limits: Limits | None = None, size: int = 1 << 30) -> tuple[bytes, list[Fault], Gunzip]:
-    faults: list[Fault] = []
-    layer = Gunzip(limits or Limits(), faults)
+def unpack(
+    data: bytes, limits: Limits | None = None, size: int = 1 << 30
+) -> tuple[bytes, list[DecodeFault], GzipDecoder]:
+    faults: list[DecodeFault] = []
+    layer = GzipDecoder(limits or Limits(), faults)
     out = b"".join(layer.feed(data[at : at + size] for at in range(0, len(data), size)))
     return out + b"".join(layer.close()), faults, layer
 
@@ -62,7 +63,7 @@ def test_optional_header_fields_are_stepped_over(flags: int, fields: bytes) -> N
 
 
 def test_a_long_file_name_is_not_kept() -> None:
-    layer = Gunzip(Limits(), [])
+    layer = GzipDecoder(Limits(), [])
     list(layer.feed([b"\x1f\x8b\x08\x08" + bytes(6)]))
     for _ in range(15):
         assert list(layer.feed([b"n" * STEP_BYTES])) == []
@@ -210,7 +211,7 @@ def test_members_over_max_gzip_members_are_not_read(members: int, over: bool) ->
 
 
 def test_a_bomb_comes_out_in_small_pieces() -> None:
-    layer = Gunzip(Limits(), [])
+    layer = GzipDecoder(Limits(), [])
     assert max(map(len, layer.feed([gzip.compress(bytes(20_000_000))]))) <= STEP_BYTES
 
 
@@ -233,8 +234,8 @@ def test_random_damage_never_depends_on_the_chunks() -> None:
 )
 def test_result_is_the_same_however_the_input_is_cut(data: bytes, sizes: list[int], cap: int) -> None:
     limits = attrs.evolve(Limits(), max_decoded_bytes=cap, max_gzip_members=4)
-    faults: list[Fault] = []
-    layer = Gunzip(limits, faults)
+    faults: list[DecodeFault] = []
+    layer = GzipDecoder(limits, faults)
     out, at = b"", 0
     while at < len(data):
         size = sizes[at % len(sizes)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.parser.normalise.scope import MODES, Scope, clean_authority, host_authorities, proof_authorities
+from sitemap_reader.parser.normalise.scope import SCOPE_MODES, Scope, clean_prefix, host_prefixes, verified_prefixes
 
 SHOP = ("https://example.com/shop/",)
 SITE = ("http://example.com/", "https://example.com/")
@@ -100,7 +100,7 @@ def test_a_url_is_covered_or_the_nearest_miss_is_named(mode, authorities, url, r
 
 
 def test_every_mode_has_rows():
-    assert {row[0] for row in ROWS} == set(MODES)
+    assert {row[0] for row in ROWS} == set(SCOPE_MODES)
 
 
 def test_a_scope_is_a_value_also_after_use():
@@ -108,7 +108,7 @@ def test_a_scope_is_a_value_also_after_use():
     assert used.reason("https://example.com/") == "path"
     assert used == Scope("protocol", SHOP)
     assert hash(used) == hash(Scope("protocol", SHOP))
-    wider = attrs.evolve(used, authorities=SITE)
+    wider = attrs.evolve(used, prefixes=SITE)
     assert wider.reason("https://example.com/") is None
     assert wider.reason("https://example.com:81/") == "port"
 
@@ -128,7 +128,7 @@ WWW = ("http://www.example.com/", "https://www.example.com/")
     ],
 )
 def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, authorities):
-    assert host_authorities(url) == authorities
+    assert host_prefixes(url) == authorities
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, autho
     ],
 )
 def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final, authorities):
-    assert proof_authorities(asked, final) == authorities
+    assert verified_prefixes(asked, final) == authorities
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final
     ],
 )
 def test_a_prefix_that_a_user_gives_is_a_folder_of_a_place(given, authority):
-    assert clean_authority(given) == authority
+    assert clean_prefix(given) == authority

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.parser.content.sniff import WINDOW_BYTES, Verdict, sniff
+from sitemap_reader.parser.content.sniff import WINDOW_BYTES, SniffResult, sniff
 
 JUNK = b"junk without an end "
 BLANKS = b" "
@@ -16,24 +16,24 @@ LINES = b"not a url\n"
 
 # What fills the window, what it is then, and a tail that would say otherwise. The window ends right before the tail.
 TAILS = [
-    (JUNK, Verdict("unknown"), b"<urlset>"),
-    (JUNK, Verdict("unknown"), b'<?xml version="1.0"?><urlset>'),
-    (JUNK, Verdict("unknown"), b"\nhttps://example.com/"),
-    (LINES, Verdict("unknown"), b"https://example.com/"),
-    (BLANKS, Verdict("xml"), b"https://example.com/"),
-    (BLANKS, Verdict("xml"), b"<!doctype html>"),
-    (BLANKS, Verdict("xml"), b'<?xml version="1.0"?>'),
-    (BLANKS, Verdict("xml"), b""),
-    (b"<!-- ", Verdict("xml"), b"--><!doctype html>"),
-    (b"<br>", Verdict("xml"), b"<urlset>"),
-    (b"https://example.com/ ", Verdict("text"), b"<urlset>"),
+    (JUNK, SniffResult("unknown"), b"<urlset>"),
+    (JUNK, SniffResult("unknown"), b'<?xml version="1.0"?><urlset>'),
+    (JUNK, SniffResult("unknown"), b"\nhttps://example.com/"),
+    (LINES, SniffResult("unknown"), b"https://example.com/"),
+    (BLANKS, SniffResult("xml"), b"https://example.com/"),
+    (BLANKS, SniffResult("xml"), b"<!doctype html>"),
+    (BLANKS, SniffResult("xml"), b'<?xml version="1.0"?>'),
+    (BLANKS, SniffResult("xml"), b""),
+    (b"<!-- ", SniffResult("xml"), b"--><!doctype html>"),
+    (b"<br>", SniffResult("xml"), b"<urlset>"),
+    (b"https://example.com/ ", SniffResult("text"), b"<urlset>"),
 ]
 
 
 @pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize(("filler", "verdict", "tail"), TAILS)
 def test_what_stands_behind_the_window_does_not_count(
-    filler: bytes, verdict: Verdict, tail: bytes, final: bool
+    filler: bytes, verdict: SniffResult, tail: bytes, final: bool
 ) -> None:
     window = (filler * WINDOW_BYTES)[:WINDOW_BYTES]
     assert sniff(window, final=False) == verdict

@@ -13,14 +13,14 @@ from sitemap_reader.fetch.client import Response
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.records import Outcome
-from sitemap_reader.pipeline.crawl import Run
+from sitemap_reader.pipeline.crawl import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from sitemap_reader.parser.dialects.feed_fallback import FeedFallback
-    from sitemap_reader.pipeline.document_parser import AsLines
-    from sitemap_reader.pipeline.worker_pool import Workers
+    from sitemap_reader.pipeline.document_parser import LineOptions
+    from sitemap_reader.pipeline.worker_pool import WorkerPool
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"
@@ -114,27 +114,27 @@ def start(
     target: str,
     fetcher: Played,
     *,
-    peek: bool = False,
+    sniff_only: bool = False,
     extras: bool = False,
     feed_fallback: FeedFallback | None = None,
-    as_lines: AsLines | None = None,
-    workers: Workers | None = None,
+    as_lines: LineOptions | None = None,
+    workers: WorkerPool | None = None,
     **plan: Any,
-) -> Run:
-    return Run(
+) -> Crawl:
+    return Crawl(
         Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.0),
         fetcher,
-        peek=peek,
+        sniff_only=sniff_only,
         extras=extras,
         feed_fallback=feed_fallback,
         as_lines=as_lines,
         workers=workers,
-        patient=False,
+        polite=False,
         clock=fetcher.clock,
     )
 
 
-async def everything(run: Run) -> list[Any]:
+async def everything(run: Crawl) -> list[Any]:
     async with asyncio.timeout(10):
         return [item async for batch in run.batches() for item in batch]
 

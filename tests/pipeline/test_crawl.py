@@ -208,7 +208,7 @@ def test_peeking_reads_no_further_than_the_format() -> None:
     body = many(5000)
     pieces = [body[start : start + 1000] for start in range(0, len(body), 1000)]
     fetcher = Played({ROBOTS: robots(MAP), MAP: page(*pieces)})
-    run = start(SITE, fetcher, peek=True, descend=False)
+    run = start(SITE, fetcher, sniff_only=True, descend=False)
     items = asyncio.run(everything(run))
     assert of(UrlRecord, items) == []
     assert fetcher.pages[MAP][0].taken < 10
@@ -286,7 +286,7 @@ def test_a_bug_in_a_fetcher_ends_the_run_instead_of_hanging_it() -> None:
 def test_a_fetcher_whose_own_task_was_cancelled_is_a_failure_and_no_walk_without_end(pieces: list[bytes]) -> None:
     items, _ = read(MAP, {MAP: page(*pieces, error=asyncio.CancelledError())}, limits=Limits(tries=1))
     (problem,) = [problem for problem in of(Problem, items) if problem.code == "F04"]
-    assert "its request was cancelled" in problem.message
+    assert "the fetcher cancelled the request" in problem.message
     assert not outcome_of(MAP, items).complete
     assert len(of(UrlRecord, items)) == 2 * len(pieces)
 
@@ -484,6 +484,7 @@ def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
 
 # --- second readings ------------------------------------------------------------------------------------------
 
+
 def test_a_second_reading_gives_what_the_first_dropped_and_no_child_again() -> None:
     body = mixed(100).replace(b"</urlset>", b"<sitemap><loc>/x/t.xml</loc></sitemap></urlset>")
     items, fetcher = read(SITE, proven_late(Page([body])), per_host=1)
@@ -574,5 +575,3 @@ def test_a_bomb_is_given_out_in_small_batches() -> None:
     assert len(of(UrlRecord, items)) == 50_000
     assert largest < 5000
     assert outcome_of(MAP, items).complete
-
-

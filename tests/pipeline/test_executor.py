@@ -13,11 +13,11 @@ from scripted_fetcher import MAP, many, packed
 from test_workers import task_of, worked
 
 from sitemap_reader.parser.content.decoder import Decoder
-from sitemap_reader.parser.content.gzip import Gunzip
+from sitemap_reader.parser.content.gzip import GzipDecoder
 from sitemap_reader.parser.parser import SitemapParser
 from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
 from sitemap_reader.pipeline.worker_main import ParseServer
-from sitemap_reader.pipeline.worker_pool import Workers
+from sitemap_reader.pipeline.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 BODY = packed(many(3000))
 
 
-def held() -> int:
+def parsers_in_memory() -> int:
     """How many documents are in memory, by what is large of each."""
-    return sum(isinstance(each, SitemapParser | Decoder | Gunzip) for each in gc.get_objects())
+    return sum(isinstance(each, SitemapParser | Decoder | GzipDecoder) for each in gc.get_objects())
 
 
 @contextmanager
@@ -45,51 +45,51 @@ def uncollected() -> Iterator[None]:
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_document_is_free_when_its_hand_lets_it_go(ends: bool) -> None:
     async def main() -> None:
-        aside = WorkerThread("own")
+        thread = WorkerThread("own")
         try:
-            hand = LocalExecutor(task_of(MAP), aside)
+            executor = LocalExecutor(task_of(MAP), thread)
             if ends:
-                await worked(hand, BODY, 1000)
+                await worked(executor, BODY, 1000)
             else:
-                hand.feed(BODY)
-                await hand.piece()
-                hand.release()
+                executor.feed(BODY)
+                await executor.next_batch()
+                executor.release()
         finally:
-            await aside.close()
+            await thread.close()
 
     with uncollected():
-        before = held()
+        before = parsers_in_memory()
         asyncio.run(main())
-        assert held() == before
+        assert parsers_in_memory() == before
 
 
 def test_who_is_cancelled_leaves_his_call_undisturbed() -> None:
     async def main() -> None:
-        aside = WorkerThread("own")
+        thread = WorkerThread("own")
         failures: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context))
-        hand = LocalExecutor(task_of(MAP), aside)
-        hand.feed(BODY)
-        waiting = asyncio.ensure_future(hand.piece())
+        executor = LocalExecutor(task_of(MAP), thread)
+        executor.feed(BODY)
+        waiting = asyncio.ensure_future(executor.next_batch())
         await asyncio.sleep(0)
         waiting.cancel()
-        hand.release()
-        await aside.close()
+        executor.release()
+        await thread.close()
         assert failures == []
-        assert hand._sieve.state.items > 0, "it went on to its end"
+        assert executor._parser.progress.items > 0, "it went on to its end"
 
     asyncio.run(main())
 
 
 def test_a_document_is_free_when_a_desk_closes_it() -> None:
     with uncollected():
-        before = held()
-        desk = ParseServer()
-        desk.answer(("open", 0, task_of(MAP)))
-        desk.answer(("feed", 0, BODY))
-        assert held() > before
-        desk.answer(("close", 0, None))
-        assert held() == before
+        before = parsers_in_memory()
+        server = ParseServer()
+        server.handle(("open", 0, task_of(MAP)))
+        server.handle(("feed", 0, BODY))
+        assert parsers_in_memory() > before
+        server.handle(("close", 0, None))
+        assert parsers_in_memory() == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a pipe has the size that it has")
@@ -97,10 +97,10 @@ def test_the_pipes_of_a_worker_hold_some_messages() -> None:
     import fcntl
 
     async def main() -> list[int]:
-        workers = Workers(2)
+        workers = WorkerPool(2)
         try:
-            hand = await workers.hand(task_of(MAP))
-            process = hand._worker._process
+            executor = await workers.executor_for(task_of(MAP))
+            process = executor._worker._process
             assert process is not None
             transport = process._transport  # type: ignore[attr-defined]
             pipes = [transport.get_pipe_transport(number).get_extra_info("pipe") for number in (0, 1)]

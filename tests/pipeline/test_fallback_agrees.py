@@ -11,7 +11,7 @@ from corpus_cases import cases
 from feedparser import mixin
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.feed_fallback import FallbackFeed
+from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
 from sitemap_reader.parser.normalise.entry import Normaliser
 from sitemap_reader.parser.normalise.scope import Scope
 from sitemap_reader.pipeline.feedparser_main import read_links
@@ -73,7 +73,7 @@ def through_feedparser(body: bytes, url: str) -> Rows:
     def ask(body: bytes, url: str | None, /, *, limits: sr.Limits) -> FallbackResult:
         return read_links(body, url or "")
 
-    feed = FallbackFeed(ask, sr.Limits(), url)
+    feed = FallbackBuffer(ask, sr.Limits(), url)
     feed.keep(body)
     everything = Scope("any", ())
     normaliser = Normaliser(sitemap=url, base=url, scope=everything, child_scope=everything, max_problems=9)

@@ -18,7 +18,7 @@ from servers import is_untouched
 
 import sitemap_reader as sr
 from sitemap_reader.fetch.client import Response
-from sitemap_reader.pipeline.feedparser_process import SEATS
+from sitemap_reader.pipeline.feedparser_process import MAX_CHILDREN
 
 if TYPE_CHECKING:
     import socket
@@ -99,9 +99,9 @@ def test_other_documents_are_read_while_feedparser_is_at_work(kind: str, childre
 def test_feeds_that_take_long_leave_the_slots_of_their_host_to_others() -> None:
     released, waits = threading.Event(), []
 
-    def slow(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.FallbackResult:
+    def slow(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeline.FallbackResult:
         waits.append(released.wait(HUNG_SECONDS))
-        return sr.FallbackResult()
+        return sr.pipeline.FallbackResult()
 
     @attrs.frozen
     class Many:
@@ -175,11 +175,9 @@ def test_more_feeds_than_the_loop_has_threads_do_not_hold_up_its_names(children:
             yield Response(200, {}, self.chunks(body if url.endswith("robots.txt") else self.slow), url)
 
     async def read() -> list[object]:
-        async with sr.SitemapReader(
-            fetcher=Many(QUADRATIC["author"], children), concurrency=40, per_host=40
-        ) as reader:
+        async with sr.SitemapReader(fetcher=Many(QUADRATIC["author"], children), concurrency=40, per_host=40) as reader:
             task = asyncio.ensure_future(anext(aiter(reader.urls(SITE))))
-            await started(children, SEATS)
+            await started(children, MAX_CHILDREN)
             found = await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
             alive: list[object] = [child.poll() for child in children]
             task.cancel()
@@ -259,9 +257,9 @@ def test_a_body_that_is_a_path_or_a_url_opens_nothing(
         assert b'"type":"outcome"' in said.stdout
         assert b"quad.example/secret" not in said.stdout + said.stderr
     elif entry == "feedparser":
-        assert sr.feedparser_fallback(spelled, spelled.decode()) == sr.FallbackResult()
+        assert sr.pipeline.feedparser_fallback(spelled, spelled.decode()) == sr.pipeline.FallbackResult()
     else:
-        items = list(sr.iter_parse([spelled], url=f"{SITE}/feed.xml", feed_fallback=sr.feedparser_fallback))
+        items = list(sr.iter_parse([spelled], url=f"{SITE}/feed.xml", feed_fallback=sr.pipeline.feedparser_fallback))
         assert isinstance(items[-1], sr.Outcome)
         assert "quad.example/secret" not in repr(items)
     assert is_untouched(listener)

@@ -22,7 +22,12 @@ from sitemap_reader.model.errors import SitemapReaderError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.pipeline import feedparser_process as programs
 from sitemap_reader.pipeline.feedparser_main import read_links
-from sitemap_reader.pipeline.feedparser_process import Children, FallbackFailed, FallbackResult, feedparser_fallback
+from sitemap_reader.pipeline.feedparser_process import (
+    ChildProcesses,
+    FallbackFailed,
+    FallbackResult,
+    feedparser_fallback,
+)
 
 URL = "https://blog.example/feed/index.xml"
 
@@ -194,7 +199,7 @@ def test_link_that_the_end_cuts_off_is_never_given(in_this_process):
 
 # Markup around links, and what is done to it. No byte of it may come to stand in a link.
 MARKUP = (
-    '<item><title>t &amp; u</title><link>{}</link><pubDate>Mon, 3 Jun 2019</pubDate></item>\n',
+    "<item><title>t &amp; u</title><link>{}</link><pubDate>Mon, 3 Jun 2019</pubDate></item>\n",
     '<item><link>{}</link><description><![CDATA[<p>x</p>]]></description><guid isPermaLink="false">7</guid></item>\n',
     "<item><guid>{}</guid><!-- a comment --></item>",
     "<entry><title type='html'>&lt;b&gt;</title><link rel='alternate' href='{}'/><id>urn:x</id></entry>\n",
@@ -356,9 +361,7 @@ def test_size_limit_holds_exactly():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is capped on Linux")
 def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
-    monkeypatch.setattr(
-        programs, "_PROGRAM", programs._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)")
-    )
+    monkeypatch.setattr(programs, "_PROGRAM", programs._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)"))
     with pytest.raises(FallbackFailed, match="more than 512 MiB of memory; fallback_memory_bytes"):
         feedparser_fallback(rss(item("/a")))
 
@@ -414,13 +417,13 @@ def test_child_ignores_the_current_folder_and_python_variables(tmp_path, monkeyp
 SLOW = b"\n" * 80_000 + rss(item("https://e.com/a"))
 
 
-def fails_in_a_thread(children: Children) -> tuple[threading.Thread, list[str]]:
+def fails_in_a_thread(children: ChildProcesses) -> tuple[threading.Thread, list[str]]:
     """A fallback that takes long, for `children`; what it said in the end."""
     said = []
 
     def ask():
         with pytest.raises(FallbackFailed) as caught:
-            children.watch(lambda: feedparser_fallback(SLOW, URL))
+            children.run(lambda: feedparser_fallback(SLOW, URL))
         said.append(str(caught.value))
 
     thread = threading.Thread(target=ask)
@@ -429,7 +432,7 @@ def fails_in_a_thread(children: Children) -> tuple[threading.Thread, list[str]]:
 
 
 def test_kill_ends_the_child_and_its_caller(children):
-    mine = Children()
+    mine = ChildProcesses()
     thread, said = fails_in_a_thread(mine)
     while not children:
         time.sleep(0.01)
@@ -440,22 +443,22 @@ def test_kill_ends_the_child_and_its_caller(children):
 
 
 def test_nothing_is_started_for_one_who_killed_his_children(children):
-    mine = Children()
+    mine = ChildProcesses()
     mine.kill()
     thread, said = fails_in_a_thread(mine)
     thread.join(5)
-    assert (said, children) == (["feedparser was not asked: nobody waits for it any more"], [])
+    assert (said, children) == (["feedparser was not asked: the run was cancelled"], [])
 
 
 def test_kill_is_nobody_elses(children):
-    mine = Children()
+    mine = ChildProcesses()
     mine.kill()
     assert feedparser_fallback(rss(item("/a"))).links == (("/a", None),)
     assert [child.returncode for child in children] == [0]
 
 
 def test_interrupt_of_the_terminal_is_left_to_the_parent(children):
-    mine = Children()
+    mine = ChildProcesses()
     thread, said = fails_in_a_thread(mine)
     while not children:
         time.sleep(0.01)

@@ -42,15 +42,15 @@ from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome
 from sitemap_reader.pipeline import feedparser_process as programs
 from sitemap_reader.pipeline import worker_pool as pool
-from sitemap_reader.pipeline.document_parser import AsLines, Task
+from sitemap_reader.pipeline.document_parser import LineOptions, ParseTask
 from sitemap_reader.pipeline.worker_main import ParseServer, Reply
-from sitemap_reader.pipeline.worker_pool import Worker, Workers
+from sitemap_reader.pipeline.worker_pool import Worker, WorkerPool
 from sitemap_reader.serialize.jsonl import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sitemap_reader.pipeline.crawl import Run
+    from sitemap_reader.pipeline.crawl import Crawl
 
 PATIENCE_SECONDS = 20.0
 A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
@@ -72,12 +72,12 @@ harms = (
     (b"<!-- strange", lambda: raising(Strange("a", "b"))),
     (b"<!-- print", lambda: print("words " * 100, flush=True)),
 )
-pieces, end, finish = DocumentParser.pieces, DocumentParser.end, DocumentParser.finish
+parse, end, finish = DocumentParser.parse, DocumentParser.end, DocumentParser.finish
 def poisoned(self, chunk):
     for word, harm in harms:
         if word in chunk:
             harm()
-    return pieces(self, chunk)
+    return parse(self, chunk)
 def poisoned_end(self, *, cut=False):
     if "end" in self._task.url:
         os._exit(8)
@@ -86,7 +86,7 @@ def poisoned_finish(self, answer):
     if "finish" in self._task.url:
         os._exit(9)
     return finish(self, answer)
-DocumentParser.pieces, DocumentParser.end, DocumentParser.finish = poisoned, poisoned_end, poisoned_finish
+DocumentParser.parse, DocumentParser.end, DocumentParser.finish = poisoned, poisoned_end, poisoned_finish
 """
 
 
@@ -135,8 +135,8 @@ def site(**pages: list[Page]) -> Played:
     return Played({ROBOTS: robots(*urls), **urls})
 
 
-def run_of(fetcher: Played, most: int = 1, target: str = SITE, **options: Any) -> Run:
-    return start(target, fetcher, as_lines=AsLines(), workers=Workers(most), **options)
+def run_of(fetcher: Played, most: int = 1, target: str = SITE, **options: Any) -> Crawl:
+    return start(target, fetcher, as_lines=LineOptions(), workers=WorkerPool(most), **options)
 
 
 def locs(items: list[Any]) -> list[str]:
@@ -160,9 +160,7 @@ async def until(holds: Callable[[], object]) -> None:
 # --- deaths -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("word", "how"), [("kill", "was ended by SIGKILL"), ("exit", "ended by itself, with 7")]
-)
+@pytest.mark.parametrize(("word", "how"), [("kill", "was ended by SIGKILL"), ("exit", "ended by itself, with 7")])
 def test_a_document_that_kills_its_worker_is_lost_alone(poison: None, word: str, how: str) -> None:
     """What was read of it stands; a document that the same worker had open is tried again, and given once."""
     gate = asyncio.Event()
@@ -296,9 +294,9 @@ def test_a_worker_that_dies_over_the_end_of_what_broke_off_ends_nothing_else(poi
 def test_a_worker_that_dies_over_the_answer_of_feedparser_is_not_asked_again(poison: None) -> None:
     asked: list[bytes] = []
 
-    def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> sr.FallbackResult:
+    def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> sr.pipeline.FallbackResult:
         asked.append(body)
-        return sr.FallbackResult()
+        return sr.pipeline.FallbackResult()
 
     fetcher = site(finish=page(b"<CHANNEL><ITEM HREF='https://shop.example/1'/></CHANNEL>"))
     items = asyncio.run(everything(run_of(fetcher, feed_fallback=fallback)))
@@ -420,10 +418,10 @@ def test_who_is_cancelled_while_it_closes_leaves_no_worker(poison: None, childre
     """However often, and also while one is being started."""
 
     async def main() -> None:
-        workers = Workers(2)
-        task = Task(MAP, MAP, None, "any", (), Limits(), Selection())
-        await workers.hand(task)
-        starting = asyncio.create_task(workers.hand(task))
+        workers = WorkerPool(2)
+        task = ParseTask(MAP, MAP, None, "any", (), Limits(), Selection())
+        await workers.executor_for(task)
+        starting = asyncio.create_task(workers.executor_for(task))
         await asyncio.sleep(0)
         closing = asyncio.create_task(workers.close())
         for _ in range(3):
@@ -609,32 +607,32 @@ def test_a_worker_that_takes_nothing_holds_up_nobody_who_sends(children: Childre
     assert [loc for loc in locs(items) if "/b/" in loc] == named("b")
 
 
-def replies(task: Task, chunk: bytes) -> list[Reply]:
+def replies(task: ParseTask, chunk: bytes) -> list[Reply]:
     """What a desk says to one chunk, in order."""
-    desk = ParseServer()
-    assert isinstance(desk.answer(("open", 0, task)), Reply)
-    said = [desk.answer(("feed", 0, chunk))]
+    server = ParseServer()
+    assert isinstance(server.handle(("open", 0, task)), Reply)
+    said = [server.handle(("feed", 0, chunk))]
     while isinstance(said[-1], Reply) and not said[-1].is_done:
-        said.append(desk.answer(("more", 0, None)))
+        said.append(server.handle(("more", 0, None)))
     return [reply for reply in said if isinstance(reply, Reply)]
 
 
-def task_of(**options: Any) -> Task:
-    return Task(MAP, MAP, None, "any", (), **{"limits": Limits(), "selection": Selection(), **options})
+def task_of(**options: Any) -> ParseTask:
+    return ParseTask(MAP, MAP, None, "any", (), **{"limits": Limits(), "selection": Selection(), **options})
 
 
 def test_a_chunk_that_unpacks_to_much_comes_back_in_many_replies() -> None:
-    said = replies(task_of(as_lines=AsLines()), packed(many(50_000)))
-    sizes = [sum(len(item.data) for item in reply.piece if isinstance(item, Lines)) for reply in said]
+    said = replies(task_of(as_lines=LineOptions()), packed(many(50_000)))
+    sizes = [sum(len(item.data) for item in reply.batch if isinstance(item, Lines)) for reply in said]
     assert len(sizes) > 20
     assert max(sizes) < 600_000
-    assert sum(item.urls for reply in said for item in reply.piece if isinstance(item, Lines)) > 49_000
+    assert sum(item.urls for reply in said for item in reply.batch if isinstance(item, Lines)) > 49_000
 
 
 def test_what_nobody_wants_is_unpacked_by_turns_too() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
-    said = replies(task_of(as_lines=AsLines(), selection=unwanted), packed(many(200_000)))
-    decoded = [0, *(reply.state.outcome.bytes_decoded for reply in said)]
+    said = replies(task_of(as_lines=LineOptions(), selection=unwanted), packed(many(200_000)))
+    decoded = [0, *(reply.progress.outcome.bytes_decoded for reply in said)]
     assert len(said) > 3
     assert max(after - before for before, after in pairwise(decoded)) < 5 * MIB
 
@@ -698,7 +696,7 @@ def test_fewer_than_one_job_is_refused(jobs: int) -> None:
 
 
 def test_a_peek_starts_no_worker(children: Children) -> None:
-    run = run_of(site(a=page(entries("a"))), peek=True, descend=False)
+    run = run_of(site(a=page(entries("a"))), sniff_only=True, descend=False)
     asyncio.run(everything(run))
     assert run.frontier.sites[0].candidates[0].format == "urlset"
     assert children == []
@@ -711,26 +709,26 @@ def test_other_streams_start_none(children: Children, monkeypatch: pytest.Monkey
 
 
 def test_a_worker_keeps_no_document_that_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However it ended: each that was opened is closed, and a desk then has nothing of it."""
-    asked: list[tuple[str, int]] = []
-    ask = Worker.ask
+    """Each document that was opened is closed, and the server then has nothing of it."""
+    sent: list[tuple[str, int]] = []
+    send = Worker.send
 
-    def heard(self: Worker, verb: str, number: int, told: object = None) -> Any:
-        asked.append((verb, number))
-        return ask(self, verb, number, told)
+    def recorded(self: Worker, verb: str, number: int, argument: object = None) -> Any:
+        sent.append((verb, number))
+        return send(self, verb, number, argument)
 
-    monkeypatch.setattr(Worker, "ask", heard)
+    monkeypatch.setattr(Worker, "send", recorded)
     broken = page(entries("b")[:90_000], error=FetchError("reset"))
     another = [*page(entries("c")[:90_000], error=FetchError("reset")), *page(b"<a>")]
     fetcher = site(a=page(entries("a")), b=broken, c=another)
     asyncio.run(everything(run_of(fetcher)))
-    opened = [number for verb, number in asked if verb == "open"]
+    opened = [number for verb, number in sent if verb == "open"]
     assert len(opened) == 6
-    assert sorted(number for verb, number in asked if verb == "close") == opened == list(range(6))
-    desk = ParseServer()
-    desk.answer(("open", 3, task_of()))
-    desk.answer(("feed", 3, many(9)))
-    assert desk._sieves.keys() == desk._pieces.keys() == {3}
-    assert desk.answer(("close", 3, None)) is None
-    assert not desk._sieves
-    assert not desk._pieces
+    assert sorted(number for verb, number in sent if verb == "close") == opened == list(range(6))
+    server = ParseServer()
+    server.handle(("open", 3, task_of()))
+    server.handle(("feed", 3, many(9)))
+    assert server._parsers.keys() == server._batches.keys() == {3}
+    assert server.handle(("close", 3, None)) is None
+    assert not server._parsers
+    assert not server._batches

@@ -29,9 +29,9 @@ class Slow:
         self.ended.set()
 
 
-async def abandoned(aside: WorkerThread, slow: Slow) -> None:
+async def abandoned(worker_thread: WorkerThread, slow: Slow) -> None:
     """The call has begun, and nobody waits for it any more."""
-    waiting = asyncio.create_task(aside.do(slow))
+    waiting = asyncio.create_task(worker_thread.run(slow))
     assert await asyncio.to_thread(slow.begun.wait, MOST_SECONDS)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -45,12 +45,12 @@ async def turns(count: int = 20) -> None:
 
 def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
     async def main() -> None:
-        aside = WorkerThread(NAME)
-        assert await aside.do(lambda: threading.current_thread()) in threads()
-        assert await aside.do(divmod, 7, 2) == (3, 1)
+        worker_thread = WorkerThread(NAME)
+        assert await worker_thread.run(lambda: threading.current_thread()) in threads()
+        assert await worker_thread.run(divmod, 7, 2) == (3, 1)
         with pytest.raises(ZeroDivisionError):
-            await aside.do(divmod, 1, 0)
-        await aside.close()
+            await worker_thread.run(divmod, 1, 0)
+        await worker_thread.close()
         assert threads() == []
 
     asyncio.run(main())
@@ -58,9 +58,9 @@ def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
 
 def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
     async def main() -> None:
-        aside = WorkerThread(NAME)
+        worker_thread = WorkerThread(NAME)
         assert threads() == []
-        await aside.close()
+        await worker_thread.close()
         assert threads() == []
 
     asyncio.run(main())
@@ -68,9 +68,9 @@ def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
 
 def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhile() -> None:
     async def main() -> None:
-        aside, slow = WorkerThread(NAME), Slow()
-        await abandoned(aside, slow)
-        closing = asyncio.create_task(aside.close())
+        worker_thread, slow = WorkerThread(NAME), Slow()
+        await abandoned(worker_thread, slow)
+        closing = asyncio.create_task(worker_thread.close())
         await turns()
         assert not closing.done()
         slow.released.set()
@@ -84,9 +84,9 @@ def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhil
 
 def test_who_is_cancelled_while_he_closes_does_not_wait_and_the_thread_ends_behind_its_call() -> None:
     async def main() -> None:
-        aside, slow = WorkerThread(NAME), Slow()
-        await abandoned(aside, slow)
-        closing = asyncio.create_task(aside.close())
+        worker_thread, slow = WorkerThread(NAME), Slow()
+        await abandoned(worker_thread, slow)
+        closing = asyncio.create_task(worker_thread.close())
         await turns()
         closing.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -34,15 +34,16 @@ from scripted_fetcher import (
     urlset,
 )
 
-import sitemap_reader as sr
 from sitemap_reader.client.sync_api import lines
 from sitemap_reader.frontier.filters import Selection, Window, make_patterns
-from sitemap_reader.model.errors import DocumentChanged, FetchError
+from sitemap_reader.model.errors import DocumentChanged, FallbackFailed, FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome
-from sitemap_reader.pipeline.document_parser import AsLines, Task
+from sitemap_reader.parser.normalise.scope import Scope
+from sitemap_reader.pipeline import feedparser_fallback
+from sitemap_reader.pipeline.document_parser import LineOptions, ParseTask
 from sitemap_reader.pipeline.executor import LocalExecutor, WorkerThread
-from sitemap_reader.pipeline.worker_pool import Workers
+from sitemap_reader.pipeline.worker_pool import WorkerPool
 from sitemap_reader.serialize.jsonl import Lines
 
 if TYPE_CHECKING:
@@ -69,29 +70,29 @@ def by_document(items: list[Any]) -> dict[str | None, dict[str, list[object]]]:
     return told
 
 
-# --- hands ------------------------------------------------------------------------------------------------------
+# --- executors ------------------------------------------------------------------------------------------------------
 
 
-async def worked(hand: ParseExecutor, body: bytes, size: int) -> tuple[list[Item | Lines], object]:
-    """Everything that a hand gives of a body, cut into chunks, and its state behind each; feedparser is asked here."""
+async def worked(executor: ParseExecutor, body: bytes, size: int) -> tuple[list[Item | Lines], object]:
+    """All that an executor returns for a body in chunks, and its progress after each; feedparser runs here."""
     given: list[Item | Lines] = []
-    states = [hand.state]
+    states = [executor.progress]
     try:
         for at in range(0, len(body), size):
-            hand.feed(body[at : at + size])
-            while (piece := await hand.piece()) is not None:
+            executor.feed(body[at : at + size])
+            while (piece := await executor.next_batch()) is not None:
                 given += piece
-            states.append(hand.state)
-            if hand.state.needs_no_more:
+            states.append(executor.progress)
+            if executor.progress.needs_no_more:
                 break
-        given += await hand.end(cut=False)
-        states.append(hand.state)
-        if hand.state.question:
-            asked, url = hand.state.question
-            given += await hand.finish(feedparser_answer(asked, url))
-            states.append(hand.state)
+        given += await executor.end(cut=False)
+        states.append(executor.progress)
+        if executor.progress.fallback_request:
+            asked, url = executor.progress.fallback_request
+            given += await executor.finish(feedparser_answer(asked, url))
+            states.append(executor.progress)
     finally:
-        hand.release()
+        executor.release()
     return joined(given), states
 
 
@@ -103,12 +104,12 @@ def joined(items: list[Item | Lines]) -> list[Item | Lines]:
     return [*(item for item in items if not isinstance(item, Lines)), whole]
 
 
-def task_of(url: str, **options: Any) -> Task:
+def task_of(url: str, **options: Any) -> ParseTask:
     options = {"scope": "any", "content_type": None, "limits": Limits(), "selection": Selection(), **options}
-    return Task(url, options.pop("final_url", None) or url, authorities=options.pop("authorities", ()), **options)
+    return ParseTask(url, options.pop("final_url", None) or url, authorities=options.pop("authorities", ()), **options)
 
 
-def corpus_tasks(form: AsLines | None) -> list[tuple[str, Task, bytes]]:
+def corpus_tasks(form: LineOptions | None) -> list[tuple[str, ParseTask, bytes]]:
     """Every case, with what its .toml says."""
     tasks = []
     for case in cases():
@@ -118,35 +119,35 @@ def corpus_tasks(form: AsLines | None) -> list[tuple[str, Task, bytes]]:
     return tasks
 
 
-@pytest.mark.parametrize(("form", "size"), [(None, 100), (AsLines("a site"), 1 << 20)], ids=["records", "lines"])
-def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: AsLines | None, size: int) -> None:
+@pytest.mark.parametrize(("form", "size"), [(None, 100), (LineOptions("a site"), 1 << 20)], ids=["records", "lines"])
+def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: LineOptions | None, size: int) -> None:
     async def main() -> list[str]:
-        aside, workers = WorkerThread("own"), Workers(2)
+        thread, workers = WorkerThread("own"), WorkerPool(2)
         try:
             different = []
             for name, task, body in corpus_tasks(form):
-                if await worked(LocalExecutor(task, aside), body, size) != await worked(
-                    await workers.hand(task), body, size
+                if await worked(LocalExecutor(task, thread), body, size) != await worked(
+                    await workers.executor_for(task), body, size
                 ):
                     different.append(name)
             return different
         finally:
             await workers.close()
-            await aside.close()
+            await thread.close()
 
     assert len(corpus_tasks(form)) > 300
     assert asyncio.run(main()) == []
 
 
-def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
+def tasks_of_walks() -> dict[str, tuple[ParseTask, bytes]]:
     """How a walk asks for a document besides: from where an earlier try was, again, for its format alone, in part."""
     body = many(3000)
-    aside = LocalExecutor(task_of(MAP), WorkerThread("never used"))
-    sieve = aside._sieve
-    given = sum(len(piece) for piece in sieve.pieces(body[:100_000]))
-    prefix = sieve.state.prefix
+    thread = LocalExecutor(task_of(MAP), WorkerThread("never used"))
+    parser = thread._parser
+    given = sum(len(piece) for piece in parser.parse(body[:100_000]))
+    prefix = parser.progress.prefix
     assert 1000 < given < 3000
-    former = sr.read.scope.Scope("protocol", (f"{HOST}/x/",))
+    former = Scope("protocol", (f"{HOST}/x/",))
     window, include = Window(since=datetime(2026, 1, 2, tzinfo=UTC)), make_patterns("include", "/1")
     return {
         "resumed": (task_of(MAP, prefix=prefix, skipped=given), body),
@@ -154,7 +155,7 @@ def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
         "resumed, and shorter": (task_of(MAP, prefix=prefix, skipped=given), body[:50_000]),
         "again": (task_of(SHARED, former=former), mixed(300)),
         "again, in part": (task_of(SHARED, former=former, skipped=100), mixed(300)),
-        "peek": (task_of(MAP, peek=True), body),
+        "peek": (task_of(MAP, sniff_only=True), body),
         "outside of the dates": (task_of(MAP, selection=Selection(window)), body),
         "by pattern": (task_of(MAP, selection=Selection(include=include)), body),
         "refused": (task_of(MAP, scope="protocol"), urlset(f"{SITE}/1", "https://other.example/2")),
@@ -163,26 +164,28 @@ def tasks_of_walks() -> dict[str, tuple[Task, bytes]]:
     }
 
 
-@pytest.mark.parametrize("form", [None, AsLines(), AsLines("a site")], ids=["records", "lines", "lines of a site"])
-def test_a_worker_reads_as_a_walk_asks(form: AsLines | None) -> None:
+@pytest.mark.parametrize(
+    "form", [None, LineOptions(), LineOptions("a site")], ids=["records", "lines", "lines of a site"]
+)
+def test_a_worker_reads_as_a_walk_asks(form: LineOptions | None) -> None:
     async def main() -> None:
-        aside, workers = WorkerThread("own"), Workers(2)
+        thread, workers = WorkerThread("own"), WorkerPool(2)
         try:
             for name, (task, body) in tasks_of_walks().items():
                 task = attrs.evolve(task, as_lines=form)
-                own, theirs = LocalExecutor(task, aside), await workers.hand(task)
+                own, theirs = LocalExecutor(task, thread), await workers.executor_for(task)
                 assert await fate(own, body) == await fate(theirs, body), name
         finally:
             await workers.close()
-            await aside.close()
+            await thread.close()
 
     asyncio.run(main())
 
 
-async def fate(hand: ParseExecutor, body: bytes) -> object:
+async def fate(executor: ParseExecutor, body: bytes) -> object:
     """What worked() gives, or what it raises."""
     try:
-        return await worked(hand, body, 4096)
+        return await worked(executor, body, 4096)
     except DocumentChanged as error:
         return type(error), str(error)
 
@@ -201,7 +204,7 @@ class Walk:
 
 
 def fails(body: bytes, url: str | None, /, *, limits: Limits) -> Any:
-    raise sr.errors.FallbackFailed("it has had enough")
+    raise FallbackFailed("it has had enough")
 
 
 def reset(*pieces: bytes) -> list[Page]:
@@ -262,8 +265,8 @@ WALKS = {
         lambda: proven_late(Page([DATES])),
         options={"per_host": 1, "selection": Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC)))},
     ),
-    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": sr.feedparser_fallback}),
-    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": sr.feedparser_fallback}),
+    "feedparser": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": feedparser_fallback}),
+    "feedparser, and broken off": Walk(lambda: {MAP: reset(FEED)}, MAP, {"feed_fallback": feedparser_fallback}),
     "feedparser fails": Walk(lambda: three(FEED, many(2)), options={"feed_fallback": fails}),
     "too much for feedparser": Walk(
         lambda: three(FEED), options={"feed_fallback": fails, "limits": Limits(max_fallback_bytes=50)}
@@ -300,9 +303,9 @@ WALKS = {
 }
 
 
-def walked(walk: Walk, workers: Workers | None, **options: Any) -> tuple[list[Any], Played]:
+def walked(walk: Walk, workers: WorkerPool | None, **options: Any) -> tuple[list[Any], Played]:
     fetcher = Played(walk.pages())
-    run = start(walk.target, fetcher, as_lines=AsLines(), workers=workers, **{**walk.options, **options})
+    run = start(walk.target, fetcher, as_lines=LineOptions(), workers=workers, **{**walk.options, **options})
     return asyncio.run(everything(run)), fetcher
 
 
@@ -310,7 +313,7 @@ def walked(walk: Walk, workers: Workers | None, **options: Any) -> tuple[list[An
 def test_a_walk_gives_the_same_with_workers(name: str) -> None:
     walk = WALKS[name]
     own, here = walked(walk, None)
-    theirs, there = walked(walk, Workers(walk.workers))
+    theirs, there = walked(walk, WorkerPool(walk.workers))
     assert by_document(theirs) == by_document(own)
     assert Counter(there.asked) == Counter(here.asked)
     assert not there.open
@@ -320,7 +323,7 @@ def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
     urls = {f"https://example.com/{case.name}": page(*split(case.body)) for case in cases()}
     pages = {"https://example.com/robots.txt": robots(*urls), **urls}
     walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": fallback})
-    (own, _), (theirs, _) = walked(walk, None), walked(walk, Workers(2))
+    (own, _), (theirs, _) = walked(walk, None), walked(walk, WorkerPool(2))
     # What an index is told of its children, and which it is the first to list, is a matter of which index came first.
     pages_of = [name for name in urls if "/index/" not in name]
     here, there = by_document(own), by_document(theirs)

@@ -75,7 +75,7 @@ def remembered(path):
     """The names in the state of a shard."""
     if not path.exists():
         return []
-    with sr.State(path) as state:
+    with sr.state.State(path) as state:
         return [name for (name,) in state.db.execute("SELECT name FROM site ORDER BY id")]
 
 
@@ -246,7 +246,7 @@ def write_files(folder: Path, is_at_work: threading.Event) -> None:
 def test_who_looks_into_a_state_leaves_the_shard_done(begun):
     manifest = publish(begun, 0, "a")
     before = begun.state(0).read_bytes()
-    with sr.State(begun.state(0)) as state:
+    with sr.state.State(begun.state(0)) as state:
         state.sites()
         assert begun.manifest(0) == manifest
     assert begun.manifest(0) == manifest
@@ -303,7 +303,7 @@ def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done,
     with killed_at(moment // 3):
         begin()
     begin()
-    earlier = done.earlier(plan())
+    earlier = done.archive_path(plan())
     assert earlier.name == "2026-01-01T08-30-00Z"
     assert load_harvest(earlier).shards_done == 3
     assert [row["loc"] for row in rows(HarvestFolder(earlier), "urls")] == ["host0", "host1", "host2"]

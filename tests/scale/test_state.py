@@ -172,7 +172,7 @@ def test_removals_that_are_most_of_a_host_are_held_back_until_they_are_accepted(
 
 def remembered(path):
     """What a state knows of sites that have listed something, without its times and salts."""
-    with sr.State(path) as state:
+    with sr.state.State(path) as state:
         documents = state.db.execute(
             "SELECT site.name, url, format, complete, entries, etag, sha256, parents FROM document"
             " JOIN site ON site.id = document.site ORDER BY site.name, url"
@@ -211,7 +211,7 @@ def test_hosts_that_are_given_up_beside_others_take_nothing_from_these(farm, eac
     fine = [host for host in many if host.kind in ("robots", "index")]
     folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=2.0)
     assert told(folder) == all_new(fine)
-    with sr.State(folder.state(0)) as state:
+    with sr.state.State(folder.state(0)) as state:
         complete = {run.site for run in state.runs() if run.complete}
     assert complete == {f"{host.target}/" for host in fine}
 
@@ -231,7 +231,7 @@ class TwoShops:
     @asynccontextmanager
     async def fetch(self, url, headers):
         status, body = self._answer(url)
-        yield sr.Response(status, {}, self._halves(body) if url == INDEX else _whole(body), url)
+        yield sr.fetch.Response(status, {}, self._halves(body) if url == INDEX else _whole(body), url)
 
     def _answer(self, url):
         host, _, path = url.removeprefix("https://").partition("/")
@@ -271,7 +271,7 @@ def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
     manifest = harvest_shard(folder, 0, playing)
     for shop in shops:
         assert locs(folder, shop) == sorted(f"{shop}/{number}" for number in range(40))
-    with sr.State(folder.state(0)) as state:
+    with sr.state.State(folder.state(0)) as state:
         counts = state.db.execute("SELECT count(*) FROM child GROUP BY document ORDER BY document").fetchall()
         histories = state.db.execute("SELECT history FROM document WHERE format = 'sitemapindex'").fetchall()
     assert counts == [(40,), (40,)]

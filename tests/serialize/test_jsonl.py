@@ -28,7 +28,7 @@ counts = st.integers(0, 2**53)
 moments = st.datetimes(timezones=st.just(UTC))
 maybe_moments = st.none() | moments
 precisions = st.none() | st.sampled_from(["year", "month", "day", "minute", "second", "subsecond"])
-codes = st.sampled_from(sorted(sr.CATALOGUE))
+codes = st.sampled_from(sorted(sr.model.CATALOGUE))
 
 
 def few(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -108,7 +108,7 @@ def with_problems(draw: st.DrawFn, records: st.SearchStrategy[Any]) -> Any:
     """A record with problems of its own place, worded as the catalogue does."""
     record = draw(records)
     record.problems = tuple(
-        report(code, sr.CATALOGUE[code].title, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
+        report(code, sr.model.CATALOGUE[code].title, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
         for code, field, raw in draw(st.lists(st.tuples(codes, maybe_texts, maybe_texts), max_size=3))
     )
     return record
@@ -228,7 +228,7 @@ def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> Non
     )  # fmt: skip
     record = sr.UrlRecord("https://example.com/", sitemap="https://example.com/s.xml", line=3, problems=(problem,))
     (read,) = sr.from_json(sr.json_line(record)).problems  # type: ignore[union-attr, misc]
-    assert read == attrs.evolve(problem, severity="warning", message=sr.CATALOGUE["D06"].title)
+    assert read == attrs.evolve(problem, severity="warning", message=sr.model.CATALOGUE["D06"].title)
     # the line of the problem itself has all of it
     assert sr.from_json(sr.json_line(problem)) == problem
 

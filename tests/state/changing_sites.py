@@ -86,7 +86,7 @@ class World:
     times_asked: int = 0
 
     @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.Response]:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         path = url.removeprefix(f"{SITE}/")
         status, body = self._answer(path)
         etag = f'"{hashlib.sha256(body).hexdigest()[:12]}"'
@@ -98,7 +98,7 @@ class World:
             status, body = 304, b""
         self.asked[path] = status
         self.times_asked += 1
-        yield sr.Response(status, given, _chunks(body, is_cut=status == 200 and self._is_cut(path)), url)
+        yield sr.fetch.Response(status, given, _chunks(body, is_cut=status == 200 and self._is_cut(path)), url)
 
     def _answer(self, path: str) -> tuple[int, bytes]:
         if path == "robots.txt":
@@ -120,13 +120,13 @@ class World:
 
     # --- runs ---
 
-    def changes(self, state: Path | sr.State, **options: Any) -> sr.ChangeStream:
+    def changes(self, state: Path | sr.state.State, **options: Any) -> sr.ChangeStream:
         """A run, now."""
         self.asked, self.times_asked = {}, 0
         options = {"limits": sr.Limits(tries=1), **options}
         return sr.changes(SITE, state=state, fetcher=self, clock=lambda: self.now, **options)
 
-    def run(self, state: Path | sr.State, **options: Any) -> Run:
+    def run(self, state: Path | sr.state.State, **options: Any) -> Run:
         """A whole run."""
         with self.changes(state, **options) as stream:
             changes = [*stream]
@@ -142,7 +142,7 @@ async def _chunks(body: bytes, *, is_cut: bool) -> AsyncIterator[bytes]:
         yield body
         return
     yield body[: len(body) * 2 // 3]
-    raise sr.FetchError("cut", transient=False)
+    raise sr.fetch.FetchError("cut", transient=False)
 
 
 @attrs.frozen

@@ -54,7 +54,7 @@ def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: 
                 break
 
     asyncio.run(follow())
-    sr.State(state).close()  # it is free
+    sr.state.State(state).close()  # it is free
     assert len(site.run(state).changes) == 4
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")] == []
 
@@ -67,7 +67,7 @@ def test_a_loop_that_ends_in_the_middle_lets_go_of_the_state(site: World, state:
         await reader.close()
 
     asyncio.run(follow())
-    sr.State(state).close()
+    sr.state.State(state).close()
     assert len(site.run(state).changes) == 4
 
 
@@ -79,19 +79,19 @@ def test_inside_a_running_loop(site: World, state: Path) -> None:
 
 
 def test_what_a_callback_raises_ends_it_and_commits_what_was_delivered(site: World, state: Path) -> None:
-    def stop(document: sr.StoredDocument) -> None:
+    def stop(document: sr.state.StoredDocument) -> None:
         if document.url.endswith("a.xml"):
             raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
         site.run(state, on_document=stop, per_host=1)
-    sr.State(state).close()
+    sr.state.State(state).close()
     assert {change.record.loc for change in site.run(state).changes} <= EVERYTHING
 
 
 def test_who_listens_hears_of_documents_outcomes_and_problems(site: World, state: Path) -> None:
     site.documents["a.xml"].status = 404
-    documents: list[sr.StoredDocument] = []
+    documents: list[sr.state.StoredDocument] = []
     outcomes: list[sr.Outcome] = []
     items: list[sr.Item] = []
     site.run(state, on_document=documents.append, on_outcome=outcomes.append, on_item=items.append)
@@ -103,13 +103,13 @@ def test_who_listens_hears_of_documents_outcomes_and_problems(site: World, state
 
 
 def test_progress_counts_what_is_read(site: World, state: Path) -> None:
-    told: list[sr.Progress] = []
+    told: list[sr.client.Progress] = []
     site.run(state, on_progress=told.append)
     assert (told[-1].urls, told[-1].documents_done) == (4, 3)
 
 
 def test_an_open_state_may_be_used_again_and_again(site: World, state: Path) -> None:
-    with sr.State(state, create=True) as opened:
+    with sr.state.State(state, create=True) as opened:
         assert len(site.run(opened).changes) == 4
         assert site.run(opened).changes == []
         with site.changes(opened) as stream:  # left before anything was asked for
@@ -123,7 +123,7 @@ def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, 
     taken, go_on = threading.Event(), threading.Event()
     ends: list[BaseException | None] = []
 
-    def wait(document: sr.StoredDocument) -> None:
+    def wait(document: sr.state.StoredDocument) -> None:
         taken.set()
         assert go_on.wait(10)
 
@@ -142,7 +142,7 @@ def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, 
     go_on.set()
     thread.join(10)
     assert not [end for end in ends if isinstance(end, BaseException)]
-    sr.State(state).close()
+    sr.state.State(state).close()
 
 
 @pytest.mark.parametrize(("name", "value"), [("trust_lastmod", "sometimes"), ("on", "size")])

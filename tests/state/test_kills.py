@@ -108,7 +108,7 @@ def start(site: Site, state: Path, output: Path) -> subprocess.Popen[bytes]:
 def is_whole(state: Path) -> bool:
     if not state.exists():
         return True
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         return bool(opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",))
 
 

@@ -91,7 +91,7 @@ def test_only_the_document_that_changed_is_sent(served: Served) -> None:
 
 def test_a_last_modified_alone_is_enough(served: Served, nginx: Callable[..., NginxServer]) -> None:
     served.run()
-    with sr.State(served.state) as state:
+    with sr.state.State(served.state) as state:
         stored = state.documents()
         assert all(document.etag and document.last_modified for document in stored)
         state.db.execute("UPDATE document SET etag = NULL")
@@ -109,5 +109,5 @@ def test_a_recorded_run_replays_against_the_same_state(served: Served, tmp_path:
     found = served.run(state=tmp_path / "anew.db")
     with sr.changes(tmp_path / "recorded", state=tmp_path / "other.db") as changes:
         assert {change.record.loc for change in changes} == {change.record.loc for change in found}
-    with sr.State(tmp_path / "other.db") as state, sr.State(served.state) as original:
+    with sr.state.State(tmp_path / "other.db") as state, sr.state.State(served.state) as original:
         assert [site.name for site in state.sites()] == [site.name for site in original.sites()]

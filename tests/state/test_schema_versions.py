@@ -106,13 +106,13 @@ def test_only_sync_makes_a_state(tmp_path: Path) -> None:
     empty = tmp_path / "empty.db"
     empty.touch()
     with pytest.raises(sr.StateError, match=r"empty\.db"):
-        sr.State(empty)
+        sr.state.State(empty)
     assert empty.read_bytes() == b""
     empty.unlink()
     with pytest.raises(sr.StateError, match=r"there is no state file .*none\.db"):
-        sr.State(tmp_path / "none.db")
+        sr.state.State(tmp_path / "none.db")
     with pytest.raises(sr.StateError, match="the name of the state file is empty"):
-        sr.State("")
+        sr.state.State("")
     assert not [*tmp_path.iterdir()]
 
 
@@ -134,7 +134,7 @@ def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monk
     """And nothing is left beside it, which its owner might not be able to write."""
     before = state.read_bytes()
     monkeypatch.setattr(statefile.os, "access", lambda *_: False)
-    with sr.State(state) as opened, sr.State(state) as other:
+    with sr.state.State(state) as opened, sr.state.State(state) as other:
         assert len([*opened.entries()]) == len([*other.entries()]) == 2
         with pytest.raises(sr.StateError, match="cannot be written; check who may write it") as caught:
             site.changes(opened)
@@ -143,17 +143,17 @@ def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monk
     assert [*state.parent.iterdir()] == [state]
     state.with_name("state.db-wal").write_bytes(b"")
     with pytest.raises(sr.StateError, match=r"is in use, or was left by a run that was killed \(.*-wal\)") as caught:
-        sr.State(state)
+        sr.state.State(state)
     assert caught.value.is_unwritable
     state.with_name("state.db-wal").unlink()
     monkeypatch.setattr(statefile, "_MIGRATIONS", (*statefile._MIGRATIONS, "CREATE TABLE more (a);\n"))
     with pytest.raises(sr.StateError, match="was written by an older version"):
-        sr.State(state)
+        sr.state.State(state)
 
 
 def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state: Path, site: World) -> None:
     """The first page is copied before the file has its new length."""
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         opened.db.execute("BEGIN")
         rows = ((number, "x" * 2000) for number in range(500))
         opened.db.executemany("INSERT INTO entry (document, key, loc) VALUES (99, ?, ?)", rows)
@@ -164,7 +164,7 @@ def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state
     body[:size] = [frame[24:] for frame in frames if int.from_bytes(frame[:4], "big") == 1][-1]
     state.write_bytes(body)
     state.with_name("state.db-wal").write_bytes(log)
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         assert opened.db.execute("SELECT count(*) FROM entry WHERE document = 99").fetchone() == (500,)
         assert opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
@@ -176,11 +176,11 @@ def test_a_link_is_looked_at_where_it_leads(state: Path, tmp_path: Path, monkeyp
     state.with_name("state.db-wal").write_bytes(b"")
     monkeypatch.setattr(statefile.os, "access", lambda *_: False)
     with pytest.raises(sr.StateError, match="is in use, or was left by a run that was killed"):
-        sr.State(link)
+        sr.state.State(link)
 
 
 def test_a_look_leaves_no_file_behind(state: Path) -> None:
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         assert opened.runs()
     assert [*state.parent.iterdir()] == [state]
 
@@ -196,7 +196,7 @@ def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -
 
 HOLDER = """
 import sys, sitemap_reader as sr
-with sr.State(sys.argv[1]):
+with sr.state.State(sys.argv[1]):
     print("open", flush=True)
     sys.stdin.read()
 """
@@ -218,17 +218,17 @@ def test_another_process_that_has_it_open_is_told_of(state: Path, site: World) -
 def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> None:
     stream = site.changes(state)
     with pytest.raises(sr.StateError, match="in use"):
-        sr.State(state)
+        sr.state.State(state)
     stream.close()
     stream.close()
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         assert len(opened.sites()) == 1
 
 
 def test_a_target_that_cannot_be_leaves_the_file_free(state: Path) -> None:
     with pytest.raises(sr.UsageError):
         sr.changes("not a host", state=state)
-    sr.State(state).close()
+    sr.state.State(state).close()
 
 
 def test_damage_that_shows_later_ends_the_run_and_keeps_what_was_told(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_an_older_file_is_brought_to_the_present_schema(
     site.run(file)
     monkeypatch.setattr(statefile, "_MIGRATIONS", (*statefile._MIGRATIONS, "CREATE TABLE more (a);\n"))
     assert site.run(file).changes == []
-    with sr.State(file) as state:
+    with sr.state.State(file) as state:
         assert state.db.execute("SELECT count(*) FROM more").fetchone() == (0,)
         assert state.db.execute("PRAGMA user_version").fetchone() == (len(statefile._MIGRATIONS),)
 
@@ -261,7 +261,7 @@ def test_an_older_file_is_brought_to_the_present_schema(
 def test_what_a_state_tells(state: Path, site: World) -> None:
     site.documents["a.xml"].entries = entries("a1", lastmod="2025-01-01", priority="0.5") | entries("a3")
     site.run(state)
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         assert [(each.name, each.documents, each.urls) for each in opened.sites()] == [("https://shop.example/", 2, 2)]
         index, child = opened.documents()
         assert (index.format, index.complete, index.entries) == ("sitemapindex", True, 0)
@@ -281,7 +281,7 @@ def test_what_a_state_tells(state: Path, site: World) -> None:
 
 
 def test_a_state_that_is_sealed_is_one_file_and_whole(tmp_path: Path, site: World) -> None:
-    with sr.State(tmp_path / "state.db", create=True) as state:
+    with sr.state.State(tmp_path / "state.db", create=True) as state:
         site.run(state)
         state.db.execute("BEGIN")
         state.db.execute("INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES ('x', '', '', 0, 0)")
@@ -289,7 +289,7 @@ def test_a_state_that_is_sealed_is_one_file_and_whole(tmp_path: Path, site: Worl
     assert [file.name for file in tmp_path.iterdir()] == ["state.db"]
     assert (tmp_path / "state.db").read_bytes()[18:20] == b"\1\1"  # of no journal beside it
     (tmp_path / "state.db").rename(tmp_path / "moved.db")
-    with sr.State(tmp_path / "moved.db") as moved:
+    with sr.state.State(tmp_path / "moved.db") as moved:
         assert [one.urls for one in moved.sites()] == [2]  # and not what was not committed
 
 
@@ -301,7 +301,7 @@ def test_a_state_for_which_there_is_no_room_is_not_sealed(tmp_path: Path) -> Non
     if sys.platform != "linux" or os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("no disk can be mounted here")
     try:
-        with sr.State(disk / "state.db", create=True) as state:
+        with sr.state.State(disk / "state.db", create=True) as state:
             insert = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, ?, '', 0, 0)"
             state.db.execute("BEGIN")
             state.db.executemany(insert, [(str(number), "x" * 1_000) for number in range(300)])

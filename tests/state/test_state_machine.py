@@ -206,7 +206,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "state") and self.state.exists())
     @invariant()
     def the_state_is_whole(self) -> None:
-        with sr.State(self.state) as state:
+        with sr.state.State(self.state) as state:
             assert state.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             counted = state.db.execute("SELECT count(*) FROM entry GROUP BY document ORDER BY document").fetchall()
             stored = "SELECT entries FROM document WHERE entries ORDER BY id"

@@ -268,7 +268,7 @@ def test_a_partial_reading_tells_what_is_new_and_keeps_no_validator(state: Path)
     site.documents["a.xml"].entries = entries("new", *(f"p{number}" for number in range(29)))
     site.documents["a.xml"].is_cut = True
     assert site.run(state).told == ({"new"}, set(), set())
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         stored = {document.url: document for document in opened.documents()}["https://shop.example/a.xml"]
     assert (stored.etag, stored.complete) == (None, False)
     site.documents["a.xml"].is_cut = False
@@ -576,7 +576,7 @@ def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(sta
     site = two()
     site.run(state)
 
-    def stop(document: sr.StoredDocument) -> None:
+    def stop(document: sr.state.StoredDocument) -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
@@ -588,7 +588,7 @@ def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(sta
 def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
     site = two()
     site.run(state)
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         other = {"fetcher": site, "state": opened, "clock": lambda: site.now}
         with sr.changes("https://shop.example/b.xml", **other) as stream:  # type: ignore[arg-type]
             assert len([*stream]) == 3
@@ -607,7 +607,7 @@ def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
 def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
     """A second one leaves the first as it is."""
     site = two()
-    with sr.State(state, create=True) as opened:
+    with sr.state.State(state, create=True) as opened:
         with site.changes(opened) as first:
             one = next(iter(first))
             with pytest.raises(sr.UsageError, match=r"another stream is using .*: close that first"):
@@ -618,7 +618,7 @@ def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
 
 def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
     site = two()
-    with sr.State(state, create=True) as opened:
+    with sr.state.State(state, create=True) as opened:
         with pytest.raises(sr.NothingReadable):
             list(sr.changes("https://shop.example/nonsense.xml", state=opened, fetcher=site))
         assert (opened.sites(), opened.runs()) == ([], [])
@@ -632,7 +632,7 @@ def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
 def test_a_state_that_is_none_is_told(state: Path) -> None:
     with pytest.raises(sr.UsageError, match="state is the name of a file, or a State, not None"):
         sr.changes("shop.example", state=None)  # type: ignore[arg-type]
-    opened = sr.State(state, create=True)
+    opened = sr.state.State(state, create=True)
     opened.close()
     for use in (opened.sites, opened.documents, lambda: sr.changes("shop.example", state=opened)):
         with pytest.raises(sr.StateError, match=r"state\.db is closed; open it again"):
@@ -694,5 +694,5 @@ def test_a_document_that_never_came_to_its_end_holds_up_nobody(state: Path) -> N
     run = site.run(state)
     assert run.stream.complete
     assert run.of("removed") | run.of("new") >= {"b9"}
-    with sr.State(state) as opened:
+    with sr.state.State(state) as opened:
         assert [document.url for document in opened.documents()] == [loc("index.xml"), loc("b.xml")]

@@ -33,8 +33,8 @@ def publish(site: World, number: int) -> None:
     site.documents["a.xml"].lastmod = f"{site.now - DAY:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def honesty_of(state: Path, name: str) -> sr.LastmodTrust:
-    with sr.State(state) as opened:
+def honesty_of(state: Path, name: str) -> sr.frontier.LastmodTrust:
+    with sr.state.State(state) as opened:
         return {document.url.rpartition("/")[2]: document.honesty for document in opened.documents()}[name]
 
 
@@ -149,14 +149,14 @@ def test_lying_dates_are_seen(state: Path, site: World) -> None:
 def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
     site = World({"a.xml": Document(entries(*(f"p{n}" for n in range(20)), lastmod="2026-01-01T00:00:10Z"))})
     site.listed = ["a.xml"]
-    heard: list[sr.StoredDocument] = []
+    heard: list[sr.state.StoredDocument] = []
     site.run(state, on_document=heard.append)
     assert [str(document.honesty) for document in heard if document.format == "urlset"] == [
         "0.00 (100% have the same lastmod; 100% have the time of the request as their lastmod)"
     ]
     site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
     site.run(state)
-    assert honesty_of(state, "a.xml") == sr.LastmodTrust(0.0, ("100% have a lastmod in the future",))
+    assert honesty_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",))
 
 
 def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
@@ -209,4 +209,4 @@ def test_what_an_index_states_is_counted_by_child(state: Path, alike: int, perce
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
     site = World(documents, listed=[*documents])
     site.run(state)
-    assert honesty_of(state, "index.xml") == sr.LastmodTrust(score, (f"{percent}% have the same lastmod",))
+    assert honesty_of(state, "index.xml") == sr.frontier.LastmodTrust(score, (f"{percent}% have the same lastmod",))

@@ -1,1 +1,4 @@
-"""The report as HTML: page.py puts together what cards.py, tables.py and charts.py make of it, by elements.py."""
+"""Renders the result of an audit as HTML: page.py joins cards, tables and charts, which are built by elements.py.
+
+Takes an AuditResult, returns markup with all text escaped. Imports checks/result.py, findings, text and rule_docs.
+"""

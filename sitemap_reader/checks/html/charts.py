@@ -1,7 +1,7 @@
-"""Figures as drawings: Figures in, SVG out, through Altair and vl-convert, which are imported when they are needed.
+"""The charts of an audit: an AuditResult in, Figures of a bounded number of bars out; Figures in, SVG out.
 
-An SVG that comes out holds shapes and text only, of elements and attributes that are known here, and classes in place
-of colours: the page's style has them in light, dark and print.
+Draws with Altair and vl-convert, which are imported on first use. The SVG is rebuilt from known elements and attributes
+only, with classes in place of colours: the page's style sheet sets them for light, dark and print.
 """
 
 from __future__ import annotations
@@ -24,29 +24,23 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from ...client.sitemap_tree import Row
-    from ..report import Report
+    from ..result import AuditResult
 
 
-# ----------------------------------------------------------------------------------------------------
-# The numbers that a report draws: a Report in, Figures out, each of a bounded number of bars, whatever the site has.
-#
-# Knows neither HTML nor charts.
-
-
-# As wide as so many bars may a figure be, and so wide is a gap.
-MAX_BREADTH, GAP_BREADTH = 60, 6
+# The width of a figure and of a gap, in bars.
+MAX_WIDTH_UNITS, GAP_WIDTH_UNITS = 60, 6
 MAX_NAMES = 12
 MAX_SLOWEST = 20
-# So many months without any are drawn as they are; more of them as one gap.
+# Longer runs of empty months are drawn as a gap.
 _MAX_EMPTY = 12
 _MONTH = re.compile(r"([0-9]{1,4})-(0[1-9]|1[0-2])")
-# Seconds; a response belongs to the last edge that it has reached.
+# Seconds; a response is in the interval that begins at the last edge it has reached.
 _EDGES = (0, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 @attrs.frozen
 class Bar:
-    """A name and its number; None is a gap: times between its neighbours that have none."""
+    """A name and its count; a count of None is a gap, for a time without URLs."""
 
     name: str
     count: int | None
@@ -54,37 +48,42 @@ class Bar:
 
 @attrs.frozen
 class Figure:
-    """Bars under a title that ends with their unit. `upright` ones stand side by side, in the order of their names.
+    """A bar chart; its title ends with its unit. Vertical bars are in the order of their names.
 
-    `column` says what the names are, `unit` what is counted.
+    `column` is the heading of the names, `unit` that of the counts.
     """
 
     title: str
     column: str
     unit: str
     bars: tuple[Bar, ...]
-    upright: bool = False
+    is_vertical: bool = False
     note: str = ""
 
     @property
     def total(self) -> int:
-        """All bars together."""
+        """The sum of the counts."""
         return sum(bar.count or 0 for bar in self.bars)
 
 
-def figures(report: Report) -> tuple[Figure, ...]:
-    """Those that have something to show."""
-    drawn = (_months(report), _times(report.sitemaps), _named(report, "sections"), _named(report, "formats"))
+def figures(result: AuditResult) -> tuple[Figure, ...]:
+    """The figures that are not empty."""
+    drawn = (
+        _months(result),
+        _times(result.sitemaps),
+        _most_frequent(result, "sections"),
+        _most_frequent(result, "formats"),
+    )
     return tuple(figure for figure in drawn if figure.total)
 
 
-def breadth(bars: Iterable[Bar]) -> int:
-    """How wide they are, side by side."""
-    return sum(GAP_BREADTH if bar.count is None else 1 for bar in bars)
+def width_in_bars(bars: Iterable[Bar]) -> int:
+    """The width of vertical bars with their gaps, in bars."""
+    return sum(GAP_WIDTH_UNITS if bar.count is None else 1 for bar in bars)
 
 
 def slowest(rows: Iterable[Row]) -> list[tuple[str, float]]:
-    """The sitemaps that took longest, and their seconds."""
+    """The slowest sitemaps with their seconds."""
     timed = ((row.url, seconds) for row in rows if (seconds := _seconds(row)) is not None)
     return sorted(timed, key=lambda pair: (-pair[1], pair[0]))[:MAX_SLOWEST]
 
@@ -93,43 +92,45 @@ def slowest(rows: Iterable[Row]) -> list[tuple[str, float]]:
 
 
 @attrs.frozen
-class _Step:
-    """What a bar stands for: its number, from year and month, and its name, from that."""
+class _TimeUnit:
+    """The time that a bar stands for: its number from year and month, and its name from that number."""
 
     unit: str
     place_of: Callable[[int, int], int]
     name_of: Callable[[int], str]
 
 
-_STEPS = (
-    _Step("month", lambda year, month: year * 12 + month - 1, lambda place: f"{place // 12:04}-{place % 12 + 1:02}"),
-    _Step("year", lambda year, month: year, lambda place: f"{place:04}"),
-    _Step("decade", lambda year, month: year // 10, lambda place: f"{place:03}0s"),
-    _Step("century", lambda year, month: year // 100, lambda place: f"{place:02}00s"),
+_TIME_UNITS = (
+    _TimeUnit(
+        "month", lambda year, month: year * 12 + month - 1, lambda place: f"{place // 12:04}-{place % 12 + 1:02}"
+    ),
+    _TimeUnit("year", lambda year, month: year, lambda place: f"{place:04}"),
+    _TimeUnit("decade", lambda year, month: year // 10, lambda place: f"{place:03}0s"),
+    _TimeUnit("century", lambda year, month: year // 100, lambda place: f"{place:02}00s"),
 )
 
 
-def _months(report: Report) -> Figure:
+def _months(result: AuditResult) -> Figure:
     counts = [
         (int(match[1]), int(match[2]), fact.count)
-        for fact in report.facts
+        for fact in result.facts
         if fact.group == "lastmod month" and (match := _MONTH.fullmatch(fact.name))
     ]
-    undated = sum(fact.count for fact in report.facts if fact.group == "lastmod none")
+    undated = sum(fact.count for fact in result.facts if fact.group == "lastmod none")
     note = f"{undated:,} {'URL states' if undated == 1 else 'URLs state'} no lastmod." if undated else ""
-    steps = [(step.unit, _with_gaps(_counted(counts, step), step.name_of)) for step in _STEPS]
-    unit, bars = next((each for each in steps if breadth(each[1]) <= MAX_BREADTH), steps[-1])
-    return Figure(f"Lastmod by {unit} (URLs)", unit, "URLs", bars, upright=True, note=note)
+    steps = [(step.unit, _bars_with_gaps(_counted(counts, step), step.name_of)) for step in _TIME_UNITS]
+    unit, bars = next((each for each in steps if width_in_bars(each[1]) <= MAX_WIDTH_UNITS), steps[-1])
+    return Figure(f"Lastmod by {unit} (URLs)", unit, "URLs", bars, is_vertical=True, note=note)
 
 
-def _counted(counts: Iterable[tuple[int, int, int]], step: _Step) -> Counter[int]:
+def _counted(counts: Iterable[tuple[int, int, int]], step: _TimeUnit) -> Counter[int]:
     places: Counter[int] = Counter()
     for year, month, count in counts:
         places[step.place_of(year, month)] += count
     return places
 
 
-def _with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tuple[Bar, ...]:
+def _bars_with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tuple[Bar, ...]:
     bars: list[Bar] = []
     before: int | None = None
     for place in sorted(counts):
@@ -145,23 +146,23 @@ def _with_gaps(counts: Counter[int], name_of: Callable[[int], str]) -> tuple[Bar
 
 # --- sections, formats ---
 
-_NAMED = {
+_TITLES = {
     "sections": ("Sections by first folder (URLs)", "folder", "URLs"),
     "formats": ("Formats (sitemaps)", "format", "sitemaps"),
 }
 
 
-def _named(report: Report, group: str) -> Figure:
-    """The names that have most, `other` at the end."""
+def _most_frequent(result: AuditResult, group: str) -> Figure:
+    """The most frequent names; the rest as `other` at the end."""
     counts: Counter[str] = Counter()
-    for fact in report.facts:
+    for fact in result.facts:
         if fact.group == group:
             counts[fact.name] += fact.count
     other = counts.pop("other", 0)
     pairs = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     other += sum(count for _, count in pairs[MAX_NAMES:])
     shown = pairs[:MAX_NAMES] + [("other", other)] * bool(other)
-    title, column, unit = _NAMED[group]
+    title, column, unit = _TITLES[group]
     return Figure(title, column, unit, tuple(Bar(name, count) for name, count in shown))
 
 
@@ -175,7 +176,7 @@ def _times(rows: Iterable[Row]) -> Figure:
     bars = tuple(Bar(_span(place), reached[place]) for place in ends)
     middle = sorted(times)[len(times) // 2] if times else 0
     note = f"Half of them took {middle:.2f} s or less, fetched and read." if times else ""
-    return Figure("Response times in seconds (sitemaps)", "seconds", "sitemaps", bars, upright=True, note=note)
+    return Figure("Response times in seconds (sitemaps)", "seconds", "sitemaps", bars, is_vertical=True, note=note)
 
 
 def _span(place: int) -> str:
@@ -185,7 +186,7 @@ def _span(place: int) -> str:
 
 
 def _seconds(row: Row) -> float | None:
-    """A time of a sitemap that can be drawn."""
+    """The response time of a sitemap; None if unknown or invalid."""
     seconds = row.seconds
     if seconds is None or row.format == Format.ROBOTS:
         return None
@@ -196,11 +197,11 @@ INSTALL = install_hint("analysis")
 _WIDTH, _HEIGHT, _BAR_HEIGHT, _MAX_BAR_WIDTH = 400, 190, 22, 44
 LABEL_CHARS, _LABEL_WIDTH, _MIN_INNER_WIDTH = 18, 46, 250
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-# The name of a month, with its year below it; from one to the next that is named.
+# The width of the label of a month, with its year below it; steps between labels in months.
 _MONTH_WIDTH, _MONTH_STEPS = 34, (1, 2, 3, 6, 12)
-# So many bars side by side have all of their names.
-_FEW = 12
-# Colours that stand for classes of the style sheet while the chart is drawn.
+# Up to this many vertical bars all have labels.
+_MAX_LABELLED = 12
+# Placeholder colours, replaced by classes of the style sheet.
 _INK, _QUIET, _GRID, _BAR = "#000001", "#000002", "#000003", "#000004"
 _CLASSES = {_INK: "ink", _QUIET: "quiet", _GRID: "grid", _BAR: "bar"}
 _SHAPES = frozenset({"g", "path", "line", "rect", "text", "tspan"})
@@ -209,7 +210,7 @@ _NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def draw(figures: Sequence[Figure]) -> list[Html] | None:
-    """One drawing for each; None without the extra `analysis`."""
+    """An SVG for each figure; None without the extra `analysis`."""
     try:
         import altair
         import vl_convert
@@ -219,21 +220,21 @@ def draw(figures: Sequence[Figure]) -> list[Html] | None:
 
 
 def _svg(altair: Any, vl_convert: Any, figure: Figure) -> Html:
-    chart = (_upright if figure.upright else _lying)(altair, figure)
-    # All are of one width, labels included: then all of their text is of one size on the page.
+    chart = (_vertical if figure.is_vertical else _horizontal)(altair, figure)
+    # All charts have one width, labels included, so that their text has one size on the page.
     chart = chart.properties(autosize=altair.AutoSizeParams(type="fit-x", contains="padding"))
     chart = chart.configure(background="transparent", padding=5).configure_view(stroke=None)
-    # Validation takes a third of the time; the parts of a chart are validated as they are made.
+    # Validation would take a third of the time; Altair validates the parts of a chart when they are built.
     version = altair.SCHEMA_VERSION.rpartition(".")[0]  # v6.4: Altair's own, where vl-convert has newer ones too
-    return redrawn(vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=version), _summary(figure))
+    return sanitise_svg(vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version=version), _summary(figure))
 
 
-def _upright(altair: Any, figure: Figure) -> Any:
-    """Bars side by side; few of them have all names below and their numbers above, many some names and an axis."""
-    bars, broad = figure.bars, breadth(figure.bars)
-    many = broad > _FEW
-    rows = [{"place": place, "count": bar.count, "text": _short(bar.count)} for place, bar in _placed(bars)]
-    names = _names_below(figure, all_of_them=not many)
+def _vertical(altair: Any, figure: Figure) -> Any:
+    """Vertical bars: few with all labels below and numbers above, many with some labels and an axis."""
+    bars, broad = figure.bars, width_in_bars(figure.bars)
+    many = broad > _MAX_LABELLED
+    rows = [{"place": place, "count": bar.count, "text": _abbreviated(bar.count)} for place, bar in _positions(bars)]
+    names = _axis_labels(figure, all_of_them=not many)
     below = altair.Axis(
         values=list(names),
         labelExpr=f"{orjson.dumps({str(place): name for place, name in names.items()}).decode()}[datum.value]",
@@ -251,19 +252,19 @@ def _upright(altair: Any, figure: Figure) -> Any:
     return drawn + chart.mark_text(color=_INK, dy=-7, fontSize=12).encode(x=x, y=y, text="text:N")
 
 
-def _placed(bars: Sequence[Bar]) -> list[tuple[int, Bar]]:
-    """Each bar with its place on the axis; that of a gap is its middle."""
+def _positions(bars: Sequence[Bar]) -> list[tuple[int, Bar]]:
+    """Each bar with its position on the axis; a gap has that of its middle."""
     places, end = [], 0
     for bar in bars:
-        start, end = end, end + breadth([bar])
+        start, end = end, end + width_in_bars([bar])
         places.append(((start + end - 1) // 2, bar))
     return places
 
 
-def _names_below(figure: Figure, *, all_of_them: bool) -> dict[int, str | list[str]]:
-    """Place -> name, for as many as have room; of months their names, and below them the year where it is another."""
-    placed = _placed(figure.bars)
-    named = {place for place, _ in placed} if all_of_them else _named_places(figure)
+def _axis_labels(figure: Figure, *, all_of_them: bool) -> dict[int, str | list[str]]:
+    """Position -> label; a month has the year below its name where the year differs from the label before."""
+    placed = _positions(figure.bars)
+    named = {place for place, _ in placed} if all_of_them else _labelled_positions(figure)
     names: dict[int, str | list[str]] = {place: bar.name for place, bar in placed if place in named}
     if figure.column == "month":
         before = ""
@@ -274,12 +275,12 @@ def _names_below(figure: Figure, *, all_of_them: bool) -> dict[int, str | list[s
     return names
 
 
-def _named_places(figure: Figure) -> set[int]:
-    """Of many bars, those that are named: gaps; as there is room the first, those beside gaps, then each so many."""
-    placed = _placed(figure.bars)
+def _labelled_positions(figure: Figure) -> set[int]:
+    """Positions with a label: all gaps; where space permits, the first bar, those at gaps, then every nth."""
+    placed = _positions(figure.bars)
     is_of_months = figure.column == "month"
     width, steps = (_MONTH_WIDTH, _MONTH_STEPS) if is_of_months else (_LABEL_WIDTH, (5,))
-    apart = breadth(figure.bars) * width / _WIDTH
+    apart = width_in_bars(figure.bars) * width / _WIDTH
     step = next((step for step in steps if step >= apart), steps[-1])
     gaps = [number for number, (_, bar) in enumerate(placed) if bar.count is None]
     bars = [(number, bar) for number, (_, bar) in enumerate(placed) if bar.count is not None]
@@ -292,18 +293,18 @@ def _named_places(figure: Figure) -> set[int]:
     return taken | {placed[gap][0] for gap in gaps}
 
 
-def _lying(altair: Any, figure: Figure) -> Any:
-    """Bars below each other, names at the left, numbers at their ends."""
+def _horizontal(altair: Any, figure: Figure) -> Any:
+    """Horizontal bars with names at the left and numbers at their ends."""
     rows = [{"place": place, "count": bar.count, "text": f"{bar.count:,}"} for place, bar in enumerate(figure.bars)]
-    # As JSON, which is a literal of an expression too, names of a site are never more than text of it.
+    # JSON is a literal in a Vega expression, too, so a name from a site can only be text there.
     names = orjson.dumps([shortened(printable(bar.name), LABEL_CHARS) for bar in figure.bars]).decode()
     axis = altair.Axis(labelExpr=f"{names}[datum.value]", labelLimit=160, **_axis(grid=False, ticks=False))
     chart = altair.Chart(altair.Data(values=rows), width=_WIDTH, height=_BAR_HEIGHT * len(rows))
     y = altair.Y("place:O", title=None, axis=axis, scale=altair.Scale(paddingInner=0.3))
     most = max(bar.count or 0 for bar in figure.bars)
-    # Beyond the longest bar there is room for its number.
-    room = altair.Scale(domain=[0, most / (1 - (10 + 7.5 * len(f"{most:,}")) / _MIN_INNER_WIDTH)], nice=False)
-    x = altair.X("count:Q", title=None, axis=None, scale=room)
+    # Space for the number beyond the longest bar.
+    scale = altair.Scale(domain=[0, most / (1 - (10 + 7.5 * len(f"{most:,}")) / _MIN_INNER_WIDTH)], nice=False)
+    x = altair.X("count:Q", title=None, axis=None, scale=scale)
     bars = chart.mark_bar(color=_BAR).encode(x=x, y=y)
     return bars + chart.mark_text(color=_INK, align="left", dx=5, fontSize=12).encode(x=x, y=y, text="text:N")
 
@@ -325,24 +326,24 @@ def _axis(*, grid: bool, ticks: bool) -> dict[str, Any]:
     }
 
 
-def _short(count: int | None) -> str:
-    """A number over a bar: `950`, `12k`."""
+def _abbreviated(count: int | None) -> str:
+    """The number above a bar: `950`, `12k`."""
     if not count:
         return ""
     return f"{count:,}" if count < 10_000 else f"{count / 1_000:,.0f}k" if count < 1_000_000 else f"{count / 1e6:,.1f}M"
 
 
 def _summary(figure: Figure) -> str:
-    """The chart in a sentence, for those who do not see it; all numbers stand in the table below it."""
+    """The chart in a sentence for screen readers; the table below it has all numbers."""
     most = max(figure.bars, key=lambda bar: bar.count or 0)
     return f"{figure.title}: a bar chart; {most.count or 0:,} of {figure.total:,} are {printable(most.name)}."
 
 
-# --- what was drawn, written anew ---
+# --- SVG ---
 
 
-def redrawn(svg: str, summary: str) -> Html:
-    """An SVG as this page has it: what is no shape of a known colour is left out."""
+def sanitise_svg(svg: str, summary: str) -> Html:
+    """The SVG rebuilt for the page; anything but shapes of a known colour is left out."""
     from defusedxml.ElementTree import fromstring
 
     root = fromstring(svg)
@@ -351,11 +352,11 @@ def redrawn(svg: str, summary: str) -> Html:
 
 
 def _shape(shape: Element, *, is_line: bool = False) -> Html | None:
-    """A shape that can be seen, or a group that has one; `is_line`: it stands in a text that is seen."""
+    """A visible shape, or a group that has one; None for others. `is_line`: it is in a visible text."""
     name = shape.tag.removeprefix(_NAMESPACE)
     written = shape.text or ""
     css_class = _CLASSES.get(shape.get("fill", ""), _CLASSES.get(shape.get("stroke", "")))
-    is_seen = css_class is not None or (is_line and name == "tspan")  # a line has the colour of its text
+    is_seen = css_class is not None or (is_line and name == "tspan")  # a tspan has the colour of its text
     inside = [drawn for child in shape if (drawn := _shape(child, is_line=is_seen and name == "text")) is not None]
     if name not in _SHAPES or not (inside or (is_seen and (name not in ("text", "tspan") or written))):
         return None

@@ -1,6 +1,7 @@
-"""Elements of HTML: names, text and attributes in, markup out. Text is escaped unless it is markup already.
+"""Builds HTML elements: names, text and attributes in, escaped markup out.
 
-What a site wrote can neither open a tag nor turn the direction of what stands around it, and none of it is invisible.
+Text that a site wrote can neither open a tag nor change the writing direction around it, and invisible characters in it
+are shown by their numbers.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from urllib.parse import urlsplit
 from ...model.errors import printable
 
 SHOWN_CHARS = 500
-# Longer ones are no address that a browser is sure to take.
+# Longer URLs are not sure to work in every browser.
 MAX_LINK_CHARS = 2_048
 _VOID = frozenset({"meta", "link", "input"})
 _ADDRESS = re.compile(r"(https?://[^\s<>\"`]*[^\s<>\"`.,;:)])")
 
 
 class Html(str):
-    """Markup, which goes into a page as it is. Only this room makes it of text."""
+    """Markup, which is not escaped again. Only this module makes it from text."""
 
     __slots__ = ()
 
 
 def element(name: str, /, *inside: str | None, **attributes: str | bool | None) -> Html:
-    """`class_` is class, `aria_label` is aria-label; what is None or False is left out.
+    """An element; `class_` is class, `aria_label` is aria-label, and None or False leaves an attribute out.
 
     >>> element("p", "a < b", element("b", "!"), class_="x", hidden=True)
     '<p class="x" hidden>a &lt; b<b>!</b></p>'
@@ -38,12 +39,12 @@ def element(name: str, /, *inside: str | None, **attributes: str | bool | None) 
 
 
 def joined(*inside: str | None) -> Html:
-    """Several, one behind the other."""
+    """The parts in a row; None is left out."""
     return Html("".join(each if isinstance(each, Html) else text(each) for each in inside if each is not None))
 
 
 def text(value: str) -> Html:
-    r"""Text of ours or of a site: `<` is `&lt;`, and what cannot be seen is shown by its number.
+    r"""Escaped text: `<` is `&lt;`, and invisible characters are shown by their numbers.
 
     >>> text("<\x1b")
     '&lt;<span class="unseen">\\x1b</span>'
@@ -54,33 +55,33 @@ def text(value: str) -> Html:
     return Html("".join(run if seen else f'<span class="unseen">{run}</span>' for seen, run in runs))
 
 
-def shortened(value: str, most: int = SHOWN_CHARS) -> str:
-    """Cut in the middle: a URL is known by its beginning, and what is wrong stands often at its end.
+def shortened(value: str, limit: int = SHOWN_CHARS) -> str:
+    """The text, cut in the middle: a URL is known by its beginning, and what is wrong is often at its end.
 
     >>> shortened("https://e.com/a/b/c", 10)
     'https…/b/c'
     """
-    if len(value) <= most:
+    if len(value) <= limit:
         return value
-    end = (most - 1) // 2
-    return f"{value[: most - 1 - end]}…{value[-end:]}"
+    end = (limit - 1) // 2
+    return f"{value[: limit - 1 - end]}…{value[-end:]}"
 
 
-def said(value: str) -> Html:
-    """What a site wrote, kept apart from what stands around it: Hebrew in it moves no number of ours."""
+def site_text(value: str) -> Html:
+    """Text that a site wrote, isolated in its direction: Hebrew in it does not move the numbers beside it."""
     return element("bdi", shortened(value))
 
 
 def link(url: str, shown: str | None = None) -> Html:
-    """A link where it is a web address without credentials; else its text. `shown` stands for it."""
-    label = said(url if shown is None else shown)
+    """A link to a web address without credentials; other URLs as text. `shown` replaces the text."""
+    label = site_text(url if shown is None else shown)
     if not is_address(url):
         return label
     return element("a", label, href=url, rel="noopener noreferrer nofollow")
 
 
 def is_address(url: str) -> bool:
-    """Whether a browser may be sent there by a click.
+    """Whether it is safe to link to.
 
     >>> is_address("https://e.com/"), is_address("javascript:alert(1)"), is_address("https://me:pass@e.com/")
     (True, False, False)
@@ -95,7 +96,7 @@ def is_address(url: str) -> bool:
 
 
 def prose(value: str) -> Html:
-    """A sentence of our own: `code` between backticks, addresses as links; a backtick without a partner is one.
+    """A sentence of this package: `code` between backticks, addresses as links; an unpaired backtick stays.
 
     >>> prose("`<loc>` is needed")
     '<code>&lt;loc&gt;</code> is needed'

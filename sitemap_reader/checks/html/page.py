@@ -1,6 +1,6 @@
-"""A report as HTML: a Report in, one page out that needs nothing else, or a short form of it for a notebook.
+"""Renders the result of an audit as a self-contained HTML page, or as a short fragment for a notebook.
 
-The page may load nothing and run nothing but its own style and script, whose hashes its policy names.
+The page's Content-Security-Policy permits only its own style and script, by their hashes; it loads nothing.
 """
 
 from __future__ import annotations
@@ -16,61 +16,62 @@ from ...serialize.jsonl import stamp
 from ...version import __version__
 from ..findings import SEVERITIES
 from ..rule_docs import explain
-from .cards import WORDS, amount, findings_part, mark, mending, nothing, overview, place, sentence, sitemaps, words
-from .elements import Html, element, joined, link, prose, said, shortened
+from ..text import occurrences
+from .cards import WORDS, findings_part, how_to_fix, mark, nothing, overview, place, sentence, sitemaps, words
+from .elements import Html, element, joined, link, prose, shortened, site_text
 from .tables import figures_part, sitemaps_part
 
 if TYPE_CHECKING:
     from ..findings import Finding
-    from ..report import Report
+    from ..result import AuditResult
 
-_COMPLETE = "Complete: no sitemap, and no part of one, is missing."
-_UNKNOWN = "Not known whether all was read: the source, such as a dump of URLs alone, does not say."
+_COMPLETE = "All sitemaps were read completely."
+_UNKNOWN = "Completeness unknown: the source, such as a dump of URLs alone, does not state it."
 _STATES = {True: "complete", False: "partial", None: "unknown"}
 _TITLE_CHARS = 200
 _LONG_CHARS = 40
-# A notebook is saved with what it shows.
+# A notebook is saved with its output, which should stay small.
 FRAGMENT_FINDINGS = 50
 
 
-def page(report: Report) -> str:
+def render_page(result: AuditResult) -> str:
     """The whole report as an HTML document, to be written as UTF-8."""
-    figures = figures_part(report)
+    figures = figures_part(result)
     main = element(
         "main",
-        _head(report, _contents(has_figures=figures is not None)),
-        _score(report),
-        overview(report),
-        _notes(report),
-        findings_part(report),
-        sitemaps_part(report),
+        _head(result, _contents(has_figures=figures is not None)),
+        _score(result),
+        overview(result),
+        _notes(result),
+        findings_part(result),
+        sitemaps_part(result),
         figures,
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
-    return f"<!DOCTYPE html>\n{element('html', _document_head(report), element('body', main, foot), lang='en')}\n"
+    return f"<!DOCTYPE html>\n{element('html', _document_head(result), element('body', main, foot), lang='en')}\n"
 
 
-def fragment(report: Report) -> str:
-    """The report in short, for a page of somebody else's: no script, and a style that reaches nothing else."""
-    shown = report.findings[:FRAGMENT_FINDINGS]
-    more = len(report.findings) - len(shown)
+def render_fragment(result: AuditResult) -> str:
+    """A short report to embed in another page: no script, and styles for its own elements only."""
+    shown = result.findings[:FRAGMENT_FINDINGS]
+    more = len(result.findings) - len(shown)
     return element(
         "div",
         element("style", _resource("fragment.css")),
-        element("p", element("strong", "Sitemap audit"), " of ", link(report.target), ", as of ", _time(report)),
-        element("p", _state(report), class_="state"),
-        _score(report),
-        _notes(report),
-        element("ol", *map(_item, shown)) if shown else nothing(report),
+        element("p", element("strong", "Sitemap audit"), " of ", link(result.target), ", as of ", _time(result)),
+        element("p", _state(result), class_="state"),
+        _score(result),
+        _notes(result),
+        element("ol", *map(_item, shown)) if shown else nothing(result),
         element("p", f"{count_of(more, 'more finding')}: to_html() has all.") if more else None,
         class_="sitemap-reader-audit",
     )
 
 
-# --- around ---
+# --- head ---
 
 
-def _document_head(report: Report) -> Html:
+def _document_head(result: AuditResult) -> Html:
     style, script = _resource("page.css"), _resource("page.js")
     policy = {
         "default-src": "'none'",
@@ -79,7 +80,7 @@ def _document_head(report: Report) -> Html:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    title = printable(shortened(f"Sitemap audit: {report.target}", _TITLE_CHARS))
+    title = printable(shortened(f"Sitemap audit: {result.target}", _TITLE_CHARS))
     return element(
         "head",
         element("meta", charset="utf-8"),
@@ -88,14 +89,14 @@ def _document_head(report: Report) -> Html:
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="robots", content="noindex"),
-        element("title", title),  # where no element can stand
+        element("title", title),  # text only: no element may stand in it
         element("style", style),
         element("script", script, type="module"),
     )
 
 
 def _resource(name: str) -> Html:
-    """A file of ours that goes into the page as it is."""
+    """A style sheet or script of this package, which goes into the page unescaped."""
     return Html(files(__package__).joinpath(name).read_text("utf-8"))
 
 
@@ -103,46 +104,46 @@ def _hash_of(inline: str) -> str:
     return f"'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'"
 
 
-# --- what both have ---
+# --- summary and notes ---
 
 
-def _head(report: Report, contents: Html) -> Html:
+def _head(result: AuditResult, contents: Html) -> Html:
     return element(
         "header",
         element("div", element("p", "Sitemap audit", class_="eyebrow"), contents, class_="bar"),
-        element("h1", link(report.target), class_="long" if len(report.target) > _LONG_CHARS else "short"),
-        element("p", "As of ", _time(report), class_="when"),
-        element("p", _state(report, "#sitemaps"), class_=f"state {_STATES[report.complete]}"),
+        element("h1", link(result.target), class_="long" if len(result.target) > _LONG_CHARS else "short"),
+        element("p", "As of ", _time(result), class_="when"),
+        element("p", _state(result, "#sitemaps"), class_=f"state {_STATES[result.complete]}"),
         class_="top",
     )
 
 
-def _state(report: Report, tree: str | None = None) -> Html:
-    """Whether all was read; `tree` is where what is missing can be seen."""
-    if report.complete is None:
+def _state(result: AuditResult, tree: str | None = None) -> Html:
+    """Whether all was read; the number of unread documents links to `tree`."""
+    if result.complete is None:
         return joined(_UNKNOWN)
-    if report.complete:
+    if result.complete:
         return joined(_COMPLETE)
-    seen = element("a", report.missing, href=tree) if report.missing and tree else report.partial
-    return joined("Partial: ", seen, "; so findings may be missing too.")
+    unread = element("a", result.missing, href=tree) if result.missing and tree else result.partial
+    return joined("Partial: ", unread, "; findings may be missing.")
 
 
-def _time(report: Report) -> Html:
-    moment = stamp(report.at) or ""
+def _time(result: AuditResult) -> Html:
+    moment = stamp(result.at) or ""
     return element("time", f"{moment[:10]} {moment[11:16]} UTC", datetime=moment)
 
 
-def _score(report: Report) -> Html:
-    """The counts that matter, in one row."""
+def _score(result: AuditResult) -> Html:
+    """Problems by severity, and the numbers of URLs and sitemaps, in one row."""
     problems = [
-        (mark(severity, WORDS[severity][report.count(severity) != 1]), report.count(severity), severity)
+        (mark(severity, WORDS[severity][result.count(severity) != 1]), result.count(severity), severity)
         for severity in SEVERITIES
     ]
-    known = report.complete is not None or report.sitemaps
+    known = result.complete is not None or result.sitemaps
     rest = [
-        ("URLs listed", report.urls),
-        ("Unique URLs", report.pages),
-        ("Sitemaps", sitemaps(report) if known else None),
+        ("URLs listed", result.urls),
+        ("Unique URLs", result.pages),
+        ("Sitemaps", sitemaps(result) if known else None),
     ]
     return element(
         "dl",
@@ -153,15 +154,15 @@ def _score(report: Report) -> Html:
 
 
 def _count(name: str, count: int | None, css_class: str | None = None) -> Html:
-    """A number and its name; None is not known."""
+    """A number with its name; None is shown as a dash."""
     return element("div", element("dt", name), element("dd", "–" if count is None else f"{count:,}"), class_=css_class)
 
 
-def _notes(report: Report) -> Html | None:
-    if not report.notes:
+def _notes(result: AuditResult) -> Html | None:
+    if not result.notes:
         return None
     heading = element("h2", "Notes")
-    notes = element("ul", *(element("li", said(note)) for note in report.notes))
+    notes = element("ul", *(element("li", site_text(note)) for note in result.notes))
     return element("section", heading, notes, class_="notes")
 
 
@@ -172,14 +173,14 @@ def _contents(*, has_figures: bool) -> Html:
 
 
 def _item(finding: Finding) -> Html:
-    """A finding with one of its places, and how to fix it."""
+    """A finding with one sample, and how to fix it."""
     sample = next(iter(finding.samples), None)
     where = None if sample is None else element("p", place(sample), ": ", words(sample), class_="sample")
     title = element("strong", sentence(finding.title))
     return element(
         "li",
         element("p", mark(finding.severity), " ", element("code", finding.code), " ", title),
-        element("p", joined(amount(finding), ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
+        element("p", joined(occurrences(finding), ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
         where,
-        mending(finding),
+        how_to_fix(finding),
     )

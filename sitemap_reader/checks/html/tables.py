@@ -1,4 +1,4 @@
-"""Sitemaps and figures as tables: a Report in, HTML out, of a bounded number of rows. Says what is left out."""
+"""Renders the sitemap tree and the figures as HTML tables of a bounded number of rows; states what is left out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...client.summary import count_of
 from ...model.records import Precision
 from ...statistics.collector import as_stated
 from .charts import INSTALL, MAX_SLOWEST, draw, figures, slowest
-from .elements import Html, element, joined, link, said
+from .elements import Html, element, joined, link, site_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...client.sitemap_tree import Row
-    from ..report import Report
+    from ..result import AuditResult
     from .charts import Figure
 
 MAX_ROWS = 500
@@ -41,22 +41,22 @@ _COLUMNS = (
 # --- sitemaps ---
 
 
-def sitemaps_part(report: Report) -> Html:
-    """The tree, or the part of it that matters most."""
+def sitemaps_part(result: AuditResult) -> Html:
+    """The sitemap tree; of a large one the rows that matter most."""
     title = element("h2", "Sitemaps")
-    if not report.sitemaps:
-        none = "The source says nothing of sitemaps." if report.complete is None else "No sitemap was found."
+    if not result.sitemaps:
+        none = "The source does not state its sitemaps." if result.complete is None else "No sitemap was found."
         return element("section", title, element("p", none, class_="nothing"), id="sitemaps")
-    shown = _chosen(report.sitemaps)
-    unread = _UNKNOWN if report.complete is None else _COMPLETE["unread"]
+    shown = _chosen(result.sitemaps)
+    unread = _UNKNOWN if result.complete is None else _COMPLETE["unread"]
     rows = [_row(row, root, unread) for row, root in _with_roots(shown)]
     hint = element("p", "The table scrolls sideways.", class_="hint")
     table = _table("The sitemaps, each below the one that lists it", _COLUMNS, rows)
-    return element("section", title, hint, table, _left_out(len(report.sitemaps), len(shown)), id="sitemaps")
+    return element("section", title, hint, table, _left_out(len(result.sitemaps), len(shown)), id="sitemaps")
 
 
 def _chosen(rows: Sequence[Row]) -> list[Row]:
-    """All, or those that list others, lack something or have problems, and of the others the first; in their order."""
+    """At most MAX_ROWS rows in their order: indexes first, then incomplete ones, those with problems, and the first."""
     if len(rows) <= MAX_ROWS:
         return list(rows)
 
@@ -74,13 +74,13 @@ def _left_out(all_rows: int, shown: int) -> Html | None:
     return element(
         "p",
         f"{all_rows - shown:,} of {count_of(all_rows, 'sitemap')} are not shown: "
-        "those that list others, lack something or have problems came first. The JSON form has all.",
+        "indexes, incomplete sitemaps and those with problems came first. The JSON report has all.",
         class_="more",
     )
 
 
 def _with_roots(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
-    """Each row, and the URL of the root that it stands below."""
+    """Each row with the URL of the root of its tree."""
     root = ""
     for row in rows:
         root = row.url if row.depth == 0 else root
@@ -101,7 +101,7 @@ def _row(row: Row, root: str, unread: tuple[str, str]) -> list[Html]:
         element("td", _counted(row.problems), class_="number some" if row.problems else "number"),
         _number(_counted(row.entries)),
         _number(_counted(row.kept)),
-        _cell(_NONE if row.format is None else said(row.format)),
+        _cell(_NONE if row.format is None else site_text(row.format)),
         _number(_NONE if row.bytes_decoded is None else size(row.bytes_decoded)),
         _number(_NONE if row.seconds is None else f"{row.seconds:.2f}"),
         _cell(_date(row.lastmod, row.lastmod_precision)),
@@ -110,7 +110,7 @@ def _row(row: Row, root: str, unread: tuple[str, str]) -> list[Html]:
 
 
 def _below(row: Row, root: str) -> str | None:
-    """Of a document of its root's host, what stands behind that; None for all of it."""
+    """The URL without its origin, where that is the root's; else None."""
     if row.depth == 0:
         return None
     try:
@@ -126,17 +126,19 @@ def _counted(count: int | None) -> str:
 
 
 def _date(lastmod: str | None, precision: str | None) -> Html | str:
-    """As it was stated, the time below the day where there is no room beside it."""
+    """A lastmod as it was stated; day and time may stand on two lines."""
     if lastmod is None:
         return _NONE
     if precision is None or precision not in get_args(Precision):
-        return said(lastmod)
-    day, *time = (element("span", said(part), class_="moment") for part in as_stated(lastmod, precision).split("T", 1))
+        return site_text(lastmod)
+    day, *time = (
+        element("span", site_text(part), class_="moment") for part in as_stated(lastmod, precision).split("T", 1)
+    )
     return joined(day, *(joined(" ", each) for each in time))
 
 
 def size(number: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes with a unit.
 
     >>> size(999), size(1_536), size(52_428_800)
     ('999 B', '1.5 KiB', '50 MiB')
@@ -152,9 +154,9 @@ def size(number: int) -> str:
 # --- figures ---
 
 
-def figures_part(report: Report) -> Html | None:
-    """Charts, each with its numbers; only the numbers where nothing can draw."""
-    shown = figures(report)
+def figures_part(result: AuditResult) -> Html | None:
+    """Charts, each with a table of its numbers; without the extra `analysis` the tables only."""
+    shown = figures(result)
     if not shown:
         return None
     drawn = draw(shown)
@@ -166,7 +168,7 @@ def figures_part(report: Report) -> Html | None:
         element("h2", "Figures"),
         None if drawn else hint,
         element("div", *parts, class_="figures"),
-        _slowest(report),
+        _slowest(result),
         id="figures",
     )
 
@@ -181,15 +183,15 @@ def _figure(figure: Figure, chart: Html | None) -> Html:
 def _numbers(figure: Figure) -> Html:
     columns = ((figure.column.capitalize(), False), (figure.unit[:1].upper() + figure.unit[1:], True), ("Share", True))
     rows = [
-        [element("th", said(bar.name), scope="row"), _number(f"{count:,}"), _number(f"{count / figure.total:.1%}")]
+        [element("th", site_text(bar.name), scope="row"), _number(f"{count:,}"), _number(f"{count / figure.total:.1%}")]
         for bar in figure.bars
         if (count := bar.count)
     ]
     return _table(figure.title, columns, rows)
 
 
-def _slowest(report: Report) -> Html | None:
-    pairs = slowest(report.sitemaps)
+def _slowest(result: AuditResult) -> Html | None:
+    pairs = slowest(result.sitemaps)
     if not pairs:
         return None
     rows = [[element("th", link(url), scope="row"), _number(f"{seconds:.2f}")] for url, seconds in pairs]
@@ -202,7 +204,7 @@ def _slowest(report: Report) -> Html | None:
 
 
 def _table(title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[Html]]) -> Html:
-    """In a box of its own, which scrolls where the table is wider, also by keyboard."""
+    """A table in a box that scrolls sideways where the table is wider, also by keyboard."""
     head = [element("th", name, scope="col", class_="number" if right else None) for name, right in columns]
     table = element(
         "table",

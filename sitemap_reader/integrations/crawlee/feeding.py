@@ -211,7 +211,7 @@ class Feeding:
 
         while True:
             await self._standing.secure()  # to ask for a piece may commit all before it
-            piece = await aside.do(next, pieces, None)
+            piece = await aside.run(next, pieces, None)
             while self._committed:
                 self._standing.value.undelivered.pop(self._committed.pop(), None)
             self._hear()

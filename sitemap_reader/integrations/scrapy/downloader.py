@@ -16,8 +16,9 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import load_object
 
-from ...fetch.client import CHUNK_BYTES, Response, plain_headers
+from ...fetch.client import Response, response_headers
 from ...model.errors import FetchError
+from ...model.limits import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -60,7 +61,7 @@ class DownloaderFetcher:
             raise FetchError(f"Scrapy does not fetch it: {told}", transient=False) from exc
         except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
             raise FetchError(_told(exc), transient=isinstance(exc, self._transient)) from exc
-        yield Response(answer.status, plain_headers(_pairs(answer.headers)), _chunks(answer), url)
+        yield Response(answer.status, response_headers(_pairs(answer.headers)), _chunks(answer), url)
 
 
 def _holds_login(headers: Mapping[str, str]) -> bool:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ...frontier.filters import Moment
     from ...frontier.revalidation import Trust
     from ...model.records import Item
-    from ...parser.normalise.scope import Mode
+    from ...parser.normalise.scope import ScopeMode
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class SitemapReaderSpider(SitemapSpider):
     sites: str | Sequence[str] = ()
     sitemap_since: Moment | None = None
     sitemap_trust_lastmod: Trust = "auto"
-    sitemap_scope: Mode = "protocol"
+    sitemap_scope: ScopeMode = "protocol"
     sitemap_limits: Limits = Limits()
 
     @classmethod

@@ -68,7 +68,7 @@ _LABELS_BY_CODEC = {
 }
 LABELS = {label: codec for codec, labels in _LABELS_BY_CODEC.items() for label in labels.split()}
 
-WIDE = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
+UTF_16_AND_32 = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
 
 # UTF-32's little-endian BOM begins with UTF-16's: the longer ones first.
 _BOMS = (
@@ -118,7 +118,7 @@ def detect(head: bytes, http_charset: str | None = None) -> Charset:
     if not bom:
         return found
     # The markup of a sitemap is ASCII: in UTF-16 and UTF-32 each character of that has a NUL beside it.
-    is_narrow = codec in WIDE and text != b"" and b"\0" not in text
+    is_narrow = codec in UTF_16_AND_32 and text != b"" and b"\0" not in text
     if not is_narrow and look in (None, codec):
         return _evident(codec, len(bom), declared)
     note = f"begins with the byte-order mark of {codec}, which it is not; read as {found.codec}"
@@ -139,7 +139,7 @@ def _stated(labels: list[str]) -> Charset:
     doubt = doubtful = None
     for label in labels:
         codec = _codec(label)
-        if codec and codec not in WIDE:
+        if codec and codec not in UTF_16_AND_32:
             break
         # What was readable as ASCII is neither UTF-16 nor UTF-32 (nor did it look like that without).
         doubt = doubt or (f"declared {label}, which it is not;" if codec else f'unknown charset "{label}",')
@@ -191,7 +191,7 @@ def transcoder(codec: str) -> Transcoder:
         return _Iso2022Jp()
     if codec in _WESTERN:
         return _Western(codec)
-    if codec in WIDE:
+    if codec in UTF_16_AND_32:
         return _Wide(codec)
     return _Multibyte(codec) if codec in _MULTIBYTE else _SingleByte(codec)
 

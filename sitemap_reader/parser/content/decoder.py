@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ...model.errors import DocumentChanged
-from ...model.limits import PROTOCOL_MAX_BYTES
-from ...model.problems import counted, over_limit
-from .charset import HEAD_BYTES, WIDE, Charset, Transcoder, detect, transcoder
-from .gzip import STEP_BYTES, Fault, Gunzip, Inflate
+from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
+from ...model.problems import counted
+from .charset import HEAD_BYTES, UTF_16_AND_32, Charset, Transcoder, detect, transcoder
+from .gzip import STEP_BYTES, DecodeFault, DeflateDecoder, GzipDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ...model.limits import Limits
 
-__all__ = ["Decoder", "Fault", "Prefix"]
-
 
 @attrs.frozen
-class Prefix:
+class ReadPrefix:
     """The beginning of a document that was read before: how many decoded bytes, and their hash."""
 
     decoded_bytes: int
@@ -51,7 +49,7 @@ class Decoder:
         self,
         limits: Limits,
         charset: str | None = None,
-        prefix: Prefix | None = None,
+        prefix: ReadPrefix | None = None,
         *,
         is_deflated: bool = False,
     ) -> None:
@@ -61,11 +59,11 @@ class Decoder:
         """
         self.bytes_wire = 0
         self.bytes_decoded = 0
-        self.faults: list[Fault] = []
+        self.faults: list[DecodeFault] = []
         last = limits.max_gzip_layers
-        self._layers = [Gunzip(limits, self.faults, refuse=depth == last) for depth in range(last + 1)]
+        self._layers = [GzipDecoder(limits, self.faults, refuse=depth == last) for depth in range(last + 1)]
         if is_deflated:
-            self._layers.insert(0, Inflate(limits, self.faults))
+            self._layers.insert(0, DeflateDecoder(limits, self.faults))
         self._max_wire_bytes = limits.max_wire_bytes
         self._is_capped = False  # at max_wire_bytes
         self._text = _Text(self.faults, charset)
@@ -98,7 +96,7 @@ class Decoder:
         yield from self._decode((data[: room + 1],), self._layers)
         if len(data) > room and not self.stopped:
             problem = over_limit("max_wire_bytes", self._max_wire_bytes, "bytes as they were sent")
-            self.faults.append(Fault(problem.code, problem.message, lossy=True))
+            self.faults.append(DecodeFault(problem.code, problem.message, lossy=True))
             self._is_capped = True
 
     def abandon(self) -> None:
@@ -112,7 +110,7 @@ class Decoder:
         yield from self._text.close(whole=self.complete and not self._abandoned)
         if self.bytes_decoded > PROTOCOL_MAX_BYTES:
             message = f"{self.bytes_decoded:,} bytes decoded, the protocol ends at {PROTOCOL_MAX_BYTES:,}"
-            self.faults.append(Fault("F08", message))
+            self.faults.append(DecodeFault("F08", message))
 
     def _close_layers(self) -> Iterator[bytes]:
         # A layer that stopped makes it of no interest how those around it would have ended.
@@ -123,7 +121,7 @@ class Decoder:
             yield from self._decode(layer.close(cut=cut), self._layers[depth:])
             cut = cut or layer.cut
 
-    def _decode(self, chunks: Iterable[bytes], layers: list[Gunzip]) -> Iterator[bytes]:
+    def _decode(self, chunks: Iterable[bytes], layers: list[GzipDecoder]) -> Iterator[bytes]:
         for layer in layers:
             chunks = layer.feed(chunks)
         for chunk in chunks:
@@ -138,9 +136,9 @@ class Decoder:
         return self._prefix is not None
 
     @property
-    def prefix(self) -> Prefix:
+    def prefix(self) -> ReadPrefix:
         """What has come so far, to be expected of another try."""
-        return Prefix(self.bytes_decoded, self.sha256)
+        return ReadPrefix(self.bytes_decoded, self.sha256)
 
     def _compare(self, chunk: bytes) -> None:
         """DocumentChanged where the expected prefix ends in this chunk, and is another. Nothing of it is out yet."""
@@ -157,7 +155,7 @@ class Decoder:
 class _Text:
     """The charset stage: waits for enough to tell the charset, then transcodes."""
 
-    def __init__(self, faults: list[Fault], http_charset: str | None) -> None:
+    def __init__(self, faults: list[DecodeFault], http_charset: str | None) -> None:
         self._faults = faults
         self._http_charset = http_charset
         self._head = b""
@@ -192,11 +190,11 @@ class _Text:
             characters = counted(transcoder.utf8, "characters")
             note = f"declared {found.label}, but it holds UTF-8: {characters} read as that"
         if note:
-            self._faults.append(Fault("S07", note, raw=found.label))
+            self._faults.append(DecodeFault("S07", note, raw=found.label))
         if transcoder.invalid:
-            units, stand_in = ("units", "U+FFFD") if found.codec in WIDE else ("bytes", "windows-1252")
+            units, stand_in = ("units", "U+FFFD") if found.codec in UTF_16_AND_32 else ("bytes", "windows-1252")
             message = f"invalid in {found.codec}, read as {stand_in}: {counted(transcoder.invalid, units)}"
-            self._faults.append(Fault("S07", message))
+            self._faults.append(DecodeFault("S07", message))
 
     def _start(self) -> Iterator[bytes]:
         found = self._charset = detect(self._head[:HEAD_BYTES], self._http_charset)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ...model.problems import over_limit
+from ...model.limits import over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...model.limits import Limits
     from ...model.problems import Severity
 
-    Part = Callable[["Gunzip", bytes], bytes]
+    Part = Callable[["GzipDecoder", bytes], bytes]
 
 
 MAGIC = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and deflate, the only method there is
@@ -32,7 +32,7 @@ IDLE_SLICES = 64  # of input in a row that may give nothing: 1 MiB
 
 
 @attrs.frozen
-class Fault:
+class DecodeFault:
     """What is wrong with the bytes of a document; `lossy` where something of it may be missing.
 
     `severity` is None where the catalogue's usual one holds.
@@ -45,7 +45,7 @@ class Fault:
     lossy: bool = False
 
 
-class Inflater:
+class BoundedInflater:
     """Deflate in bounded steps that loses no output to an error: raw, unless the window bits say otherwise.
 
     zlib throws away what a failing call had unpacked. So a copy of the decompressor is kept from time to time,
@@ -103,7 +103,7 @@ def _squeeze(stream: zlib._Decompress, byte: bytes, out: bytearray) -> bool:
     return True
 
 
-class Gunzip:
+class GzipDecoder:
     """Reads one layer of gzip. Faults go to the list it is given, in the order of the data.
 
     `opened` is True once gzip was recognised, `stopped` where no more input is wanted; `refuse` makes gzip itself
@@ -114,7 +114,7 @@ class Gunzip:
     _NAME = "gzip"
     _HAS_MEMBERS = True  # each with a header and a trailer
 
-    def __init__(self, limits: Limits, faults: list[Fault], *, refuse: bool = False) -> None:
+    def __init__(self, limits: Limits, faults: list[DecodeFault], *, refuse: bool = False) -> None:
         self.opened = False
         self.stopped = False
         self.cut = False  # the data behind this point is missing or unusable
@@ -128,12 +128,12 @@ class Gunzip:
         self._skip = 0
         # Not bound: an object that holds its own methods waits for a garbage collection, and its windows with it.
         self._fields: list[Part] = []  # optional header fields still to come
-        self._read: Part | None = Gunzip._header  # None: in the deflate data
+        self._read: Part | None = GzipDecoder._header  # None: in the deflate data
         # Input is judged in slices that begin at the same bytes however it was cut.
         self._slice_left = SLICE_BYTES
         self._bytes_before = 0  # what had come out before this slice
         self._idle_slices = 0
-        self._inflater: Inflater  # of the member
+        self._inflater: BoundedInflater  # of the member
         self._crc = 0
         self._size = 0
         self._bad_trailer = False
@@ -219,16 +219,16 @@ class Gunzip:
             self._stop("F07", f"{self._part}: {size:,} bytes gave no content, the rest is not read")
 
     def _fault(self, message: str) -> None:
-        self._faults.append(Fault("F07", message, lossy=True))
+        self._faults.append(DecodeFault("F07", message, lossy=True))
 
     def _stop(self, code: str, message: str) -> None:
-        self._faults.append(Fault(code, message, lossy=True))
+        self._faults.append(DecodeFault(code, message, lossy=True))
         self.stopped = self.cut = True
 
     def _stop_behind(self) -> None:
         """At what follows data that has come to its end."""
         state = "is damaged" if self._bad_trailer else "was complete"
-        self._faults.append(Fault("F07", f"junk behind the {self._NAME} data, which {state}", severity="warning"))
+        self._faults.append(DecodeFault("F07", f"junk behind the {self._NAME} data, which {state}", severity="warning"))
         self.stopped = True
 
     def _stop_at(self, name: str, limit: int, what: str) -> None:
@@ -242,7 +242,7 @@ class Gunzip:
     @property
     def _is_between(self) -> bool:
         """Whether all that was begun has come to its end."""
-        return self._read == Gunzip._between
+        return self._read == GzipDecoder._between
 
     # --- one member: header, deflate data, trailer. Each reader returns what it leaves of the input ---
 
@@ -264,9 +264,14 @@ class Gunzip:
         elif flags & RESERVED_FLAGS:  # RFC 1952 2.3.1.2: an error, the layout is unknown then
             self._stop("F07", f"{self._part} has an unreadable header")
         # RFC 1952 2.3: FEXTRA, FNAME, FCOMMENT, FHCRC in this order. The header's own CRC guards no data.
-        optional = ((4, Gunzip._extra), (8, Gunzip._text), (16, Gunzip._text), (2, Gunzip._header_crc))
+        optional = (
+            (4, GzipDecoder._extra),
+            (8, GzipDecoder._text),
+            (16, GzipDecoder._text),
+            (2, GzipDecoder._header_crc),
+        )
         self._fields = [reader for bit, reader in optional if flags & bit]
-        self._inflater = Inflater()
+        self._inflater = BoundedInflater()
         self._crc = self._size = 0
         self._next_field()
         return rest
@@ -286,7 +291,7 @@ class Gunzip:
 
     def _skip_bytes(self, count: int) -> None:
         self._skip = count
-        self._read = Gunzip._skipped
+        self._read = GzipDecoder._skipped
         if not count:
             self._next_field()
 
@@ -316,7 +321,7 @@ class Gunzip:
                 return b""
             yield from self._unpacked(piece)
             if self._inflater.done:
-                self._read = Gunzip._trailer if self._HAS_MEMBERS else Gunzip._between
+                self._read = GzipDecoder._trailer if self._HAS_MEMBERS else GzipDecoder._between
                 return self._inflater.unused
             if self.stopped or (not data and len(piece) < STEP_BYTES):
                 return b""
@@ -330,7 +335,7 @@ class Gunzip:
         field, rest = self._collect(data, TRAILER_BYTES)
         if field is None:
             return rest
-        self._read = Gunzip._between
+        self._read = GzipDecoder._between
         crc, size = int.from_bytes(field[:4], "little"), int.from_bytes(field[4:], "little")
         wrong = "CRC" if crc != self._crc else "size" if size != self._size & 0xFFFFFFFF else None
         if wrong and not self._bad_trailer:  # the first says it all
@@ -347,7 +352,7 @@ class Gunzip:
             return b""
         if not (self._HAS_MEMBERS and data.startswith(MAGIC)):
             self._stop_behind()
-        self._read = Gunzip._header
+        self._read = GzipDecoder._header
         return data
 
 
@@ -364,7 +369,7 @@ _METHOD = 8  # RFC 1950 2.2: CM, in the low four bits
 _MULTIPLE = 31  # RFC 1950 2.2: FCHECK makes the first two bytes one of it
 
 
-class Inflate(Gunzip):
+class DeflateDecoder(GzipDecoder):
     """Reads one layer of deflate, with zlib's header and checksum or without; faults and limits are those of gzip."""
 
     _NAME = "deflate"
@@ -395,7 +400,7 @@ class Inflate(Gunzip):
             self._plain = True
             return
         self.opened, self._read = True, None
-        self._inflater = Inflater(window_bits)
+        self._inflater = BoundedInflater(window_bits)
 
     @property
     def _part(self) -> str:

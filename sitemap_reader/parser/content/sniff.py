@@ -58,7 +58,7 @@ Kind = Literal["xml", "text", "html", "empty", "unknown"]
 
 
 @attrs.frozen
-class Verdict:
+class SniffResult:
     """`kind`, and how many bytes stand before the document proper."""
 
     kind: Kind
@@ -78,54 +78,54 @@ _FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>]+[ \t]*[\r\n]", re.IGNORECA
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
 
-def sniff(data: bytes, *, final: bool) -> Verdict | None:
+def sniff(data: bytes, *, final: bool) -> SniffResult | None:
     """What `data`, the beginning of a document, is; None asks for more. `final`: there is no more."""
     if _DECLARATION.match(data):
         return _judge_declaration(data, final=final)
     if _ROOT.match(data):
-        return Verdict("xml")
+        return SniffResult("xml")
     if _FIRST_LINE_IS_A_URL.match(data):
-        return Verdict("text")
+        return SniffResult("text")
     if len(data) < WINDOW_BYTES and not final:
         return None
     return _judge(data[:WINDOW_BYTES], complete=final and len(data) <= WINDOW_BYTES)
 
 
-def _judge_declaration(data: bytes, *, final: bool) -> Verdict | None:
+def _judge_declaration(data: bytes, *, final: bool) -> SniffResult | None:
     """XML; a declaration that is not closed by `?>` would swallow the document, and is passed over."""
     end = _MARK.search(data, 1, WINDOW_BYTES)
     if end is None:
-        return Verdict("xml") if final or len(data) >= WINDOW_BYTES else None
+        return SniffResult("xml") if final or len(data) >= WINDOW_BYTES else None
     is_closed = data[end.start() - 1 : end.end()] == b"?>"
-    return Verdict("xml", 0 if is_closed else end.start() + (end.group() == b">"))
+    return SniffResult("xml", 0 if is_closed else end.start() + (end.group() == b">"))
 
 
-def _judge(window: bytes, *, complete: bool) -> Verdict:
+def _judge(window: bytes, *, complete: bool) -> SniffResult:
     stripped = window.lstrip()
     if not stripped:
         # A document may begin with more blanks than the window holds: XML allows them, text skips them.
-        return Verdict("empty" if complete else "xml")
+        return SniffResult("empty" if complete else "xml")
     if _HTML.match(window):
-        return Verdict("html")
+        return SniffResult("html")
     declaration = _DECLARATION.search(window)
     if declaration:
-        return Verdict("xml", declaration.start())
+        return SniffResult("xml", declaration.start())
     if _PHP_NOTICE.match(window) and (root := _HEAD.search(window)):
-        return Verdict("xml", root.start())
+        return SniffResult("xml", root.start())
     if stripped.startswith(b"<"):
-        return Verdict("xml")
+        return SniffResult("xml")
     return _judge_text(window)
 
 
-def _judge_text(window: bytes) -> Verdict:
+def _judge_text(window: bytes) -> SniffResult:
     """Without a tag at the start: a list of URLs, XML behind some junk, or nothing of ours."""
     first_lines = b"\n".join(window.splitlines()[:FIRST_LINES])
     url = _URL_LINE.search(first_lines)
     root = _HEAD.search(window)
     if url and _ENTRY.search(window) and not root:
-        return Verdict("unknown")  # XML that has lost its head
+        return SniffResult("unknown")  # XML that has lost its head
     if url and not (root and root.start() < url.start()):
-        return Verdict("text")
+        return SniffResult("text")
     if root:
-        return Verdict("xml", root.start())
-    return Verdict("unknown")
+        return SniffResult("xml", root.start())
+    return SniffResult("unknown")

@@ -1,46 +1,41 @@
-"""Image, video, news, hreflang and mobile: the elements of an entry -> typed values.
+"""Elements of the extension namespaces (image, video, news, hreflang, mobile) -> fields of a UrlRecord.
 
-TABLE says what each element may hold and how that is read; namespaces.py, whose tags these are. Values that cannot be
-read are None, with a Problem; what is not there is not made up; what no field is for is an Extra, where wanted.
+In: the elements of an entry that are not the protocol's own. Out: values by field, with a Problem for each that cannot
+be read (its value is None) and an Extra, where requested, for each element without a field. The tags and how each is
+read are derived from EXTENSIONS and the annotations of the record classes.
 Sources: Google's schemas sitemap-image/1.1, sitemap-video/1.1, sitemap-news/0.9; its help pages for xhtml:link.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, is_typeddict
 
 import attrs
 
-from ...model.records import Alternate, Attribute, Extra, Image, News, TvShow, Video
+from ...model.records import EXTENSIONS, Alternate, Attribute, CommaSeparated, Extra, Precision, Url, UrlRecord
 from ..normalise.dates import parse_date
 from ..normalise.urls import clean_url, is_app_link, is_clean
 from ..xml.elements import clark, is_core, own_text, stripped, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from xml.etree.ElementTree import Element
 
     from ..normalise.dates import Date, Dialect
 
     Note = Callable[[str, str, str, str], None]  # (code, message, field, raw)
-    Kind = Callable[["Reading", str, str], Any]  # (reading, text, field) -> value
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from xml.etree.ElementTree import Element
-
-
-# ----------------------------------------------------------------------------------------------------
-# The text of an extension's tag or attribute -> a typed value, or None with a Problem.
-#
-# In: text, stripped, and the name of what holds it. Nothing is guessed: what cannot be read is None, its text in the
-# Problem.
+    ValueParser = Callable[["EntryContext", str, str], Any]  # (context, stripped text, field) -> value
+    ElementReader = Callable[[Element, "EntryContext"], Any]
 
 
 @attrs.define
-class Reading:
-    """What the values of one entry are read with: the URL they are relative to, and where faults go.
+class EntryContext:
+    """The settings for reading the values of one entry.
 
-    `note` is called for each fault. `extras` collects what no field is for; None: not
-    wanted. `may_be_relative`: a relative URL is no fault.
+    `base` is the URL that relative ones are resolved against; with `may_be_relative` they are no problem. `note` is
+    called for each problem. `extras` collects the elements without a field; None: not requested.
     """
 
     base: str | None
@@ -50,40 +45,43 @@ class Reading:
     may_be_relative: bool = False
 
 
-def text(reading: Reading, text: str, field: str) -> str:
-    """As it stands."""
+# --- values: the text of a tag or attribute -> a typed value, or None with a Problem ---------------------------------
+
+
+def text(context: EntryContext, text: str, field: str) -> str:
+    """The text as it is."""
     return text
 
 
-def names(reading: Reading, text: str, field: str) -> tuple[str, ...]:
-    """What stands between commas."""
+def comma_separated(context: EntryContext, text: str, field: str) -> tuple[str, ...]:
+    """The parts between commas that are not blank."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def url(reading: Reading, text: str, field: str) -> str | None:
-    """Cleaned as a `loc` is, with the same codes."""
-    return text if is_clean(text) else _url(reading, text, field, "U01")
+def url(context: EntryContext, text: str, field: str) -> str | None:
+    """A URL, normalised as a `loc` is, with the same problems."""
+    return text if is_clean(text) else _url(context, text, field, "U01")
 
 
-def href(reading: Reading, text: str, field: str) -> str | None:
-    """The same, or a link into an app, as written; a relative one has a code of its own, as the engines forbid it."""
-    return text if is_clean(text) or is_app_link(text) else _url(reading, text, field, "L06")
+def href(context: EntryContext, text: str, field: str) -> str | None:
+    """A URL, or a link into an app as written. A relative URL is L06, as search engines forbid it here."""
+    return text if is_clean(text) or is_app_link(text) else _url(context, text, field, "L06")
 
 
-def _url(reading: Reading, text: str, field: str, relative: str) -> str | None:
-    loc = clean_url(text, reading.base)
-    for code, message in loc.faults(may_be_relative=reading.may_be_relative):
-        reading.note(relative if code == "U01" else code, f"{field}: {message}", field, text)
+def _url(context: EntryContext, text: str, field: str, code_of_relative: str) -> str | None:
+    loc = clean_url(text, context.base)
+    for code, message in loc.faults(may_be_relative=context.may_be_relative):
+        context.note(code_of_relative if code == "U01" else code, f"{field}: {message}", field, text)
     return loc.url
 
 
-def date(reading: Reading, text: str, field: str) -> Date | None:
-    """The instant and its precision."""
-    return read_date(text, field, reading.date_dialect, reading.note)
+def date(context: EntryContext, text: str, field: str) -> Date | None:
+    """A date with its precision."""
+    return read_date(text, field, context.date_dialect, context.note)
 
 
 def read_date(text: str, field: str, dialect: Dialect, note: Note) -> Date | None:
-    """The same for who has no Reading: an entry's own lastmod."""
+    """A date with its precision, where there is no EntryContext: an entry's own lastmod."""
     value = parse_date(text, dialect)
     if value is None:
         note("D01", f'{field} "{text[:80]}" is no date', field, text)
@@ -92,11 +90,11 @@ def read_date(text: str, field: str, dialect: Dialect, note: Note) -> Date | Non
     return value
 
 
-def boolean(reading: Reading, text: str, field: str) -> bool | None:
-    """`yes` or `no`, and what else can only mean these."""
+def boolean(context: EntryContext, text: str, field: str) -> bool | None:
+    """`yes` or `no`, or one of their unambiguous variants."""
     value = _BOOLEANS.get(text.lower())
     if value is None:
-        _unreadable(reading, text, field, "is not yes or no")
+        _unreadable(context, text, field, "is not yes or no")
     return value
 
 
@@ -106,112 +104,122 @@ _BOOLEANS = {
 }
 
 
-def whole(most: int = 2**63 - 1) -> Kind:
-    """A whole number from 0 to `most`; more than 64 bits have no place in a column."""
-    return _number(int, _WHOLE, "a whole number", most)
+def whole(limit: int = 2**63 - 1) -> ValueParser:
+    """The parser of whole numbers from 0 to `limit`; columns of numbers have 64 bits."""
+    return _number(int, _WHOLE, "a whole number", limit)
 
 
-def decimal(most: int = 10**15) -> Kind:
-    """A decimal number from 0 to `most`; a comma or an exponent is none."""
-    return _number(float, _DECIMAL, "a number of 0 or more", most)
+def decimal(limit: int = 10**15) -> ValueParser:
+    """The parser of decimal numbers from 0 to `limit`, without comma or exponent."""
+    return _number(float, _DECIMAL, "a number of 0 or more", limit)
 
 
-def _number(make: Callable[[str], float], form: re.Pattern[str], what: str, most: int) -> Kind:
-    def read(reading: Reading, text: str, field: str) -> float | None:
-        if not form.fullmatch(text):
-            _unreadable(reading, text, field, f"is not {what}")
-        elif (value := make(text)) > most:
-            _unreadable(reading, text, field, f"is more than {most:,}")
+def _number(convert: Callable[[str], float], pattern: re.Pattern[str], what: str, limit: int) -> ValueParser:
+    def parse(context: EntryContext, text: str, field: str) -> float | None:
+        if not pattern.fullmatch(text):
+            _unreadable(context, text, field, f"is not {what}")
+        elif (value := convert(text)) > limit:
+            _unreadable(context, text, field, f"is more than {limit:,}")
         else:
             return value
         return None
 
-    return read
+    return parse
 
 
-# As the schemas' integers and decimals may be written, at a length that somebody might write.
+# The lexical forms of the schemas' integers and decimals, of a plausible length.
 _WHOLE = re.compile(r"\+?[0-9]{1,40}")
 _DECIMAL = re.compile(r"\+?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})")
 
 
-def _unreadable(reading: Reading, text: str, field: str, why: str) -> None:
-    reading.note("V05", f'{field} "{text[:80]}" {why}', field, text)
+def _unreadable(context: EntryContext, text: str, field: str, why: str) -> None:
+    context.note("V05", f'{field} "{text[:80]}" {why}', field, text)
+
+
+# --- tags: the annotations of the record classes -> how each tag is read ---------------------------------------------
 
 
 @attrs.frozen
-class Tag:
-    """How one tag is read, into the field of its name: by the kind of its text.
+class TagRule:
+    """How a tag is read into the field of its name.
 
-    `attributes` make the value an object, {"value": ..., attribute: ...}; `many` collects every occurrence in a list.
+    `attributes` make the value an object, {"value": ..., attribute: ...}; `is_list` collects every occurrence.
     """
 
-    kind: Kind = text
-    attributes: Mapping[str, Kind] = attrs.field(factory=dict)
-    many: bool = False
+    parse: ValueParser = text
+    attributes: Mapping[str, ValueParser] = attrs.field(factory=dict)
+    is_list: bool = False
 
 
-# What holds others -> the tags in it. A date gives two fields: itself and its precision.
-TABLE: dict[str, dict[str, Tag]] = {
-    "image:image": {
-        "image:loc": Tag(url),
-        "image:title": Tag(),
-        "image:caption": Tag(),
-        "image:geo_location": Tag(),
-        "image:license": Tag(url),
-    },
-    "video:video": {
-        "video:thumbnail_loc": Tag(url),
-        "video:title": Tag(),
-        "video:description": Tag(),
-        "video:content_loc": Tag(url),
-        "video:player_loc": Tag(url, {"allow_embed": boolean, "autoplay": text}),
-        "video:duration": Tag(whole(28_800)),
-        "video:content_segment_loc": Tag(url, {"duration": whole(28_800)}, many=True),
-        "video:expiration_date": Tag(date),
-        "video:publication_date": Tag(date),
-        "video:rating": Tag(decimal(5)),
-        "video:view_count": Tag(whole()),
-        "video:family_friendly": Tag(boolean),
-        "video:tag": Tag(many=True),
-        "video:category": Tag(),
-        "video:restriction": Tag(text, {"relationship": text}),
-        "video:platform": Tag(text, {"relationship": text}),
-        "video:gallery_loc": Tag(url, {"title": text}),
-        "video:price": Tag(decimal(), {"currency": text, "type": text, "resolution": text}, many=True),
-        "video:requires_subscription": Tag(boolean),
-        "video:uploader": Tag(text, {"info": url}),
-        "video:live": Tag(boolean),
-        "video:id": Tag(text, {"type": text}, many=True),
-    },
-    "video:tvshow": {
-        "video:show_title": Tag(),
-        "video:video_type": Tag(),
-        "video:episode_title": Tag(),
-        "video:season_number": Tag(whole()),
-        "video:episode_number": Tag(whole()),
-        "video:premier_date": Tag(date),
-    },
-    "news:news": {
-        "news:name": Tag(),
-        "news:language": Tag(),
-        "news:title": Tag(),
-        "news:publication_date": Tag(date),
-        "news:keywords": Tag(names),
-        "news:genres": Tag(names),
-        "news:stock_tickers": Tag(names),
-        "news:access": Tag(),
-        "news:geo_targeting": Tag(),
-        "news:amp": Tag(),
-    },
+_PARSERS: dict[Any, ValueParser] = {
+    str: text,
+    Url: url,
+    CommaSeparated: comma_separated,
+    int: whole(),
+    float: decimal(),
+    bool: boolean,
+    datetime: date,
 }
-FIELDS = {tag: tag.partition(":")[2] for table in TABLE.values() for tag in table}
-# The fields that are lists while they grow.
-MANY = {name: [FIELDS[tag] for tag, how in table.items() if how.many] for name, table in TABLE.items()}
-_BLANK_SHOW = dict.fromkeys(TvShow.__annotations__)
-PUBLICATION = {"name", "language"}
-# Every tag that means nothing directly in an entry, and every tag.
-PARTS = frozenset({"video:tvshow", "news:publication", *FIELDS})
-TAGS = PARTS | {"image:image", "video:video", "news:news", "xhtml:link", "mobile:mobile"}
+_LIMITED: dict[Any, Callable[[int], ValueParser]] = {int: whole, float: decimal}
+
+
+def _parser_of(hint: Any) -> ValueParser:
+    """The parser for a type of _PARSERS, or for a number annotated with Max."""
+    if hint in _PARSERS:
+        return _PARSERS[hint]
+    number, limit = get_args(hint)
+    return _LIMITED[number](limit.value)
+
+
+def _hints(record: type) -> dict[str, Any]:
+    """The types of the fields of a record class or TypedDict, without `| None`."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: get_args(hint)[0] if type(None) in get_args(hint) else hint for name, hint in hints.items()}
+
+
+def _add_rules(tag: str, record: type) -> None:
+    """Adds the rules of the tags in an element to TAG_RULES, and those of the tags that hold tags themselves."""
+    rules = TAG_RULES[tag] = {}
+    for field, hint in _hints(record).items():
+        inner = f"{tag.partition(':')[0]}:{field}"
+        is_list = get_origin(hint) is tuple
+        kind = get_args(hint)[0] if is_list else hint
+        attributes = _hints(kind) if is_typeddict(kind) else {}
+        if is_typeddict(kind) and "value" not in attributes:
+            _BLANK_HOLDERS[tag, inner] = dict.fromkeys(attributes)
+            _add_rules(inner, kind)
+        elif hint != Precision:
+            parse = _parser_of(attributes.pop("value", kind))
+            rules[inner] = TagRule(parse, {name: _parser_of(each) for name, each in attributes.items()}, is_list)
+
+
+# Tag that holds tags -> the rules of these. A date fills two fields: itself and its precision.
+TAG_RULES: dict[str, dict[str, TagRule]] = {}
+# Element and a tag in it that holds tags -> the object of the latter, with nothing stated.
+_BLANK_HOLDERS: dict[tuple[str, str], dict[str, None]] = {}
+# Element of an entry -> the class of its record; void elements have none.
+RECORD_CLASSES: dict[str, type] = {}
+# Element of an entry -> its field of UrlRecord, and whether that is a list.
+ELEMENT_FIELDS: dict[str, tuple[str, bool]] = {}
+for _field, _extension in EXTENSIONS.items():
+    _hint = _hints(UrlRecord)[_field]
+    _is_list = get_origin(_hint) is tuple
+    ELEMENT_FIELDS[_extension.tag] = (_field, _is_list)
+    if not _extension.is_void:
+        RECORD_CLASSES[_extension.tag] = get_args(_hint)[0] if _is_list else _hint
+        _add_rules(_extension.tag, RECORD_CLASSES[_extension.tag])
+FIELD_OF_TAG = {tag: tag.partition(":")[2] for rules in TAG_RULES.values() for tag in rules}
+# The fields that are lists until the element ends.
+LIST_FIELDS = {
+    tag: [FIELD_OF_TAG[each] for each, rule in rules.items() if rule.is_list] for tag, rules in TAG_RULES.items()
+}
+_RECORD_LISTS = ["extras", *(field for field, is_list in ELEMENT_FIELDS.values() if is_list)]
+# The tags inside of this one belong to the news element itself.
+_PUBLICATION = ("news:news", "news:publication")
+PUBLICATION_FIELDS = {"name", "language"}
+# Tags that are valid only inside of an element, and all tags.
+INNER_TAGS = frozenset({_PUBLICATION[1], *FIELD_OF_TAG, *(inner for _, inner in _BLANK_HOLDERS)})
+TAGS = INNER_TAGS | ELEMENT_FIELDS.keys()
 _FIELD_TAGS = TAGS | {"loc", "lastmod", "changefreq", "priority"}
 # The markup of HTML that is written into titles and descriptions without escapes.
 # fmt: off
@@ -220,174 +228,182 @@ _PROSE = frozenset({
     "u", "ul",
 })
 # fmt: on
-# Their schemas are closed: a tag of these prefixes that TABLE lacks is a mistake.
-_CLOSED = ("image:", "video:", "news:", "mobile:")
+# An unknown tag of these prefixes is a mistake, as their schemas are closed.
+_CLOSED = tuple(f"{extension.prefix}:" for extension in EXTENSIONS.values() if extension.is_closed)
 
 
-def read_extensions(elements: Iterable[Element], reading: Reading) -> dict[str, Any]:
-    """The elements of one entry that are not the protocol's own -> fields of its UrlRecord."""
+def read_extensions(elements: Iterable[Element], context: EntryContext) -> dict[str, Any]:
+    """The fields of a UrlRecord that the elements of one entry fill, the protocol's own elements apart."""
     fields: dict[str, Any] = {}
     for element in elements:
-        reader = _READERS.get(element.tag)
-        if reader is None:
-            _left_over(element, reading)
+        read = _READERS.get(element.tag)
+        if read is None:
+            _unused(element, context)
             continue
-        field, many, read = reader
-        if field in fields and not many:
-            _repeated(element, reading)
+        field, is_list = ELEMENT_FIELDS[element.tag]
+        if field in fields and not is_list:
+            _repeated(element, context)
             continue
-        value = read(element, reading)
+        value = read(element, context)
         if value is None:
             continue
-        if many:
+        if is_list:
             fields.setdefault(field, []).append(value)
         else:
             fields[field] = value
-    if reading.extras:
-        fields["extras"] = reading.extras
-    return settled(fields, _LISTS)
+    if context.extras:
+        fields["extras"] = context.extras
+    return with_tuples(fields, _RECORD_LISTS)
 
 
-# --- one element ---
+# --- one element -----------------------------------------------------------------------------------------------------
 
 
-def _image(element: Element, reading: Reading) -> Image | None:
-    fields = _fields(element, reading)
-    if "loc" not in fields:
-        reading.note("S11", "an image without a location", "image:loc", stripped(element))
-    return Image(**fields) if fields.get("loc") else None
+def _record_reader(tag: str, record: type) -> ElementReader:
+    """The reader of an element that holds tags; None for one without a field that its class requires."""
+    required = [field.name for field in attrs.fields(record) if field.default is attrs.NOTHING]
+    prefix, _, name = tag.partition(":")
+    article = "an" if name[0] in "aeiou" else "a"
+
+    def read(element: Element, context: EntryContext) -> Any:
+        fields = _fields(element, context)
+        for field in required:
+            if field not in fields:
+                what = f"{article} {name} without a {'location' if field == 'loc' else field}"
+                context.note("S11", what, f"{prefix}:{field}", stripped(element))
+        return record(**fields) if all(map(fields.get, required)) else None
+
+    return read
 
 
-def _video(element: Element, reading: Reading) -> Video:
-    return Video(**_fields(element, reading))
-
-
-def _news(element: Element, reading: Reading) -> News:
-    return News(**_fields(element, reading))
-
-
-def alternate(element: Element, reading: Reading) -> Alternate | None:
+def alternate(element: Element, context: EntryContext) -> Alternate | None:
+    """The Alternate of an `xhtml:link`; None where it is a link of another kind, or has no usable href."""
     for child in element:
-        _left_over(child, reading, element)
+        _unused(child, context, element)
     language = element.get("hreflang") or None
-    if element.get("rel") != "alternate" and not _is_alternate(element, language, reading):
-        _left_over(element, reading)
+    if element.get("rel") != "alternate" and not _is_alternate(element, language, context):
+        _unused(element, context)
         return None
     target = (element.get("href") or "").strip()
     if not target:
-        reading.note("S11", "an alternate without href", "xhtml:link", language or "")
+        context.note("S11", "an alternate without href", "xhtml:link", language or "")
         return None
-    found = href(reading, target, "xhtml:link href")
+    found = href(context, target, "xhtml:link href")
     return None if found is None else Alternate(language, found, element.get("media") or None)
 
 
-def _is_alternate(element: Element, language: str | None, reading: Reading) -> bool:
+def _is_alternate(element: Element, language: str | None, context: EntryContext) -> bool:
     relations = (element.get("rel") or "").lower().split()
     if "alternate" in relations:
         return True
     target = element.get("href") or ""
     if not relations and language:
-        reading.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
+        context.note("S10", "an xhtml:link without rel: its hreflang makes it an alternate", "xhtml:link", language)
         return True
     if not (relations and target.strip()):
         missing = "href" if relations else "rel"
-        reading.note("S10", f"an xhtml:link without {missing}: no alternate", "xhtml:link", target)
+        context.note("S10", f"an xhtml:link without {missing}: no alternate", "xhtml:link", target)
         return False
     if not language:
         return False
     what = f'rel="{" ".join(relations)[:80]}" with hreflang: no alternate'
-    reading.note("S10", what, "xhtml:link", target)
+    context.note("S10", what, "xhtml:link", target)
     return False
 
 
-def _mobile(element: Element, reading: Reading) -> bool:
+def _flag(element: Element, context: EntryContext) -> bool:
+    """True: the element is present."""
     for child in element:
-        _left_over(child, reading, element)
+        _unused(child, context, element)
     return True
 
 
-# Tag directly in an entry -> (field of the record, whether it takes several, reader).
-_READERS: dict[str, tuple[str, bool, Callable[[Element, Reading], Any]]] = {
-    "image:image": ("images", True, _image),
-    "video:video": ("videos", True, _video),
-    "news:news": ("news", False, _news),
-    "xhtml:link": ("alternates", True, alternate),
-    "mobile:mobile": ("mobile", False, _mobile),
+_READERS: dict[str, ElementReader] = {
+    **dict.fromkeys(ELEMENT_FIELDS, _flag),
+    **{tag: _record_reader(tag, record) for tag, record in RECORD_CLASSES.items()},
+    "xhtml:link": alternate,
 }
-_LISTS = ["extras", *(field for field, many, _ in _READERS.values() if many)]
 
 
-# --- its fields ---
+# --- the tags in an element ------------------------------------------------------------------------------------------
 
 
-def _fields(element: Element, reading: Reading) -> dict[str, Any]:
-    """What the tags in an element say, by field."""
+def _fields(element: Element, context: EntryContext) -> dict[str, Any]:
+    """The fields that the tags in an element fill."""
     fields: dict[str, Any] = {}
-    _fill(fields, TABLE[element.tag], element, reading)
-    return settled(fields, MANY[element.tag])
+    _fill(fields, TAG_RULES[element.tag], element, context)
+    return with_tuples(fields, LIST_FIELDS[element.tag])
 
 
-def settled(fields: dict[str, Any], lists: list[str]) -> dict[str, Any]:
-    """Lists, which grew in time that is linear, as the tuples of records."""
-    for name in lists:
+def with_tuples(fields: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The same fields with those of these names, which grew as lists, as tuples."""
+    for name in names:
         if name in fields:
             fields[name] = tuple(fields[name])
     return fields
 
 
-def _fill(fields: dict[str, Any], table: dict[str, Tag], element: Element, reading: Reading) -> None:
-    """Adds what the children say. Of a tag that may stand once, the first that says something counts."""
+def _fill(fields: dict[str, Any], rules: dict[str, TagRule], element: Element, context: EntryContext) -> None:
+    """Adds the values of the children. Of a tag that is allowed once, the first with a value counts."""
     for child in element:
         name = child.tag
-        tag = table.get(name)
-        if tag is None:
-            _fill_otherwise(fields, table, child, element, reading)
+        rule = rules.get(name)
+        if rule is None:
+            _fill_from_holder(fields, rules, child, element, context)
             continue
-        written = _written(child, tag, reading) if len(child) else (child.text or "").strip()
-        if not written and not any(map(child.get, tag.attributes)):
+        written = _written(child, rule, context) if len(child) else (child.text or "").strip()
+        if not written and not any(map(child.get, rule.attributes)):
             continue
-        if FIELDS[name] in fields and not tag.many:
-            _repeated(child, reading)
+        if FIELD_OF_TAG[name] in fields and not rule.is_list:
+            _repeated(child, context)
         else:
-            put(fields, tag, name, written, child.get, reading)
+            add_value(fields, rule, name, written, child.get, context)
 
 
-def put(
-    fields: dict[str, Any], tag: Tag, name: str, written: str, get: Callable[[str], str | None], reading: Reading
+def add_value(
+    fields: dict[str, Any],
+    rule: TagRule,
+    name: str,
+    written: str,
+    get: Callable[[str], str | None],
+    context: EntryContext,
 ) -> None:
-    """Adds what a tag of this name says, by its text and its attributes."""
-    field = FIELDS[name]
-    if tag.kind is date:
-        found = date(reading, written, name)
+    """Adds the value of a tag, from its stripped text and its attributes."""
+    field = FIELD_OF_TAG[name]
+    if rule.parse is date:
+        found = date(context, written, name)
         fields[field], fields[f"{field}_precision"] = (found.moment, found.precision) if found else (None, None)
         return
-    value = _value(tag, name, written, get, reading)
-    if tag.many:
+    value = _value(rule, name, written, get, context)
+    if rule.is_list:
         fields.setdefault(field, []).extend([] if value is None else [value])
     else:
         fields[field] = value
 
 
-def _fill_otherwise(
-    fields: dict[str, Any], table: dict[str, Tag], child: Element, element: Element, reading: Reading
+def _fill_from_holder(
+    fields: dict[str, Any], rules: dict[str, TagRule], child: Element, element: Element, context: EntryContext
 ) -> None:
-    """Two tags hold tags of their own: what is in a publication counts as the news element's, a show is an object."""
+    """Adds the values of a child that may hold tags: a publication, or one of _BLANK_HOLDERS, which is an object."""
     place = (element.tag, child.tag)
-    if place not in (("news:news", "news:publication"), ("video:video", "video:tvshow")):
-        _left_over(child, reading, element)
-    elif child.tag == "video:tvshow" and fields.get("tvshow", _BLANK_SHOW) != _BLANK_SHOW:
-        _repeated(child, reading)
-    elif child.tag == "video:tvshow":
-        fields["tvshow"] = {**_BLANK_SHOW, **_fields(child, reading)}
-    elif PUBLICATION & fields.keys():
-        _repeated(child, reading)
+    blank = _BLANK_HOLDERS.get(place)
+    if blank is not None:
+        field = child.tag.partition(":")[2]
+        if fields.get(field, blank) != blank:
+            _repeated(child, context)
+        else:
+            fields[field] = {**blank, **_fields(child, context)}
+    elif place != _PUBLICATION:
+        _unused(child, context, element)
+    elif PUBLICATION_FIELDS & fields.keys():
+        _repeated(child, context)
     else:
-        _fill(fields, table, child, reading)
+        _fill(fields, rules, child, context)
 
 
-def _written(element: Element, tag: Tag, reading: Reading) -> str:
-    """The text of a tag that holds others: its own, and what has the markup of prose where it is prose."""
-    strays = [child for child in element if not (tag.kind is text and child.tag in _PROSE)]
+def _written(element: Element, rule: TagRule, context: EntryContext) -> str:
+    """The text of a tag that holds elements: its own, and that of markup where it is prose."""
+    strays = [child for child in element if not (rule.parse is text and child.tag in _PROSE)]
     if not strays:
         return stripped(element)
     whole = stripped(element)
@@ -395,45 +411,48 @@ def _written(element: Element, tag: Tag, reading: Reading) -> str:
         is_ours = child.tag in _FIELD_TAGS or is_core(child.tag)
         if is_ours or (text_of(child).strip() and not child.tag.startswith(_CLOSED)):
             name = child.tag.rpartition("}")[2][:80]
-            reading.note("S10", f"<{name}> stands inside of <{element.tag}>", name, whole)
+            context.note("S10", f"<{name}> stands inside of <{element.tag}>", name, whole)
         if not is_ours:
-            _left_over(child, reading, element)
+            _unused(child, context, element)
     return (own_text(element) or "").strip()
 
 
-def _value(tag: Tag, name: str, written: str, get: Callable[[str], str | None], reading: Reading) -> Any:
-    value = tag.kind(reading, written, name) if written else None
-    if not tag.attributes:
+def _value(rule: TagRule, name: str, written: str, get: Callable[[str], str | None], context: EntryContext) -> Any:
+    value = rule.parse(context, written, name) if written else None
+    if not rule.attributes:
         return value
     parts = {"value": value}
-    for attribute, kind in tag.attributes.items():
+    for attribute, parse in rule.attributes.items():
         stated = (get(attribute) or "").strip()
-        parts[attribute] = kind(reading, stated, f"{name} {attribute}") if stated else None
+        parts[attribute] = parse(context, stated, f"{name} {attribute}") if stated else None
     return None if all(part is None for part in parts.values()) else parts
 
 
-# --- what no field is for ---
+# --- elements without a field ----------------------------------------------------------------------------------------
 
 
-def _repeated(element: Element, reading: Reading) -> None:
-    reading.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, stripped(element))
+def _repeated(element: Element, context: EntryContext) -> None:
+    context.note("S10", f"<{element.tag}> is repeated: the first counts", element.tag, stripped(element))
 
 
-def _left_over(element: Element, reading: Reading, inside: Element | None = None) -> None:
-    """Foreign, unknown, or in the wrong place."""
+def _unused(element: Element, context: EntryContext, inside: Element | None = None) -> None:
+    """Notes an unknown or misplaced tag of the protocol or a closed schema; adds Extras where they are requested."""
     tag = element.tag
     if tag.startswith("pagemap:"):
         return
     if is_core(tag) or tag.startswith(_CLOSED):
-        what = "is unknown" if tag not in PARTS else "does not belong" if inside else "stands by itself"
+        what = "is unknown" if tag not in INNER_TAGS else "does not belong" if inside else "stands by itself"
         where = f" in <{inside.tag}>" if inside else ""
-        reading.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], stripped(element))
-    if reading.extras is not None and not is_core(tag):
-        reading.extras += _extras(element)
+        context.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], stripped(element))
+    if context.extras is not None and not is_core(tag):
+        context.extras += _extras(element)
 
 
 def _extras(element: Element, in_mixed: bool = False) -> Iterator[Extra]:
-    """The element, then those inside. Text between elements is given once, with the outermost that holds them."""
+    """An Extra of the element, then of each element inside.
+
+    The text of an element that has some between its children is given once, for the outermost such element.
+    """
     namespace, name = clark(element.tag)
     attributes = (Attribute("{" + key if "}" in key else key, value) for key, value in element.items())
     before = own_text(element)

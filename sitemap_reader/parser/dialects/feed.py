@@ -64,7 +64,7 @@ def _is_of_countries(restriction: Element) -> bool:
 
 
 @attrs.frozen
-class Row:
+class MediaMapping:
     """One `tag` of the extensions, and what says it in Media RSS: the text of the element at `path`, or an attribute.
 
     The path `.` is the media:content itself. `attributes` are called the same on both sides; the text is translated by
@@ -81,40 +81,42 @@ class Row:
     many: bool = False
 
 
-ROWS = (
-    Row("image:loc", ".", "url"),
-    Row("image:title", "media:title"),
-    Row("image:caption", "media:description"),
-    Row("image:license", "media:license", "href"),
-    Row("video:content_loc", ".", "url"),
-    Row("video:duration", ".", "duration"),
-    Row("video:player_loc", "media:player", "url"),
-    Row("video:thumbnail_loc", "media:thumbnail", "url"),  # several stand in order of importance
-    Row("video:title", "media:title"),
-    Row("video:description", "media:description"),
-    Row("video:tag", "media:keywords", separator=",", many=True),
-    Row("video:category", "media:category"),
-    Row("video:rating", "media:community/media:starRating", "average", applies=_is_of_five),
-    Row("video:view_count", "media:community/media:statistics", "views"),
-    Row("video:family_friendly", "media:rating", words=_RATINGS, applies=_is_of_the_simple_scheme),
-    Row("video:restriction", "media:restriction", attributes=("relationship",), applies=_is_of_countries),
-    Row("video:price", "media:price", "price", ("currency", "type"), many=True),
+MEDIA_MAPPINGS = (
+    MediaMapping("image:loc", ".", "url"),
+    MediaMapping("image:title", "media:title"),
+    MediaMapping("image:caption", "media:description"),
+    MediaMapping("image:license", "media:license", "href"),
+    MediaMapping("video:content_loc", ".", "url"),
+    MediaMapping("video:duration", ".", "duration"),
+    MediaMapping("video:player_loc", "media:player", "url"),
+    MediaMapping("video:thumbnail_loc", "media:thumbnail", "url"),  # several stand in order of importance
+    MediaMapping("video:title", "media:title"),
+    MediaMapping("video:description", "media:description"),
+    MediaMapping("video:tag", "media:keywords", separator=",", many=True),
+    MediaMapping("video:category", "media:category"),
+    MediaMapping("video:rating", "media:community/media:starRating", "average", applies=_is_of_five),
+    MediaMapping("video:view_count", "media:community/media:statistics", "views"),
+    MediaMapping("video:family_friendly", "media:rating", words=_RATINGS, applies=_is_of_the_simple_scheme),
+    MediaMapping("video:restriction", "media:restriction", attributes=("relationship",), applies=_is_of_countries),
+    MediaMapping("video:price", "media:price", "price", ("currency", "type"), many=True),
 )
 # By medium, the tags that locate an object: one of them there must be. Other media are nothing a sitemap lists.
 _LOCATIONS = {"image": ("image:loc",), "video": ("video:content_loc", "video:player_loc")}
-_Rows = dict[str, list[Row]]  # by path
+_Rows = dict[str, list[MediaMapping]]  # by path
 
 
-def _by_path(rows: Iterable[Row]) -> _Rows:
+def _by_path(rows: Iterable[MediaMapping]) -> _Rows:
     found: _Rows = {}
     for row in rows:
         found.setdefault(row.path, []).append(row)
     return found
 
 
-_ALL_ROWS = _by_path(ROWS)
-_ROWS_OF = {medium: _by_path(row for row in ROWS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS}
-_TAGS_OF = {medium: [row.tag for row in ROWS if row.tag.startswith(f"{medium}:")] for medium in _LOCATIONS}
+_ALL_ROWS = _by_path(MEDIA_MAPPINGS)
+_ROWS_OF = {
+    medium: _by_path(row for row in MEDIA_MAPPINGS if row.tag.startswith(f"{medium}:")) for medium in _LOCATIONS
+}
+_TAGS_OF = {medium: [row.tag for row in MEDIA_MAPPINGS if row.tag.startswith(f"{medium}:")] for medium in _LOCATIONS}
 _CONTAINERS = ("media:group", "media:community")
 
 
@@ -198,7 +200,7 @@ def _said(rows: _Rows, children: Iterable[Element], content: Element | None = No
     return {tag: said for tag, said in level if said.elements}
 
 
-def _translated(row: Row, elements: list[Element]) -> _Said:
+def _translated(row: MediaMapping, elements: list[Element]) -> _Said:
     said = _Said()
     for element in elements:
         text = (text_of(element) if row.attribute is None else element.get(row.attribute) or "").strip()

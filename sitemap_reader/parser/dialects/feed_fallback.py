@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from ...model.errors import SitemapReaderError
-from ...model.problems import Problem, over_limit, report
+from ...model.limits import over_limit
+from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class FeedFallback(Protocol):
     def __call__(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks: ...
 
 
-class FallbackFeed:
+class FallbackBuffer:
     """keep() the bytes, then ask for entries()."""
 
     def __init__(self, ask: FeedFallback, limits: Limits, base: str | None) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ...model.problems import Problem, over_limit, report
+from ...model.limits import over_limit
+from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
 from ..normalise.urls import clean_url
 

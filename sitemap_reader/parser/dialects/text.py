@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...model.problems import over_limit
+from ...model.limits import over_limit
 from ..normalise.entry import RawEntry
 
 if TYPE_CHECKING:
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 _NEWLINE = re.compile(rb"\r\n|\n|\r")
 
 
-class Listing(NamedTuple):
+class TextLines(NamedTuple):
     """Lines that are not blank: what stands in each, and its number."""
 
     texts: list[str]
     lines: list[int]
 
 
-def listed_entry(text: str, line: int) -> RawEntry:
+def text_entry(text: str, line: int) -> RawEntry:
     """What one line says."""
     return RawEntry("url", text, line, relative="refused", no_markup=True)
 
 
-class TextList:
+class TextReader:
     """feed() and close() give the lines that are complete; a line over max_token_bytes stops it."""
 
     def __init__(self, limits: Limits) -> None:
@@ -40,7 +40,7 @@ class TextList:
         self._held = b""
         self._line = 0
 
-    def feed(self, data: bytes) -> list[Listing | Problem]:
+    def feed(self, data: bytes) -> list[TextLines | Problem]:
         data = self._held + data
         # A CR at the very end may be half of a CRLF: it waits.
         ready = data[:-1] if data.endswith(b"\r") else data
@@ -48,14 +48,14 @@ class TextList:
         rest = lines.pop() + data[len(ready) :]
         return self._given(lines, rest)
 
-    def close(self, *, cut: bool) -> list[Listing | Problem]:
+    def close(self, *, cut: bool) -> list[TextLines | Problem]:
         """The last line; where the document was cut off, a line without an end may be half a URL: left out."""
         if cut and not self._held.endswith(b"\r"):
             return []
         return self._given([self._held.rstrip(b"\r")], b"")
 
-    def _given(self, lines: list[bytes], rest: bytes) -> list[Listing | Problem]:
-        listing = Listing([], [])
+    def _given(self, lines: list[bytes], rest: bytes) -> list[TextLines | Problem]:
+        listing = TextLines([], [])
         for number, line in enumerate(lines, self._line + 1):
             if len(line) > self._limit:
                 return [listing, self._stop(number)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from ...model.problems import report
+from ...model.records import EXTENSIONS
 from ..content.sniff import Format
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
@@ -34,7 +35,7 @@ ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
 _ENTRIES = frozenset({"url", "sitemap"})
 _FIELDS = ("lastmod", "changefreq", "priority")
 _TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *TAGS})
-_VOIDS = frozenset({"xhtml:link", "mobile:mobile"})
+_VOIDS = frozenset(extension.tag for extension in EXTENSIONS.values() if extension.is_void)
 
 
 def urlset_vocabulary(namespace: str) -> Vocabulary:

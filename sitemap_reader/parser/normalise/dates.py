@@ -71,14 +71,14 @@ _remembered = lru_cache(maxsize=2048)(_read)
 
 
 # Precisions that state a time.
-EXACT = frozenset({"minute", "second", "subsecond"})
+TIMED = frozenset({"minute", "second", "subsecond"})
 # Clocks differ a little; where a day is stated, it may have begun elsewhere.
-TOLERANCE, DAY = timedelta(minutes=10), timedelta(days=1)
+CLOCK_TOLERANCE, DAY = timedelta(minutes=10), timedelta(days=1)
 
 
 def tolerance(precision: str | None) -> timedelta:
     """How much later a date may be than it should, before it counts as later."""
-    return TOLERANCE if precision in EXACT else DAY
+    return CLOCK_TOLERANCE if precision in TIMED else DAY
 
 
 def period_end(moment: datetime, precision: str) -> datetime:
@@ -104,19 +104,20 @@ _LENGTHS = {
 }
 
 # How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
-STATED_CHARACTERS = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
+PRECISION_CHARACTERS = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
 
 
-def stated(moment: datetime, precision: str | None) -> str:
+def format_date(moment: datetime, precision: str | None) -> str:
     """A date as exact as it was stated.
 
-    >>> stated(datetime(2026, 11, 1, 8, 30, tzinfo=UTC), "day"), stated(datetime(2026, 11, 1, 8, tzinfo=UTC), "minute")
+    >>> moment = datetime(2026, 11, 1, 8, tzinfo=UTC)
+    >>> format_date(moment, "day"), format_date(moment, "minute")
     ('2026-11-01', '2026-11-01T08:00Z')
     """
-    text = moment.astimezone(UTC).isoformat()[:-6][: STATED_CHARACTERS[precision or "second"]]
+    text = moment.astimezone(UTC).isoformat()[:-6][: PRECISION_CHARACTERS[precision or "second"]]
     if precision == "subsecond" and moment.microsecond:
         text = text.rstrip("0")
-    return f"{text}Z" if precision in EXACT or precision is None else text
+    return f"{text}Z" if precision in TIMED or precision is None else text
 
 
 # --- the clean forms ----------------------------------------------------------------------------------------

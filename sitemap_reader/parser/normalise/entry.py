@@ -14,7 +14,7 @@ import attrs
 
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
-from ..dialects.extensions import Reading, read_date, read_extensions
+from ..dialects.extensions import EntryContext, read_date, read_extensions
 from .urls import clean_url, is_clean
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ class Normaliser:
         self.entries = 0
         self.kept = 0
         self.dropped: Counter[str] = Counter()
-        self.untold: Counter[str] = Counter()
+        self.unreported: Counter[str] = Counter()
         self.sitemap = sitemap
         self.max_problems = max_problems
         self._base = base
         self._scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
         self._notes = _Notes(self)
-        self._inherited = tuple(dict.fromkeys(child_scope.authorities))
+        self._inherited = tuple(dict.fromkeys(child_scope.prefixes))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
@@ -111,7 +111,7 @@ class Normaliser:
         record.problems = tuple(problems)
         return [*problems, record]
 
-    def record_of(self, loc: str, line: int) -> UrlRecord | None:
+    def bare_record(self, loc: str, line: int) -> UrlRecord | None:
         """The record of an entry with nothing but a URL; None where that is not clean or not covered: clean() it."""
         if not is_clean(loc) or self._scopes["url"].reason(loc) is not None:
             return None
@@ -161,8 +161,8 @@ class Normaliser:
         record.line = raw.line
         if raw.extensions:
             extras: list[Extra] | None = [] if self._extras else None
-            reading = Reading(base, notes.add, raw.date_dialect, extras, bool(raw.bases))
-            for field, value in read_extensions(raw.extensions, reading).items():
+            context = EntryContext(base, notes.add, raw.date_dialect, extras, bool(raw.bases))
+            for field, value in read_extensions(raw.extensions, context).items():
                 setattr(record, field, value)
         return record
 
@@ -207,7 +207,7 @@ class _Notes:
         if len(self.problems) < self._normaliser.max_problems:
             return True
         self._untold += 1
-        self._normaliser.untold[code] += 1
+        self._normaliser.unreported[code] += 1
         return False
 
 

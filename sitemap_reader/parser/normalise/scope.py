@@ -16,12 +16,12 @@ import attrs
 from ...model.errors import UsageError
 from .urls import DEFAULT_PORTS, clean_url, comparable, host, origin, registrable_domain, without_userinfo
 
-Mode = Literal["protocol", "host", "domain", "any"]
-Reason = Literal["scheme", "host", "port", "path"]
-MODES: tuple[Mode, ...] = get_args(Mode)
+ScopeMode = Literal["protocol", "host", "domain", "any"]
+DropReason = Literal["scheme", "host", "port", "path"]
+SCOPE_MODES: tuple[ScopeMode, ...] = get_args(ScopeMode)
 
 
-def host_authorities(url: str) -> tuple[str, ...]:
+def host_prefixes(url: str) -> tuple[str, ...]:
     """What a robots.txt proof, or a submitted document, of the URL's host gives: both schemes, default ports.
 
     Where the URL has another port, that origin too: it is the one that was asked.
@@ -33,7 +33,7 @@ def host_authorities(url: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((f"http://{name}/", f"https://{name}/", origin(url) + "/")))
 
 
-def proof_authorities(asked: str, final: str) -> tuple[str, ...]:
+def verified_prefixes(asked: str, final: str) -> tuple[str, ...]:
     """What robots.txt proves when `asked` was redirected to `final`: both hosts within one registrable domain.
 
     Elsewhere the asked host only. Its owner chose where the file lives, so the file is its word (RFC 9309
@@ -42,14 +42,14 @@ def proof_authorities(asked: str, final: str) -> tuple[str, ...]:
     >>> proof_authorities("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
     ('http://www.example.com/', 'https://www.example.com/')
     """
-    proven = host_authorities(asked)
+    proven = host_prefixes(asked)
     # The list of public suffixes takes its time to load: most files stay where they are.
     if host(asked) == host(final) or registrable_domain(host(asked)) == registrable_domain(host(final)):
-        proven += host_authorities(final)
+        proven += host_prefixes(final)
     return tuple(dict.fromkeys(proven))
 
 
-def clean_authority(prefix: str) -> str:
+def clean_prefix(prefix: str) -> str:
     """A prefix that a user gives, as an authority: clean, and a folder, so that /shop does not cover /shopping.
 
     UsageError for what is no http or https URL.
@@ -69,32 +69,32 @@ class Scope:
     registrable domain; `any`: all is covered. Without authorities nothing is covered but by `any`.
     """
 
-    mode: Mode
-    authorities: tuple[str, ...]
+    mode: ScopeMode
+    prefixes: tuple[str, ...]
 
     @property
     def covered(self) -> tuple[str, ...]:
         """What begins with one of these is covered, unless it has a `%2`: then reason() says more."""
-        return ("http",) if self.mode == "any" else self.authorities
+        return ("http",) if self.mode == "any" else self.prefixes
 
-    def reason(self, url: str) -> Reason | None:
+    def reason(self, url: str) -> DropReason | None:
         """None where a clean URL is covered, else what the nearest authority differs in."""
         # An escaped dot may lead out of the directory again.
-        if self.mode == "any" or (url.startswith(self.authorities) and "%2" not in url):
+        if self.mode == "any" or (url.startswith(self.prefixes) and "%2" not in url):
             return None
         return _REASONS[self.mode](self, url)
 
     @cached_property
-    def _prefixes(self) -> tuple[str, ...]:
-        return tuple(map(comparable, self.authorities))
+    def _comparable_prefixes(self) -> tuple[str, ...]:
+        return tuple(map(comparable, self.prefixes))
 
     @cached_property
     def _places(self) -> frozenset[_Place]:
-        return frozenset(_place(authority) for authority in self.authorities)
+        return frozenset(_place(authority) for authority in self.prefixes)
 
     @cached_property
     def _domains(self) -> frozenset[str]:
-        return frozenset(registrable_domain(host(authority)) for authority in self.authorities)
+        return frozenset(registrable_domain(host(authority)) for authority in self.prefixes)
 
 
 class _Place(NamedTuple):
@@ -110,9 +110,9 @@ def _place(url: str) -> _Place:
     return _Place(scheme, name, int(digits) if digits else None)
 
 
-def _by_protocol(scope: Scope, url: str) -> Reason | None:
+def _by_protocol(scope: Scope, url: str) -> DropReason | None:
     # Userinfo says who asks, not what is asked for.
-    if comparable(without_userinfo(url)).startswith(scope._prefixes):
+    if comparable(without_userinfo(url)).startswith(scope._comparable_prefixes):
         return None
     place = _place(url)
     near = [other for other in scope._places if other.host == place.host]
@@ -123,7 +123,7 @@ def _by_protocol(scope: Scope, url: str) -> Reason | None:
     return "port" if near else "host"
 
 
-def _by_host(scope: Scope, url: str) -> Reason | None:
+def _by_host(scope: Scope, url: str) -> DropReason | None:
     place = _place(url)
     near = [other for other in scope._places if other.host == place.host]
     if any(_same_port(place, other) for other in near):
@@ -131,7 +131,7 @@ def _by_host(scope: Scope, url: str) -> Reason | None:
     return "port" if near else "host"
 
 
-def _by_domain(scope: Scope, url: str) -> Reason | None:
+def _by_domain(scope: Scope, url: str) -> DropReason | None:
     return None if registrable_domain(host(url)) in scope._domains else "host"
 
 

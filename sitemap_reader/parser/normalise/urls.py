@@ -334,7 +334,7 @@ def without_userinfo(url: str) -> str:
     return origin(url) + url[end:] if "@" in url[:end] else url
 
 
-def without_login(target: str) -> str:
+def without_credentials(target: str) -> str:
     """A URL or host as it was typed, to be shown and stored.
 
     >>> without_login("https://me:secret@example.com/a@b.xml")
@@ -378,10 +378,10 @@ def registrable_domain(host: str) -> str:
     >>> registrable_domain("shop.example.co.uk")
     'example.co.uk'
     """
-    return owned_domain(host) or host.removesuffix(".")
+    return registrable_domain_or_none(host) or host.removesuffix(".")
 
 
-def owned_domain(host: str) -> str | None:
+def registrable_domain_or_none(host: str) -> str | None:
     """The same; None for IP addresses, single labels and public suffixes."""
     name = host.removesuffix(".")
     if name.startswith("[") or name.rpartition(".")[2].isdigit():  # no top-level domain is a number

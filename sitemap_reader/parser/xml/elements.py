@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ...model.records import EXTENSIONS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from xml.etree.ElementTree import Element
@@ -44,21 +46,11 @@ CORE = frozenset(
 
 # Prefix -> its namespaces, the canonical one first.
 _EXTENSIONS = {
-    "image": _spellings("www.google.com/schemas/sitemap-image/1.1"),
-    "video": _spellings("www.google.com/schemas/sitemap-video/1.1"),
-    "news": _spellings("www.google.com/schemas/sitemap-news/0.9", "www.google.com/schemas/sitemap-news/0.84"),
-    "mobile": _spellings("www.google.com/schemas/sitemap-mobile/1.0"),
+    **{each.prefix: _spellings(each.namespace, *each.older) for each in EXTENSIONS.values()},
     "pagemap": _spellings("www.google.com/schemas/sitemap-pagemap/1.0"),
-    "xhtml": _spellings("www.w3.org/1999/xhtml"),
 }
 # Wrong, but unambiguous: generators write these. Read all the same, with a Problem (S02).
-_WRONG = {
-    "image": _spellings("www.sitemaps.org/schemas/sitemap-image/1.1"),
-    "video": _spellings("www.sitemaps.org/schemas/sitemap-video/1.1"),
-    "news": _spellings("www.sitemaps.org/schemas/sitemap-news/0.9"),
-    "mobile": _spellings("www.sitemaps.org/schemas/sitemap-mobile/1.0"),
-    "xhtml": _spellings("www.w3.org/TR/xhtml11/xhtml11_schema.html"),
-}
+_WRONG = {each.prefix: _spellings(*each.mistaken) for each in EXTENSIONS.values()}
 _ATOM = _spellings("www.w3.org/2005/Atom", "purl.org/atom/ns#")
 _RSS = _spellings(
     "purl.org/rss/1.0/",

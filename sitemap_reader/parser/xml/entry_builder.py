@@ -11,7 +11,8 @@ from xml.etree.ElementTree import Element, SubElement
 
 import attrs
 
-from ...model.problems import Problem, over_limit, report
+from ...model.limits import over_limit
+from ...model.problems import Problem, report
 from ..fast_extensions import ExtensionReader
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import Misplaced, Stop, TooLong

@@ -10,7 +10,8 @@ from xml.parsers import expat
 
 import attrs
 
-from ...model.problems import Problem, over_limit, report
+from ...model.limits import over_limit
+from ...model.problems import Problem, report
 
 if TYPE_CHECKING:
     from ...model.limits import Limits

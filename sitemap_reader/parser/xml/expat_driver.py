@@ -13,7 +13,8 @@ from xml.parsers.expat import ExpatError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from ...model.problems import Problem, over_limit, report
+from ...model.limits import over_limit
+from ...model.problems import Problem, report
 from .errors import PARSER_STEPS, TAG_STEPS, Misplaced, Stop, UnendedSection
 
 if TYPE_CHECKING:

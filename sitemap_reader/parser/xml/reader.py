@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ...model.limits import Limits
-    from ..dialects.text import Listing
+    from ..dialects.text import TextLines
     from ..fast_extensions import ExtensionReader
     from ..normalise.entry import RawEntry
     from .elements import Entry, Vocabulary
@@ -279,8 +279,8 @@ class Reader(Protocol):
     def complete(self) -> bool: ...
     @property
     def stopped(self) -> bool: ...
-    def feed(self, data: bytes) -> Iterable[RawEntry | EntryBlock | Listing | Problem]: ...
-    def close(self, *, cut: bool) -> Iterable[RawEntry | EntryBlock | Listing | Problem]: ...
+    def feed(self, data: bytes) -> Iterable[RawEntry | EntryBlock | TextLines | Problem]: ...
+    def close(self, *, cut: bool) -> Iterable[RawEntry | EntryBlock | TextLines | Problem]: ...
 
 
 # Format -> (root namespace -> vocabulary, entry -> raw entries)

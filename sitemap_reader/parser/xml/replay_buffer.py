@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...model.problems import Problem, over_limit, placed
+from ...model.limits import over_limit
+from ...model.problems import Problem, placed
 from .errors import EVENT_STEPS, Stop
 from .recovery.edits import Repair, RepairLog
 from .scan import tag_end

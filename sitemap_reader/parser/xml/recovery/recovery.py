@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....model.problems import Problem, over_limit, report
+from ....model.limits import over_limit
+from ....model.problems import Problem, report
 from ..errors import (
     CANDIDATE_STEPS,
     ENDED_EARLY,

@@ -10,22 +10,24 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from ...dialects.extensions import PARTS
+from ....model.records import EXTENSIONS
+from ...dialects.extensions import INNER_TAGS
 from ..scan import NAME, local
 
 # --- element names, without prefixes ---
 
 ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
 ENTRIES = frozenset(b"url sitemap item entry".split())
-CONTAINERS = frozenset(b"image video news publication tvshow mobile group content".split())
 LOCATIONS = frozenset(b"loc link guid".split())
+CONTAINERS = {extension.name.encode() for extension in EXTENSIONS.values()} - LOCATIONS
+CONTAINERS |= frozenset(b"publication tvshow group content".split())
 _DATA = frozenset(b"lastmod changefreq priority pubDate".split())
 FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
 VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
 HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
-KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in PARTS}
+KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in INNER_TAGS}
 TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # fields of free text
-PREFIXES = frozenset(b"image video news mobile xhtml media dc atom content".split())
+PREFIXES = {extension.prefix.encode() for extension in EXTENSIONS.values()} | {b"media", b"dc", b"atom", b"content"}
 
 # The ratio of difflib from which on a name is a misspelling: `lok` is one of `loc`, `b` is not.
 _MIN_SIMILARITY = 0.65

@@ -1,4 +1,4 @@
-"""snapshot() and load(): sites, or what was written of them, in; a Snapshot out."""
+"""snapshot() and load(): sites to read, or a file that was written before, in; a Snapshot out."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, open_file
-from .parquet_io import SnapshotMetadata, circumstances_of, read
-from .snapshot import Snapshot, same
-from .tables import TableBuilder, choice_of, repeatable
+from .parquet_io import SnapshotMetadata, read, read_metadata
+from .snapshot import Snapshot, loaded
+from .tables import TableBuilder, as_reusable, selection_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,24 +34,18 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a reading left out, or could not read: a run's Summary, outcomes and problems in, sentences out.
-#
-# Its numbers are those of the Summary.
-
-
-# How many documents, and codes of problems, are named.
-_NAMED = 3
-# What leaves URLs out, beside the reasons of UNWANTED.
+# How many documents, and problem codes, a note names.
+_MAX_NAMED = 3
+# Reason of UNWANTED -> the keywords that filter for it.
 _KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
 
 
 def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems) -> Iterator[str]:
-    """A sentence for each reason why something that the site lists may not be there."""
+    """A note for each reason why a URL of the site may be missing; the counts are those of the Summary."""
     outcomes = [*outcomes]
     if summary.sitemaps and not summary.urls:
-        most = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(_NAMED))
-        yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {most}" if most else "")
+        codes = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(_MAX_NAMED))
+        yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {codes}" if codes else "")
     if summary.dropped:
         yield f"out of scope: {dropped_text(summary.dropped)}"
     for reason, words in UNWANTED.items():
@@ -63,28 +57,28 @@ def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems)
     failed = [outcome for outcome in broken if not outcome.entries]
     partial = [outcome for outcome in broken if outcome.entries]
     robots = [outcome for outcome in outcomes if outcome.format == Format.ROBOTS and not outcome.complete]
-    yield from _named(failed, "sitemap", "could not be read")
-    yield from _named(partial, "sitemap", "could be read in part only")
-    yield from _named(robots, "robots.txt file", "could not be read")
+    yield from _named_documents(failed, "sitemap", "could not be read")
+    yield from _named_documents(partial, "sitemap", "could be read in part only")
+    yield from _named_documents(robots, "robots.txt file", "could not be read")
 
 
-def _named(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
+def _named_documents(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
     """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`."""
     if broken:
-        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:_NAMED]]
-        more = [f"and {len(broken) - _NAMED:,} more"] if len(broken) > _NAMED else []
+        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:_MAX_NAMED]]
+        more = [f"and {len(broken) - _MAX_NAMED:,} more"] if len(broken) > _MAX_NAMED else []
         yield f"{count_of(len(broken), noun)} {what}: {'; '.join([*reasons, *more])}"
 
 
-# Keywords that leave URLs out.
-_CHOOSING = ("since", "until", "include", "exclude", "follow", "no_follow")
-_SEVERAL = ("include", "exclude", "follow", "no_follow")  # each of the sites needs all of their values
+# Keywords that filter URLs.
+_FILTERS = ("since", "until", "include", "exclude", "follow", "no_follow")
+_REUSED = ("include", "exclude", "follow", "no_follow")  # iterables, which are needed again for each site
 _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
-_STOPPED = "stopped before the end: there is what was read by then"
+_STOPPED = "stopped before the end: only what was read until then is here"
 
 
 class SnapshotOptions(ReaderOptions, total=False):
-    """The keywords of SitemapReader and of its urls(), those that choose what is read."""
+    """The keywords of snapshot(): those of SitemapReader and the filters of its urls()."""
 
     jobs: int | None
     since: Moment | None
@@ -104,29 +98,29 @@ def snapshot(
     show_progress: bool = True,
     **options: Unpack[SnapshotOptions],
 ) -> Snapshot:
-    """Reads a site, or several one after the other, into tables; a target is what urls() takes.
+    """Reads a site, or several one after the other, into tables; targets are those of urls().
 
-    `options` are the keywords of urls(), and `jobs`, how many processes read (None: as many as there are cores, once a
-    site proves large). In a notebook and on a terminal a bar shows how far it is.
+    `options` are the keywords of urls(), and `jobs`: the number of processes (None: one per core, once a site proves
+    large). `show_progress`: show a progress bar in a notebook or on a terminal.
 
-    Interrupted, by Ctrl-C or a notebook's stop button, it gives what was read by then: `complete` is False, and `notes`
-    say so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable where nothing was.
+    If interrupted, by Ctrl-C or a notebook's stop button, it returns what was read until then: `complete` is False, and
+    `notes` say so. A site of several that cannot be read is a note, too; NothingFound or NothingReadable if none can.
 
-    Needs the extra `analysis`. Memory is some 300 bytes a URL.
+    Needs the extra `analysis`. Memory is about 300 bytes per URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
-    # All of them at once: what cannot be is told before anything is read.
-    targets = {name: find_target(name) for name in _names(target)}
-    given = {name: repeatable(value) if name in _SEVERAL else value for name, value in options.items()}
-    reading = _Reading({"show_progress": show_progress, **given})
+    # All targets first: an invalid one is an error before anything is read.
+    targets = {name: find_target(name) for name in _target_names(target)}
+    reusable = {name: as_reusable(value) if name in _REUSED else value for name, value in options.items()}
+    reading = _Reading({"show_progress": show_progress, **reusable})
     for found in targets.values():
         if not reading.is_stopped:
-            reading.site(found)
+            reading.read_site(found)
     return reading.snapshot()
 
 
-def _names(target: Any) -> list[str | Path]:
-    """The targets, each once; UsageError for what is none."""
+def _target_names(target: Any) -> list[str | Path]:
+    """The distinct targets; UsageError for a value that is not a target."""
     refuse_document(target)
     names = [target] if isinstance(target, str | bytes | os.PathLike) or not hasattr(target, "__iter__") else [*target]
     if not names:
@@ -135,64 +129,64 @@ def _names(target: Any) -> list[str | Path]:
         if not isinstance(name, str | os.PathLike):
             raise UsageError(f"a target is a host, a URL or a folder, not {name!r}")
         if is_dump_name(os.fspath(name)):
-            raise UsageError(f"{os.fspath(name)} is a file, and no site: sr.load() opens a dump")
+            raise UsageError(f"{os.fspath(name)} is a file, not a site: sr.load() opens a dump")
     return [*dict.fromkeys(name if isinstance(name, str) else Path(name) for name in names)]
 
 
 def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | None = None) -> Snapshot:
-    """Opens what was written before: a dump (JSON lines, also compressed, or Parquet), or a folder of to_parquet().
+    """Opens a dump (JSON lines, also compressed, or Parquet), or a folder that to_parquet() wrote.
 
-    Iterating over it reads line by line, and needs nothing; its tables and measures need the extra `analysis`.
+    Iterating streams the lines, and needs no extra; tables and measures need the extra `analysis`.
 
-    `at` is when the site was read, a date (its end), a datetime or text: ages go by it. Without it, what the file tells
-    counts; dumps tell nothing, and then it is now. `site` is what the site is called, where the lines do not name
-    theirs; without it, the host on which most URLs are.
+    `at` is when the site was read, the reference time for ages: a date (its end), a datetime or text. Without it, the
+    time stored in the file is used; dumps store none, and then it is now. `site` names the site for lines that do not;
+    without it, that is the most frequent host.
 
-    UsageError at once where there is no such file; what is wrong inside is told when it is read.
+    UsageError at once if there is no such file; damage inside is reported when it is read.
     """
-    place = Path(path)
-    if not place.is_fifo() and not place.is_dir():  # whoever writes to a pipe would see its only reader leave
+    file_path = Path(path)
+    if not file_path.is_fifo() and not file_path.is_dir():  # opening and closing a pipe would end its writer
         open_file(path).close()
-    circumstances = SnapshotMetadata() if place.is_fifo() else circumstances_of(place)
+    metadata = SnapshotMetadata() if file_path.is_fifo() else read_metadata(file_path)
     if at is not None:
         moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
         is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
-        circumstances = attrs.evolve(circumstances, at=moment, until=moment, is_day=is_day)
-    file = None if place.is_dir() else DumpFile(place)
-    return Snapshot(str(place), partial(read, place), circumstances, file=file, site=site)
+        metadata = attrs.evolve(metadata, at=moment, until=moment, is_day=is_day)
+    file = None if file_path.is_dir() else DumpFile(file_path)
+    return Snapshot(str(file_path), partial(read, file_path), metadata, file=file, site=site)
 
 
 @attrs.define
 class _Reading:
-    """Several sites on their way into one Snapshot."""
+    """Reads sites one after the other, and builds one Snapshot of them."""
 
     options: dict[str, Any]
     is_stopped: bool = False
-    _gathering: TableBuilder = attrs.field(factory=TableBuilder)
+    _builder: TableBuilder = attrs.field(factory=TableBuilder)
     _names: list[str] = attrs.field(factory=list)
     _notes: list[str] = attrs.field(factory=list)
-    _omissions: list[tuple[str, list[str]]] = attrs.field(factory=list)  # of each site
+    _omissions: list[tuple[str, list[str]]] = attrs.field(factory=list)  # (site, notes)
     _failures: list[ReadError] = attrs.field(factory=list)
     _complete: bool = True
     _moments: list[datetime] = attrs.field(factory=list)
 
-    def site(self, target: Target) -> None:
-        """Reads one to its end, or until somebody has enough."""
+    def read_site(self, target: Target) -> None:
+        """Reads one site to its end, or until it is interrupted."""
         from ..client.sync_api import lines
 
         site = _site_name(target)
         self._names.append(site)
         self._moments.append(target.recorded or datetime.now(UTC))
-        gathering = self._gathering
+        builder = self._builder
         try:
-            with lines(target, site=site, on_item=lambda item: gathering.hear(item, site), **self.options) as stream:
+            with lines(target, site=site, on_item=lambda item: builder.add_item(item, site), **self.options) as stream:
                 try:
-                    for some in stream:
-                        gathering.lines(some.data)
+                    for chunk in stream:
+                        builder.add_lines(chunk.data)
                 finally:
                     self._complete = self._complete and stream.complete
-                    sentences = [*omissions(stream.summary, stream.outcomes, stream.problems)]
-                    self._omissions.append((site, sentences))
+                    notes = [*omissions(stream.summary, stream.outcomes, stream.problems)]
+                    self._omissions.append((site, notes))
         except KeyboardInterrupt:
             self.is_stopped = True
             self._notes.append(_STOPPED)
@@ -202,23 +196,23 @@ class _Reading:
         self._moments.append(target.recorded or datetime.now(UTC))
 
     def snapshot(self) -> Snapshot:
-        """What came of it."""
-        gathered = self._gathering.gathered()
-        if self._failures and not len(gathered.urls) and not self.is_stopped:
+        """The Snapshot; raises the first failure if no site could be read."""
+        tables = self._builder.tables()
+        if self._failures and not len(tables.urls) and not self.is_stopped:
             raise self._failures[0]
         self._notes += map(str, self._failures)
-        for site, sentences in self._omissions:
-            self._notes += [f"{site}: {each}" if len(self._names) > 1 else each for each in sentences]
+        for site, notes in self._omissions:
+            self._notes += [f"{site}: {note}" if len(self._names) > 1 else note for note in notes]
         complete = self._complete and not self.is_stopped and not self._failures
-        choice = choice_of({name: self.options.get(name) for name in _CHOOSING}) or None
-        circumstances = SnapshotMetadata(
+        choice = selection_text({name: self.options.get(name) for name in _FILTERS}) or None
+        metadata = SnapshotMetadata(
             min(self._moments), max(self._moments), complete=complete, choice=choice, notes=tuple(self._notes)
         )
-        return Snapshot(", ".join(self._names), partial(same, gathered), circumstances)
+        return Snapshot(", ".join(self._names), partial(loaded, tables), metadata)
 
 
 def _site_name(target: Target) -> str:
-    """`shop.example`; a document by its URL, without the scheme."""
+    """`shop.example`, or the URL of a document, without the scheme."""
     from ..state.state import site_name
 
     return site_name(target.seeds).replace("https://", "").removesuffix("/")

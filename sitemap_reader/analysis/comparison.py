@@ -1,0 +1,199 @@
+"""Measures that compare sites or Snapshots: overlap of sites; growth and churn from one Snapshot to another."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from math import nan
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..client.summary import count_of
+from ..compare.diff import diff
+from ..model.errors import UsageError
+from .charts import ChartSpec
+from .measure import finding_per_site, measure, percent
+from .pages import NEWEST_RULE, in_site_order, page_frame, pages_with_newest
+from .sections import section_of
+from .snapshot_tables import PAGE_KEY
+from .tables import Tables, json_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .measure import Measure
+    from .snapshot_tables import SnapshotTables
+
+# --- overlap -----------------------------------------------------------------------------------------------------
+
+_OVERLAPS = {
+    "path": "paths (without host and query)",
+    "slug": "slugs (the last segment of the path, without its extension)",
+}
+
+
+def overlap(snapshot: SnapshotTables, by: str) -> Measure:
+    """See Snapshot.overlap()."""
+    if by not in [*_OVERLAPS]:  # a list: the value may be unhashable
+        raise UsageError(f"by is one of {', '.join(_OVERLAPS)}, and not {by!r}")
+    if len(snapshot.sites) < 2:
+        raise UsageError('overlap() needs two sites or more: sr.snapshot(["a.example", "b.example"])')
+    pages = page_frame(snapshot, by).dropna()
+    values = {site: frozenset(pages.loc[pages["site"] == site, by]) for site in snapshot.sites}
+    rows = [
+        (site, other, len(mine), len(mine & theirs), len(mine & theirs) / (len(mine) or nan))
+        for (site, mine), (other, theirs) in permutations(values.items(), 2)
+    ]
+    frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "share"])
+    first = frame.sort_values("share", ascending=False, na_position="last").iloc[0]
+    finding = f"no {by} is shared"
+    if first["shared"]:
+        share = percent(first["share"])
+        finding = f"largest overlap: {first['other']} has {share} of the {by}s of {first['site']}"
+    rule = f"How many of a site's distinct {_OVERLAPS[by]} another site has too."
+    spec = ChartSpec(
+        "heat",
+        x="other",
+        y="site",
+        x_title="is shared by",
+        y_title="of the site",
+        value="share",
+        format=".1%",
+        ends=(0.0, 1.0),
+        is_by_site=False,
+    )
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+# --- growth ------------------------------------------------------------------------------------------------------
+
+
+def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotTables]) -> Measure:
+    """See Snapshot.growth()."""
+    snapshots = [snapshot, *_as_snapshots(others)]
+    frame = pd.concat([_sizes(each).replace({"site": _site_names(each, snapshot)}) for each in snapshots])
+    frame = frame.sort_values("at", kind="stable")
+    frame = in_site_order(frame, snapshot)
+    undated = sum(each.read_at is None for each in snapshots)
+    rule = f"Pages of each snapshot, at the time when it was read. {NEWEST_RULE}{_choices(snapshots)}"
+    if undated:
+        rule += f" For {undated} that time is unknown: give it to load(path, at=...)."
+    partial = sum(each.complete is False for each in snapshots)
+    if partial:
+        rule += f" {partial} could not be read completely."
+    finding = finding_per_site(frame, snapshot.sites, _grown)
+    spec = ChartSpec("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+def _as_snapshots(others: Any) -> list[SnapshotTables]:
+    is_one = hasattr(others, "pages") or isinstance(others, str) or not hasattr(others, "__iter__")
+    several = [others] if is_one else [*others]
+    for each in several:
+        if not hasattr(each, "pages"):
+            raise UsageError(f"growth() takes Snapshots, and not {each!r}: {_how_to_load(each)}")
+    return several
+
+
+def _how_to_load(other: object) -> str:
+    """How to get a Snapshot from the value that was given."""
+    return f"give sr.load({str(other)!r})" if isinstance(other, str | PathLike) else "sr.load() opens an earlier one"
+
+
+def _sizes(snapshot: SnapshotTables) -> pd.DataFrame:
+    pages = pages_with_newest(snapshot).groupby("site", sort=False)
+    frame = pages.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
+    listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
+    frame["sitemaps"] = frame["site"].map(listed)
+    frame["complete"] = pd.array([snapshot.complete] * len(frame), dtype="boolean")
+    frame.insert(1, "at", pd.Timestamp(snapshot.at).as_unit("us"))
+    return frame
+
+
+def _grown(part: pd.DataFrame) -> str:
+    first, last = part.iloc[0], part.iloc[-1]
+    days = (last["at"] - first["at"]).days
+    by = f" ({last['pages'] / first['pages'] - 1:+.0%})" if first["pages"] else ""
+    return f"from {first['pages']:,} to {count_of(last['pages'], 'page')}{by} in {count_of(days, 'day')}"
+
+
+# --- churn -------------------------------------------------------------------------------------------------------
+
+_CHANGE_KINDS = ("new", "updated", "removed")
+_RULE = (
+    "Pages compared with those of an earlier snapshot. Updated: any field differs (lastmod, changefreq, priority, "
+    "images, …), as in diff()."
+)
+
+
+def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measure:
+    """See Snapshot.churn()."""
+    if not hasattr(other, "pages"):
+        raise UsageError(f"churn() takes an earlier Snapshot, and not {other!r}: {_how_to_load(other)}")
+    if snapshot.read_at and other.read_at and other.read_at > snapshot.read_at:
+        hint = "call churn() on the later one, and give it the earlier one"
+        raise UsageError(f"{other.name} was read later than {snapshot.name}: {hint}")
+    earlier = _sections(other, depth).replace({"site": _site_names(other, snapshot)})
+    sections = pd.concat([_sections(snapshot, depth), earlier]).drop_duplicates(PAGE_KEY)
+    changes = [(change.get("site"), change["loc"], change["change"]) for change in _changes(snapshot, other)]
+    changed = pd.DataFrame(changes, columns=[*PAGE_KEY, "change"])
+    pages = sections.merge(changed, how="left", on=PAGE_KEY)
+    pages["change"] = pages["change"].fillna("unchanged")
+    counts = pages.groupby(["site", "section", "change"], sort=False).size().unstack(fill_value=0)
+    frame = counts.reindex(columns=[*_CHANGE_KINDS, "unchanged"], fill_value=0).rename_axis(columns=None).reset_index()
+    frame["_changed"] = frame[[*_CHANGE_KINDS]].sum(axis=1)
+    frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
+    frame = in_site_order(frame, snapshot)
+    rule = _RULE + _choices([snapshot, other])
+    for side, change in ((other, "new"), (snapshot, "removed")):
+        if side.complete is False:
+            rule += f" {side.name} was not read completely: pages missing there count as {change}."
+    finding = finding_per_site(frame, snapshot.sites, _churned)
+    spec = ChartSpec(
+        "rows",
+        x="pages",
+        y="section",
+        x_title="pages",
+        split="change",
+        melt={name: name for name in _CHANGE_KINDS},
+        max_rows=15,
+    )
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+def _sections(snapshot: SnapshotTables, depth: int) -> pd.DataFrame:
+    return page_frame(snapshot, "loc").assign(section=section_of(snapshot, depth))
+
+
+def _changes(snapshot: SnapshotTables, other: SnapshotTables) -> Iterable[dict[str, Any]]:
+    """The JSON objects of diff() from `other` to `snapshot`, with a common name for the site."""
+    with diff(_page_objects(other, _site_names(other, snapshot)), _page_objects(snapshot, {})) as changes:
+        yield from changes.forms()
+
+
+def _page_objects(snapshot: SnapshotTables, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The JSON object of each page, with its site renamed."""
+    none = snapshot.urls.stored.schema.empty_table()
+    for page in json_objects(Tables(snapshot.pages.stored, none, none)):
+        yield {**page, "site": names.get(page["site"], page["site"])} if names else page
+
+
+def _site_names(other: SnapshotTables, snapshot: SnapshotTables) -> dict[str, str]:
+    """Name in `other` -> name in `snapshot`, if both have one site and one of them is named after its main host."""
+    if len(other.sites) != 1 or len(snapshot.sites) != 1 or (other.is_named and snapshot.is_named):
+        return {}
+    return {other.sites[0]: snapshot.sites[0]}
+
+
+def _choices(snapshots: Iterable[SnapshotTables]) -> str:
+    """A sentence for each Snapshot that is filtered."""
+    sentences = dict.fromkeys(f" {each.name} has only some URLs ({each.choice})." for each in snapshots if each.choice)
+    return "".join(sentences)
+
+
+def _churned(part: pd.DataFrame) -> str:
+    sums = part[[*_CHANGE_KINDS, "unchanged"]].sum()
+    before = sums["updated"] + sums["removed"] + sums["unchanged"]
+    changes = ", ".join(f"{sums[name]:,} {name}" for name in _CHANGE_KINDS)
+    return f"{changes} of {count_of(before, 'page')}"
