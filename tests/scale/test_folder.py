@@ -193,7 +193,7 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
             first.check()
         second.check()
         other.check()
-        first.urls(b'{"loc":"a"}\n', 1)
+        first.add_urls(b'{"loc":"a"}\n', 1)
         with pytest.raises(HarvestCancelled):
             first.publish(TOLD)
         first.close()

@@ -256,4 +256,4 @@ def test_an_age_is_one_from_the_beginning_of_the_harvest_on():
     assert asked.settings()["since"] == "7d"
     dates = asked.dates(begun)
     assert dates == {"since": "2026-03-01T12:00:00Z", "until": None}
-    assert asked.dated(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert asked.with_dates(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -18,7 +18,7 @@ from servers import free_port
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.fetch.client import AiohttpFetcher
-from sitemap_reader.scale import shard as room
+from sitemap_reader.scale import shard as shard_module
 from sitemap_reader.scale.folder import HarvestCancelled, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.jsonl import json_form
@@ -368,7 +368,7 @@ def test_a_state_that_is_damaged_ends_it_and_stays_as_it_is(farm, hosts, out):
 @pytest.mark.parametrize("has_state", [False, True])
 def test_a_try_whose_folder_is_taken_away_ends(farm, hosts, out, monkeypatch, has_state):
     """One host hangs: it would go on for long."""
-    monkeypatch.setattr(room, "TELL_SECONDS", 0.02)
+    monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     config = config_of(state=has_state)
     folder = lay_out(out, [hosts["robots"], hosts["hang"]], config)
     told = []
@@ -399,7 +399,7 @@ def test_so_does_one_that_has_much_to_write(farm, hosts, out, has_state):
 
 
 def test_what_one_tells_of_how_far_it_is_grows_to_what_it_came_to(farm, hosts, out, monkeypatch):
-    monkeypatch.setattr(room, "TELL_SECONDS", 0.02)
+    monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     told = []
     chosen = [hosts[kind] for kind in ("index", "broken", "error")] + [hosts[name] for name in SHOPS[:3]]
     _, manifest = one_shard(out, chosen, told.append, proxy=farm.proxy)
@@ -412,7 +412,7 @@ def test_what_one_tells_of_how_far_it_is_grows_to_what_it_came_to(farm, hosts, o
 
 
 def test_what_is_told_in_between_has_hosts_that_are_not_done(farm, hosts, out, monkeypatch):
-    monkeypatch.setattr(room, "TELL_SECONDS", 0.02)
+    monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     told = []
     one_shard(out, [hosts["huge"]], told.append)
     assert any(tally.hosts == 0 and tally.urls > 0 and tally.bytes_wire > 0 for tally in told)
