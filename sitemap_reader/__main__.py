@@ -1,6 +1,6 @@
-"""`python -m sitemap_reader`, and where `sitemap-reader` begins: minds Ctrl-C, then loads the command line.
+"""Entry point of `sitemap-reader` and `python -m sitemap_reader`: handles signals, then loads the command line.
 
-Next to nothing is loaded before signals are minded.
+Signal handlers are set before any other module is loaded.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# How long a thread that works is left alone while others want to. It parses some milliseconds at a time and then waits
-# for them by itself; to be stopped in the midst of that every 5 ms, which is the default, made a dump 8% slower.
+# How long a thread runs before it must release the GIL to others. A parsing thread waits for them after some
+# milliseconds anyway; switching every 5 ms, the default, made a dump 8% slower.
 _SWITCH_SECONDS = 0.1
-# How many more objects there are than before when the collector looks for circles of them. There are hardly any, and to
-# look every 700 objects, which is the default, made a first sync 5% slower.
+# New objects after which the garbage collector looks for reference cycles. There are hardly any; a collection every 700
+# objects, the default, made a first sync 5% slower.
 _COLLECTED_OBJECTS = 100_000
 
 
 def main() -> None:
-    """Runs the command line, and exits with its code; 130 where SIGINT or SIGTERM comes first."""
+    """Runs the command line, and exits with its code, or with 130 on SIGINT or SIGTERM."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as in the background of a script
-            signal.signal(number, _leave)  # until a command has handlers of its own, and behind it
+        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored: a background job of a script
+            signal.signal(number, _leave)  # before and after a command sets its own handlers
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.set_threshold(_COLLECTED_OBJECTS)
     from .cli.main import main as run
@@ -34,14 +34,14 @@ def main() -> None:
     try:
         run()
     finally:
-        gc.freeze()  # what is left goes with the process: to look for circles once more would take 50 ms
+        gc.freeze()  # a last collection at exit would take 50 ms
 
 
 def _leave(number: int, frame: object) -> NoReturn:
-    """Ends it at once: nothing has been begun, or all outputs are closed again.
+    """Ends the process at once: no output is open before or after a command.
 
-    KeyboardInterrupt would not do. Raised while a module loads, it can come out as another exception (RuntimeError,
-    where a class is being made) or be lost (in the weak references of the import system).
+    A KeyboardInterrupt while a module loads could become another exception (RuntimeError, where a class is being
+    created) or be lost (in the weak references of the import system).
     """
     os._exit(130)
 

@@ -1,6 +1,6 @@
 """A web server on 127.0.0.1 that misbehaves on the wire: path -> scripts, small functions of what to do there.
 
-It tells what was asked for, when each request came and ended, and how many were in flight. Leaving its block ends
+It records what was requested, when each request came and ended, and how many were in flight. Leaving its block ends
 every connection and joins every thread at once, whatever the scripts are waiting for.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Script = Callable[["Wire"], object]
 
-# Whoever is still at work when a test ends is cut off; a thread that outlives this is a fault of the server.
+# Scripts that still run when a test ends are disconnected; a thread that outlives this is a bug of the server.
 JOIN_SECONDS = 10.0
 
 
@@ -137,14 +137,14 @@ class FaultServer:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._stop.close()  # whoever waits on `stopped` wakes up
+        self._stop.close()  # wakes up waiters on `stopped`
         self._acceptor.join(JOIN_SECONDS)
         self._listener.close()
         with self._lock:
             threads = dict(self._open)
         for each in threads.values():
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # whoever waits for the client wakes up
+                each.shutdown(socket.SHUT_RDWR)  # wakes up reads from the client
         for thread in threads:
             thread.join(JOIN_SECONDS)
         self.stopped.close()

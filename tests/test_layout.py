@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ PARSERS = {"feed", "text", "urlset", "robots"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ROOT = PACKAGE.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 WITHOUT_DOCSTRING = ("__init__.py", "version.py", "__main__.py")
 
 
@@ -96,6 +98,63 @@ def test_imports_point_down():
         return {module for module in ours(path) if LAYER[module[0]] > LAYER[parts_of(path)[0]]}
 
     assert failing(above) == {}
+
+
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """Module -> the modules that it imports, as `client/reader`; imports in functions and for types count too."""
+    names = {"/".join(parts_of(path)).removesuffix("/__init__"): path for path in MODULES}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        targets = {
+            next(("/".join(each[:n]) for n in (len(each), len(each) - 1) if "/".join(each[:n]) in names), "")
+            for each in ours(path)
+        }
+        graph[name] = targets - {"", name}
+    return graph
+
+
+def test_no_circle_of_imports_between_files():
+    try:
+        TopologicalSorter(import_graph()).prepare()
+    except CycleError as exc:
+        pytest.fail(f"these import each other in a circle: {' <- '.join(exc.args[1])}")
+
+
+def folder_imports() -> dict[str, set[str]]:
+    """Folder -> the folders whose modules it imports directly."""
+    found: dict[str, set[str]] = {}
+    for name, targets in import_graph().items():
+        folder = name.partition("/")[0]
+        found.setdefault(folder, set()).update(target.partition("/")[0] for target in targets)
+    files = {path.stem for path in PACKAGE.glob("*.py")}
+    return {folder: targets - {folder} - files for folder, targets in found.items() if folder not in files}
+
+
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    """All that is imported from `start`, directly or not."""
+    found, waiting = set(), [start]
+    while waiting:
+        new = graph.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def test_the_picture_of_the_architecture_shows_the_imports():
+    """Each arrow is an import, and each import between folders is an arrow or a path of arrows."""
+    drawn: dict[str, set[str]] = {}
+    for upper, lower in re.findall(r"^    (\w+) --> (\w+)$", ARCHITECTURE, re.MULTILINE):
+        drawn.setdefault(upper, set()).add(lower)
+    imports = folder_imports()
+    for folder in {*drawn, *imports}:
+        assert drawn.get(folder, set()) <= imports.get(folder, set()), f"{folder}: arrows without an import"
+        assert imports.get(folder, set()) <= reachable(drawn, folder), f"{folder}: imports without an arrow"
+
+
+def test_the_architecture_names_every_module():
+    names = {path.stem for path in MODULES} - {"__init__"}
+    assert {name for name in names if f"`{name}`" not in ARCHITECTURE and f"`{name}.py`" not in ARCHITECTURE} == set()
 
 
 def test_modules_have_at_most_600_lines():

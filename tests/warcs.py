@@ -1,4 +1,4 @@
-"""WARC files put together by hand, for tests: none of the code under test has a part in them."""
+"""WARC files built by hand for tests, without the code under test."""
 
 from __future__ import annotations
 

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.query import checked_keywords
-from ..client.reader import ReaderOptions
+from ..client.keywords import ReaderOptions, checked_keywords
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
-from ..client.targets import find_target, refuse_document
+from ..client.targets import find_target, reject_document
 from ..frontier.filters import UNWANTED, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
@@ -91,22 +90,20 @@ class SnapshotOptions(ReaderOptions, total=False):
     on_progress: Callable[[Progress], None] | None
 
 
-@checked_keywords(lambda: SnapshotOptions.__annotations__)
+@checked_keywords(SnapshotOptions)
 def snapshot(
     target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     show_progress: bool = True,
     **options: Unpack[SnapshotOptions],
 ) -> Snapshot:
-    """Reads a site, or several one after the other, into tables; targets are those of urls().
+    """Reads a site, or several one after the other, into the tables of a Snapshot; a target is what urls() takes.
 
-    `options` are the keywords of urls(), and `jobs`: the number of processes (None: one per core, once a site proves
-    large). `show_progress`: show a progress bar in a notebook or on a terminal.
+    Interrupted, by Ctrl-C or a notebook's stop button, it returns what was read by then: `complete` is False, and
+    `notes` says so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable if none
+    can be read.
 
-    If interrupted, by Ctrl-C or a notebook's stop button, it returns what was read until then: `complete` is False, and
-    `notes` say so. A site of several that cannot be read is a note, too; NothingFound or NothingReadable if none can.
-
-    Needs the extra `analysis`. Memory is about 300 bytes per URL.
+    Needs the extra `analysis`. Memory is some 300 bytes per URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
     # All targets first: an invalid one is an error before anything is read.
@@ -121,7 +118,7 @@ def snapshot(
 
 def _target_names(target: Any) -> list[str | Path]:
     """The distinct targets; UsageError for a value that is not a target."""
-    refuse_document(target)
+    reject_document(target)
     names = [target] if isinstance(target, str | bytes | os.PathLike) or not hasattr(target, "__iter__") else [*target]
     if not names:
         raise UsageError("there is no target; name a site, such as example.com")

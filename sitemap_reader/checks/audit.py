@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.query import checked_keywords
+from ..client.keywords import KEYWORDS, ReaderOptions, checked_keywords
 from ..client.summary import count_of
-from ..client.targets import find_target, refuse_document
+from ..client.targets import find_target, reject_document
 from ..frontier.filters import make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
@@ -34,7 +34,6 @@ from .urls import DisallowedUrls
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ..client.reader import ReaderOptions
     from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
@@ -194,13 +193,35 @@ class DumpItems:
 _BATCH_LINES = 2_000
 
 
-def _reader_keywords() -> Iterable[str]:
-    from ..client.reader import ReaderOptions  # a dump needs no network library
+# The keywords of audit() that no other function has, or that mean something else here.
+_AUDIT_KEYWORDS = {
+    **KEYWORDS,
+    "crawl": (
+        "None",
+        "File that a crawler has exported, CSV or JSON lines: what its pages answer is compared with the sitemaps.",
+    ),
+    "baseline": (
+        "None",
+        "An earlier dump (its file, a Snapshot, or what load() returns), or a state as in `state`: which URLs have "
+        "vanished since.",
+    ),
+    "baseline_crawl": (
+        "None",
+        "An earlier `crawl`: pages whose lastmod has changed, and whose content has not. Needs crawl and baseline.",
+    ),
+    "state": ("None", "A state that changes() keeps, its file or an open State: which URLs have vanished since."),
+    "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
+    "ignore": ("()", "Codes not to report, as in `select`."),
+    "samples": (str(SAMPLES), "How many places of each finding are kept; their number is exact."),
+    "as_of": (
+        "None",
+        "The time by which ages go: a date, a datetime or text; None: the time of a recording, or else now.",
+    ),
+    "stop": ("None", "A function, called a few times a second: once it returns True, the Report is of what was read."),
+}
 
-    return ReaderOptions.__annotations__
 
-
-@checked_keywords(_reader_keywords)
+@checked_keywords(ReaderOptions, meanings=_AUDIT_KEYWORDS)
 def audit(
     source: str | os.PathLike[str] | Dump,
     *,
@@ -219,27 +240,12 @@ def audit(
     stop: Callable[[], bool] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Report:
-    """Checks the sitemaps of a site, or those in a dump, and returns a Report of the problems found.
+    """A Report of what is wrong with the sitemaps of a site, or with those that a dump was made of.
 
-    Args:
-        source: a target, as urls() takes it; or a dump: the path of a file, or the result of load().
-        crawl: the path of a file that a crawler exported (CSV or JSON lines), to compare its pages with the sitemaps.
-        baseline: an earlier dump (a path, a Snapshot, or the result of load()) or a state (a path or an open State):
-            finds URLs and sitemaps that vanished since.
-        baseline_crawl: the crawl file of the time of `baseline`: finds pages whose lastmod changed, their content not.
-        state: a state that changes() keeps, a path or an open State: as `baseline`.
-        select: check only these codes, or families of codes: `"L"` is all of hreflang.
-        ignore: leave these codes, or families of codes, out.
-        samples: the number of problems of each code that are kept as samples; counts are exact.
-        as_of: a date, a datetime or text from which ages are computed; by default the time of a recording, or now.
-        jobs: the number of worker processes; None: as many as there are cores, once a site proves large.
-        on_outcome: called with each Outcome, as in urls().
-        on_progress: called with the Progress, as in urls().
-        show_progress: shows a progress bar, as in urls().
-        stop: called a few times a second; once it returns True, the Report covers what was read by then.
-        options: keyword arguments of SitemapReader.
+    `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. `jobs` and the
+    options of SitemapReader are for a target only.
 
-    UsageError for invalid or contradicting arguments. A site without a sitemap that can be read gives a Report, too.
+    UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
     _check_source(source)
     now = datetime.now(UTC)
@@ -261,7 +267,7 @@ def audit(
 
 
 def _check_source(source: object) -> None:
-    refuse_document(source)
+    reject_document(source)
     if not isinstance(source, str | os.PathLike | Dump):
         raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
 

@@ -17,7 +17,7 @@ from .rule_docs import explain
 from .text import render_text
 
 if TYPE_CHECKING:
-    from ..client.sitemap_tree import Row
+    from ..client.sitemap_tree import TreeRow
     from .findings import Finding
 
 
@@ -87,7 +87,7 @@ def _in_utf8(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: TreeRow) -> dict[str, Any]:
     return {name: value for name, value in attrs.asdict(row).items() if name != "branch"}
 
 

@@ -11,7 +11,7 @@ from ..client.summary import count_of
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..client.sitemap_tree import Row
+    from ..client.sitemap_tree import TreeRow
     from ..model.problems import Severity
     from ..model.records import Outcome
     from ..statistics.collector import Fact
@@ -31,7 +31,7 @@ class AuditResult:
     pages: int
     complete: bool | None
     findings: tuple[Finding, ...]
-    sitemaps: tuple[Row, ...]
+    sitemaps: tuple[TreeRow, ...]
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()

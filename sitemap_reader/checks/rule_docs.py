@@ -77,7 +77,7 @@ def explain(code: str) -> Explanation:
     <BLANKLINE>
     Expected: changefreq is one of seven words.
     <BLANKLINE>
-    Why it matters: XXX
+    Why it matters: Readers ignore other words: the record has no changefreq.
     <BLANKLINE>
         <changefreq>sometimes</changefreq>
     <BLANKLINE>

@@ -32,7 +32,7 @@ from .urls import NonPageFiles, PrivateHosts, SessionParameters
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-    from ..client.sitemap_tree import Row
+    from ..client.sitemap_tree import TreeRow
     from ..model.records import Item
     from ..pipeline.document_parser import UrlGroup
     from .findings import Findings
@@ -222,7 +222,7 @@ class AuditRunner:
             unnamed=tuple(self._unnamed),
         )
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[TreeRow]:
         """The sitemap tree; each row counts the problems of all findings in its document."""
         by_document = self.findings.by_document()
         for row in self._tree.rows():

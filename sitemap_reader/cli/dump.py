@@ -90,7 +90,7 @@ class _Dump:
         site = utf8(found.name) if self.names_sites else None
         callbacks: dict[str, Any] = {"on_item": partial(self._take, site), "on_wait": self._wait}
         # Deferred: the summary counts exactly what was written.
-        with self.interrupts.deferred(), lines(found, site=site, most=left, **callbacks, **self.reading) as stream:
+        with self.interrupts.deferred(), lines(found, site=site, limit=left, **callbacks, **self.reading) as stream:
             try:
                 for some in stream:
                     self.outputs.write_lines(some.data)

@@ -92,7 +92,7 @@ class _ProgressLines:
         elif progress.seconds >= self._next_line:
             self._next_line += _LINE_SECONDS
             so_far = bar_state(progress)
-            self.console.line(f"{so_far.done:,} of {count_of(so_far.known, 'host')}; {so_far.told}")
+            self.console.line(f"{so_far.done:,} of {count_of(so_far.known, 'host')}; {so_far.text}")
 
     def _begin(self, progress: HarvestProgress) -> None:
         left = progress.shards - progress.shards_done

@@ -14,7 +14,7 @@ import attrs
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
-from ..client.targets import listed
+from ..client.targets import read_target_list
 from ..frontier.filters import UNWANTED
 from ..frontier.responses import OWN_REMEDY
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
@@ -88,7 +88,7 @@ class Console:
         """Prints one line, above the progress bar."""
         if sys.stderr is None:
             return
-        with self._bar.aside():
+        with self._bar.hidden():
             try:
                 print(printable(text), file=sys.stderr, flush=True)
             except OSError:  # stderr is closed or full: the data matters more
@@ -263,7 +263,7 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     """The targets; `-` is replaced by the lines of stdin, without blank ones and # comments."""
     targets: list[str] = []
     for target in typed:
-        targets += [each for _, each in listed(bytes_on_stdin())] if target == STDIN else [target]
+        targets += [each for _, each in read_target_list(bytes_on_stdin())] if target == STDIN else [target]
     if not targets:
         raise UsageError("stdin holds no target; give one per line, such as example.com")
     return targets

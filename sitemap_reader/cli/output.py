@@ -444,7 +444,7 @@ def _refuse(output: str, report: str | None, format: str) -> None:
 
 
 def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:
-    """The format of a table: --format, else by the suffix of -o, else aligned on a terminal and `elsewhere` otherwise."""
+    """The format of a table: --format, else by the suffix of -o, else `table` on a terminal and `elsewhere` if not."""
     return format_for(output, format, ROWS_FORMATS) or ("table" if is_terminal(output) else elsewhere)
 
 

@@ -72,19 +72,19 @@ def run(
         )
         parsing = _Parsing(name, console, outputs, takes_sitemaps=format == "jsonl" and chosen is None)
         code = parsing.read(items)
-        outputs.decide([code], parsing.ledger.progress.urls)
+        outputs.decide([code], parsing.summary_builder.progress.urls)
     console.flush()
     if parsing.left_out and not quiet:
         what = f"{count_of(parsing.left_out, 'sitemap')} left out"
         console.line(f"note {what}: only jsonl without --fields has lines for the children of an index")
-    return console.end(parsing.summary(), parsing.ledger.summary().partial_line(), [code])
+    return console.end(parsing.summary(), parsing.summary_builder.summary().partial_line(), [code])
 
 
 class _Parsing:
     """Writes the items of one document, and counts them."""
 
     def __init__(self, name: str, console: Console, outputs: Outputs, *, takes_sitemaps: bool) -> None:
-        self.ledger = SummaryBuilder(on_item=console.show)
+        self.summary_builder = SummaryBuilder(on_item=console.show)
         self._name = name
         self._console = console
         self._outputs = outputs
@@ -98,11 +98,11 @@ class _Parsing:
         try:
             for item in items:
                 self._write(item)
-                self.ledger.take([item], UrlRecord)
+                self.summary_builder.take([item], UrlRecord)
                 self._count(item)
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
-        return self._judge(self.ledger.outcomes[-1])
+        return self._judge(self.summary_builder.outcomes[-1])
 
     @property
     def left_out(self) -> int:
@@ -111,19 +111,19 @@ class _Parsing:
 
     def summary(self) -> str:
         """The summary in one line."""
-        numbers, dropped = self.ledger.progress, self.ledger.summary().dropped
+        numbers, dropped = self.summary_builder.progress, self.summary_builder.summary().dropped
         parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
         if self._children:
             parts.append(count_of(self._children, "sitemap"))
         texts = [" and ".join(parts) + f" in {self._label()}"]
         if dropped:
             texts.append(dropped_text(dropped))
-        if self.ledger.problems.counts:
-            texts.append(count_of(len(self.ledger.problems), "problem"))
+        if self.summary_builder.problems.counts:
+            texts.append(count_of(len(self.summary_builder.problems), "problem"))
         return "; ".join([*texts, f"{time.monotonic() - self._started:.1f} s"])
 
     def _label(self) -> str:
-        format_ = self.ledger.outcomes[-1].format if self.ledger.outcomes else None
+        format_ = self.summary_builder.outcomes[-1].format if self.summary_builder.outcomes else None
         return f"{self._name} ({format_})" if format_ else self._name
 
     def _write(self, item: Item) -> None:
@@ -138,14 +138,14 @@ class _Parsing:
 
     def _count(self, item: Item) -> None:
         if isinstance(item, UrlRecord):
-            self.ledger.progress.urls += 1
+            self.summary_builder.progress.urls += 1
         elif isinstance(item, SitemapRef):
             self._children += 1
         elif isinstance(item, Problem) and item.severity == "error":
             self._errors += 1
 
     def _judge(self, outcome: Outcome) -> Exit:
-        if self.ledger.progress.urls or self._children or outcome.dropped:
+        if self.summary_builder.progress.urls or self._children or outcome.dropped:
             return Exit.COMPLETE if outcome.complete else Exit.PARTIAL
         if outcome.complete and not self._errors:
             self._console.error(f"{self._name} lists no URL: it is empty; check that it is the right one")

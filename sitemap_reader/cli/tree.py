@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.sitemap_tree import Row, SitemapTree
+from ..client.sitemap_tree import SitemapTree, TreeRow
 from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.collector import as_stated
@@ -94,7 +94,7 @@ class _Trees:
         return judge(found.name, summary, self.console)
 
 
-def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:
+def _tsv(rows: Sequence[tuple[str, TreeRow]], names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:
     cells: list[list[Cell]] = [
         [
             str(row.depth),
@@ -115,7 +115,7 @@ def _tsv(rows: Sequence[tuple[str, Row]], names_sites: bool) -> tuple[Sequence[s
     return ("site", *TSV_HEADER), [[site, *each] for (site, _), each in zip(rows, cells, strict=True)]
 
 
-def _table(rows: Sequence[tuple[str, Row]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
+def _table(rows: Sequence[tuple[str, TreeRow]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
     """`kept` only if something was dropped, `problem` only if there is one; the root of a tree names its site."""
     plain = not _can_draw(encoding)
     columns: dict[str, list[Cell]] = {
@@ -156,7 +156,7 @@ def _can_draw(encoding: str) -> bool:
     return True
 
 
-def _json_line(row: Row, site: str | None) -> bytes:
+def _json_line(row: TreeRow, site: str | None) -> bytes:
     form = {"type": "node", **attrs.asdict(row)}
     for name in ("branch", "bytes_decoded", "seconds", "problems"):
         del form[name]

@@ -1,6 +1,6 @@
-"""A bar that shows how far a run is: Progress values in; out a line on a terminal's stderr, or a widget in a notebook.
+"""A progress bar: Progress values in; a line on a terminal's stderr, or a widget in a notebook, out.
 
-Where there is neither it shows nothing. Nobody who cannot read it hears of that, and it never leaves a thread behind.
+Shows nothing elsewhere. Errors of the terminal are ignored, and no thread is started.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _DRAW_SECONDS = 0.1
-_COLUMNS, _LINES = 80, 24  # of a terminal that does not tell
+_COLUMNS, _LINES = 80, 24  # of a terminal of unknown size
 _UNITS = ("kB", "MB", "GB", "TB")
-# tqdm draws nothing by itself before this is over: what is interrupted in its constructor would keep its lock.
+# Keeps tqdm from drawing in its constructor: an interrupt there would leave its lock held.
 _DELAY_SECONDS = 1e-9
 
 
 @attrs.frozen
-class Shown:
-    """What a bar has of some progress: how much is done of how much is known, and what is `told` behind."""
+class BarState:
+    """What a bar shows: how many units are done of how many known, and the text behind that."""
 
     done: int
     known: int
-    told: str
+    text: str
 
 
-def _sitemaps(progress: Progress) -> Shown:
-    told = f"{count_of(progress.urls, 'URL')}, {size_of(progress.bytes_wire)}"
+def _sitemaps(progress: Progress) -> BarState:
+    text = f"{count_of(progress.urls, 'URL')}, {size_of(progress.bytes_wire)}"
     if progress.delay is not None:
-        told += f", Crawl-delay {progress.delay.delay_seconds:g} s, {duration_of(progress.delay.seconds_left)} left"
-    return Shown(progress.documents_done, progress.documents_known, told)
+        text += f", Crawl-delay {progress.delay.delay_seconds:g} s, {duration_of(progress.delay.seconds_left)} left"
+    return BarState(progress.documents_done, progress.documents_known, text)
 
 
 class ProgressBar:
-    """Shows what it is called with, a few times a second: `sitemaps  12/40 [00:03, 51,204 URLs, 8.1 MB]`.
+    """Shows the Progress that it is called with: `sitemaps  12/40 [00:03, 51,204 URLs, 8.1 MB]`.
 
-    `noun` is what is counted, and `shown` makes of progress what is to be seen; they are those of one site's.
-    As a context manager, or from open() to close(). On a terminal nothing of it stays; a notebook keeps its last state.
+    `noun` is the unit that is counted; `to_state` converts progress. A context manager, or from open() to close(). A
+    terminal is cleared at the end; a notebook keeps the last state.
     """
 
-    def __init__(self, noun: str = "sitemaps", shown: Callable[[Any], Shown] = _sitemaps) -> None:
+    def __init__(self, noun: str = "sitemaps", to_state: Callable[[Any], BarState] = _sitemaps) -> None:
         self._bar: Any = None
         self._noun = noun
-        self._make_shown = shown
-        self._shown = _sitemaps(Progress())
+        self._to_state = to_state
+        self._state = _sitemaps(Progress())
         self._draw_at = 0.0
 
     def __enter__(self) -> Self:
@@ -69,19 +69,19 @@ class ProgressBar:
         self.close()
 
     def __call__(self, progress: Any) -> None:
-        """Takes the newest numbers."""
-        self._shown = self._make_shown(progress)
+        """Sets the newest numbers, and draws them at most ten times a second."""
+        self._state = self._to_state(progress)
         if self._bar is not None and time.monotonic() >= self._draw_at:
             self._draw(self._bar)
 
     def open(self) -> None:
-        """Shows it, where there is a notebook or a terminal."""
+        """Shows the bar in a notebook or on a terminal."""
         if self._bar is None and (bar := _make_bar()) is not None:
             self._bar = bar
             self._draw(bar)
 
     def close(self) -> None:
-        """Takes it away; in a notebook it shows the last numbers for good. May be called twice."""
+        """Removes the bar; in a notebook it stays with the last numbers. May be called twice."""
         bar, self._bar = self._bar, None
         if bar is None:
             return
@@ -91,8 +91,8 @@ class ProgressBar:
         bar.close()
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Gives its line to what is written in this block."""
+    def hidden(self) -> Iterator[None]:
+        """Clears the line of the bar for output that is written in the block."""
         if self._bar is not None:
             _erase(self._bar)
         yield
@@ -101,22 +101,22 @@ class ProgressBar:
 
     def _draw(self, bar: Any) -> None:
         self._draw_at = time.monotonic() + _DRAW_SECONDS
-        if bar.disable:  # TQDM_DISABLE: whoever wants no bar of tqdm's wants none of ours
+        if bar.disable:  # TQDM_DISABLE is set
             return
-        done, known = self._shown.done, self._shown.known
+        done, known = self._state.done, self._state.known
         bar.n, bar.total = done, known
         bar.desc = f"{self._noun}  {done:,}/{f'{known:,}' if known else '?'}"
-        bar.postfix = self._shown.told
-        with bar.get_lock():  # tqdm would keep it, were it interrupted
+        bar.postfix = self._state.text
+        with bar.get_lock():  # tqdm itself would not release it on an interrupt
             if bar.gui:
                 bar.container.children[1].max = max(known, 1)
             else:
-                bar.ncols, bar.nrows = _shape(bar.fp)
+                bar.ncols, bar.nrows = _terminal_size(bar.fp)
             bar.refresh(nolock=True)
 
 
 def _erase(bar: Any) -> None:
-    """Blanks its whole line: a terminal echoes ^C behind the bar."""
+    """Blanks the whole line: a terminal echoes ^C behind the bar."""
     if bar.disable or bar.gui:
         return
     with bar.get_lock():
@@ -125,11 +125,11 @@ def _erase(bar: Any) -> None:
 
 
 def _make_bar() -> Any:
-    """tqdm's bar for where this runs; None where nobody would see it."""
+    """tqdm's bar for a notebook or a terminal; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if hasattr(shell, "kernel"):
         bar = _widget()
-        return _line() if bar is None else bar  # a bar of nothing yet is false
+        return _line() if bar is None else bar  # an empty tqdm is falsy
     with suppress(OSError, ValueError):  # stderr is closed
         if sys.stderr is not None and sys.stderr.isatty():
             return _line()
@@ -137,33 +137,33 @@ def _make_bar() -> Any:
 
 
 def _widget() -> Any:
-    """None for a kernel without widgets, or whose console would show the repr of one."""
+    """None for a kernel without widgets, or with a console that shows their repr only."""
     notebook = import_module("tqdm.notebook")
     if notebook.IProgress is None or any(name.startswith("SPYDER") for name in os.environ):
         return None
-    return _own(notebook.tqdm)(leave=True, bar_format="{desc} {bar} [{elapsed}{postfix}]", delay=_DELAY_SECONDS)
+    return _bar_class(notebook.tqdm)(leave=True, bar_format="{desc} {bar} [{elapsed}{postfix}]", delay=_DELAY_SECONDS)
 
 
 def _line() -> Any:
-    bar = _own(import_module("tqdm.std").tqdm)
-    file, form = _Deaf(sys.stderr), "{desc} [{elapsed}{postfix}]"
-    columns, lines = _shape(file)
-    return bar(file=file, leave=False, bar_format=form, ncols=columns, nrows=lines, delay=_DELAY_SECONDS)
+    bar = _bar_class(import_module("tqdm.std").tqdm)
+    file, bar_format = _ErrorIgnoringStream(sys.stderr), "{desc} [{elapsed}{postfix}]"
+    columns, lines = _terminal_size(file)
+    return bar(file=file, leave=False, bar_format=bar_format, ncols=columns, nrows=lines, delay=_DELAY_SECONDS)
 
 
-def _own(base: type) -> Any:
-    """tqdm's class without the thread that it has to watch over bars; the classes of other people stay as they are.
+def _bar_class(base: type) -> Any:
+    """A subclass of tqdm's class without its monitor thread; tqdm's own class is unchanged.
 
-    Bars share the screen with those of other people, and so their lock between threads; not that between processes,
-    for which Python may start another one.
+    It shares tqdm's lock between threads, as other bars may be on the screen; not the one between processes, for which
+    Python may start a process.
     """
-    own: Any = type("Bar", (base,), {"monitor_interval": 0})
-    own.set_lock(import_module("tqdm.std").TqdmDefaultWriteLock.th_lock)
-    return own
+    bar_class: Any = type("Bar", (base,), {"monitor_interval": 0})
+    bar_class.set_lock(import_module("tqdm.std").TqdmDefaultWriteLock.th_lock)
+    return bar_class
 
 
-class _Deaf:
-    """A text stream that takes what cannot be written for written. For tqdm it is the stream itself."""
+class _ErrorIgnoringStream:
+    """A text stream that ignores errors of writing; equal to the stream itself, as tqdm compares them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._wrapped = stream
@@ -189,8 +189,8 @@ class _Deaf:
         return self._wrapped.fileno()
 
 
-def _shape(stream: Any) -> tuple[int, int]:
-    """Columns and lines that may be written to: the last column would wrap."""
+def _terminal_size(stream: Any) -> tuple[int, int]:
+    """Usable columns and lines: without the last column, where a terminal wraps."""
     try:
         columns, lines = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Which sitemap lists which: the items of a walk in, rows of a tree out, parents before their children.
+"""Which sitemap lists which: the items of a crawl in, rows of a tree out, parents before their children.
 
-Each document stands once, under the one that listed it first.
+Each document is in the tree once, under the document that listed it first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @attrs.define
 class Node:
-    """A document: what its index states (`ref`), what came of it (`outcome`), the newest lastmod that it lists."""
+    """A document: its entry in the index (`ref`), its outcome, and the newest lastmod that it lists."""
 
     url: str
     ref: SitemapRef | None = None
@@ -34,11 +34,11 @@ class Node:
 
 
 @attrs.frozen
-class Row:
-    """A line of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread.
+class TreeRow:
+    """A row of the tree; `branch` is the lines to its left, as `tree` draws them. Counts are None if unread.
 
-    `bytes_decoded` is its size unpacked, `seconds` how long it took to fetch and to read; `problems` counts those of
-    the document and of its entries. `status` is that of its last answer, `problem` why it is not complete.
+    `bytes_decoded` is the size unpacked, `seconds` the time to fetch and read; `problems` counts those of the document
+    and of its entries. `status` is that of the last response, `problem` the reason why it is not complete.
     """
 
     depth: int
@@ -60,37 +60,37 @@ class Row:
 
 
 class SitemapTree:
-    """hear() every item, note() every date, then rows()."""
+    """Builds the tree: hear() each item, note() each lastmod of an entry, then rows()."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
 
     def hear(self, item: Item) -> None:
-        """Takes in references and outcomes."""
+        """Adds a reference or an outcome; other items are ignored."""
         if isinstance(item, SitemapRef):
             self._refer(item)
         elif isinstance(item, Outcome) and item.url is not None:
             self._node(item.url).outcome = item
 
     def note(self, sitemap: str | None, lastmod: datetime | None, precision: Precision | None) -> None:
-        """Takes in the date of an entry."""
+        """Adds the lastmod of an entry of a sitemap."""
         if lastmod is None or sitemap is None:
             return
         node = self._node(sitemap)
         if node.newest is None or lastmod > node.newest:
             node.newest, node.newest_precision = lastmod, precision
 
-    def rows(self) -> Iterator[Row]:
-        """Roots first; a document that nobody listed is one. By host, its robots.txt first; hosts with nothing last.
+    def rows(self) -> Iterator[TreeRow]:
+        """The rows, each root before its children. A document that no other lists is a root.
 
-        Which of several sites or guesses answers first is chance. A robots.txt that was only asked for permission, and
-        of whose sitemaps none was read, is no part of the tree.
+        Roots are sorted by host, its robots.txt first; hosts without entries come last. A robots.txt that was only read
+        for its rules, and of whose sitemaps none was read, is left out.
         """
         roots = [node for node in self._nodes.values() if node.ref is None]
-        seen = _asked_for_permission(roots)
+        seen = _read_for_rules(roots)
         hosts = {_host(root) for root in roots if root.children or (root.outcome and root.outcome.entries)}
         roots.sort(key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url))
-        for root in [*roots, *self._nodes.values()]:  # in a circle nobody is a root: its first is taken
+        for root in [*roots, *self._nodes.values()]:  # a cycle has no root: the first of its documents is taken
             yield from _walk(root, seen)
 
     def _node(self, url: str) -> Node:
@@ -105,8 +105,8 @@ class SitemapTree:
         parent.children.append(node)
 
 
-def _asked_for_permission(roots: list[Node]) -> set[str]:
-    """Beside what was read: each robots.txt that is whole and led to none of it, and what it names."""
+def _read_for_rules(roots: list[Node]) -> set[str]:
+    """URLs of each robots.txt that was read whole, and of whose sitemaps none was read, and of those sitemaps."""
     whole = [node for node in roots if _is_robots(node) and node.outcome and node.outcome.complete]
     beside = [node for node in whole if not any(child.outcome for child in node.children)]
     if len(beside) == len(roots):
@@ -123,7 +123,7 @@ def _is_robots(node: Node) -> bool:
 
 
 def _parts(node: Node) -> tuple[str, str]:
-    """Host and path; of what is no URL, as a dump may have it, neither."""
+    """Host and path; both empty for an invalid URL, which a dump may hold."""
     try:
         parts = urlsplit(node.url)
     except ValueError:
@@ -131,8 +131,8 @@ def _parts(node: Node) -> tuple[str, str]:
     return parts.netloc, parts.path
 
 
-def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
-    # A stack, so that depth costs nothing. Entries: node, depth, the branch of its own line, that of its children.
+def _walk(root: Node, seen: set[str]) -> Iterator[TreeRow]:
+    # An explicit stack, as depth is unbounded. Entries: node, depth, the branch of its own line, that of its children.
     stack = [(root, 0, "", "")]
     while stack:
         node, depth, branch, below = stack.pop()
@@ -146,9 +146,9 @@ def _walk(root: Node, seen: set[str]) -> Iterator[Row]:
             stack.append((child, depth + 1, below + own, below + under))
 
 
-def _row(node: Node, depth: int, branch: str) -> Row:
+def _row(node: Node, depth: int, branch: str) -> TreeRow:
     outcome = node.outcome
-    return Row(
+    return TreeRow(
         depth=depth,
         branch=branch,
         url=node.url,
@@ -169,6 +169,6 @@ def _row(node: Node, depth: int, branch: str) -> Row:
 
 
 def _reason(outcome: Outcome) -> str | None:
-    """Its first error, else its first problem."""
+    """The first error of the document, else its first problem."""
     found = first_error(outcome.samples)
     return None if found is None else f"{found.code} {found.message}"

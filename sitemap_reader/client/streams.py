@@ -1,7 +1,8 @@
-"""The streams of URL records: async, and the same for callers without a loop or inside a running one.
+"""Streams of URL records and of changes, for `async for` and, over a thread, for `for`.
 
-In: a Crawl. Out: its records one by one; beside them progress, problems, outcomes and a summary. Both end by raising
-where there was nothing at all, and both stop every request when they are left.
+In: a Crawl, and for changes a StateSync. Out: records or changes one by one, or JSON lines; beside them progress,
+problems, outcomes and a summary. A stream that ends without any URL raises the reason. Closing a stream cancels its
+requests; changes count as delivered when the next one is requested, and a document is committed when all its are.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..parser.fast_scanner import Entries, records_of
 from ..pipeline.document_parser import UrlGroup
 from ..pipeline.executor import WorkerThread
 from ..serialize.jsonl import NEW, Lines, from_json, joined, json_line, lines_of_columns, new_lines
-from .summary import Given
+from .summary import Output
 from .thread_bridge import Bridge, CallbackError, first_failure
 
 if TYPE_CHECKING:
@@ -43,47 +44,47 @@ if TYPE_CHECKING:
     from .summary import Problems, Progress, Summary, SummaryBuilder
 
 
-# To a second pass, and to one over a stream whose block was left.
+# The error of a second pass, and of one over a stream that was closed.
 _ENDED = "this stream was read to its end or closed: keep list(stream) for a second pass, or ask for another stream"
 
-# How often the bar of an async stream is looked after.
+# How often the progress bar of an async stream is drawn.
 _TICK_SECONDS = 0.2
 
 
 @attrs.define(eq=False)
 class Walk:
-    """What all streams do with a Crawl: take its batches, count the records, tell how far it is, and judge at its end.
+    """What all streams do with a Crawl: take its batches, count the records, report progress, raise at the end.
 
-    It knows none of the streams: one that nobody holds any more is over at once.
+    It holds no reference to its stream, so that a stream is closed as soon as it is garbage.
     """
 
     target: str
     run: Crawl
-    ledger: SummaryBuilder
+    summary_builder: SummaryBuilder
     on_progress: Callable[[Progress], None] | None = None
     bar: ProgressBar | None = None
     started: float = 0.0
 
     def progress(self) -> Progress:
-        """The numbers as they stand."""
-        progress, frontier = self.ledger.progress, self.run.frontier
+        """The numbers so far."""
+        progress, frontier = self.summary_builder.progress, self.run.frontier
         progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
         progress.bytes_wire, progress.delay = self.run.bytes_wire, self.run.delay()
         return progress
 
     def summary(self) -> Summary:
-        self._enter_pruned()
-        return self.ledger.summary()
+        self._add_pruned()
+        return self.summary_builder.summary()
 
-    def _enter_pruned(self) -> None:
-        """What was not asked for, and why."""
+    def _add_pruned(self) -> None:
+        """Copies what the frontier skipped, and why, into the summary."""
         frontier = self.run.frontier
-        self.ledger.pruned, self.ledger.checked = frontier.pruned, frontier.checked
-        self.ledger.since = frontier.plan.selection.window.since
+        self.summary_builder.pruned, self.summary_builder.checked = frontier.pruned, frontier.checked
+        self.summary_builder.since = frontier.plan.selection.window.since
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Around all of it. At the end what a walk that was left early has still to say is entered."""
+        """A context around the whole run; at its end the last items of a frontier that stopped early are recorded."""
         self.started = time.monotonic()
         with self.bar or nullcontext():
             try:
@@ -92,84 +93,84 @@ class Walk:
                 self.take([*self.run.frontier.abandon()], UrlRecord)
 
     def records(self, batch: Batch) -> Iterator[UrlRecord]:
-        """Those of one batch, each counted as it is given; then whoever wants to hears how far it is."""
+        """The URL records of a batch, each counted when it is yielded; then progress is reported."""
         for record in self.take(batch, UrlRecord):
-            if self.ledger.counts(record):
+            if self.summary_builder.count_url(record):
                 yield record
-        self.tell_progress()
+        self.report_progress()
 
     def lines(self, batch: Batch) -> Iterator[Lines]:
-        """The same for a run whose records come as lines."""
+        """The JSON lines of a batch, counted likewise, for a run with as_lines."""
         for lines in self.take(batch, Lines):
-            yield self.ledger.counted(lines)
-        self.tell_progress()
+            yield self.summary_builder.count_lines(lines)
+        self.report_progress()
 
-    def whole(self, batch: Batch) -> Iterator[Batch]:
-        """All of it, with its URLs counted."""
-        self.enter(batch)
+    def items(self, batch: Batch) -> Iterator[Batch]:
+        """The batch itself, with its URLs counted."""
+        self.count(batch)
         yield batch
-        self.tell_progress()
+        self.report_progress()
 
-    def enter(self, batch: Batch) -> None:
-        """Counts the URLs of a batch whose records are nobody's here; all else is entered, and told."""
+    def count(self, batch: Batch) -> None:
+        """Counts the URLs of a batch without yielding them; records its other items."""
         self.take(batch, UrlRecord)
-        self.ledger.progress.urls += sum(
+        self.summary_builder.progress.urls += sum(
             item.urls if isinstance(item, UrlGroup) else isinstance(item, UrlRecord) for item in batch
         )
 
-    def tell_progress(self) -> None:
-        """On the bar, and to the caller."""
+    def report_progress(self) -> None:
+        """To the progress bar and the on_progress callback."""
         self.show_progress()
         if self.on_progress is not None:
-            self.on_progress(attrs.evolve(self.progress()))  # what is told stays as it was told
+            self.on_progress(attrs.evolve(self.progress()))  # a copy: the caller may keep it
 
     def show_progress(self) -> None:
-        """On the bar."""
+        """To the progress bar."""
         if self.bar is not None:
             self.bar(self.progress())
 
     def verdict(self) -> ReadError | None:
-        """At the end: what there is to raise, where there was nothing at all."""
-        self._enter_pruned()
-        return self.ledger.verdict(self.target)
+        """The error to raise at the end of a run without any URL; None if there is none to raise."""
+        self._add_pruned()
+        return self.summary_builder.verdict(self.target)
 
-    def judge(self) -> None:
-        """At the end: raises the verdict, if there is one."""
-        self.tell_progress()
+    def raise_verdict(self) -> None:
+        """Reports progress a last time, and raises the verdict if there is one."""
+        self.report_progress()
         verdict = self.verdict()
         if verdict is not None:
             raise verdict
 
-    def take(self, batch: Batch, given: type[Given]) -> list[Given]:
-        """What is to be given of a batch; all else is entered, and told."""
-        self.ledger.seconds = time.monotonic() - self.started
-        return self.ledger.take(batch, given)
+    def take(self, batch: Batch, output: type[Output]) -> list[Output]:
+        """The items of type `output` in a batch; all others are recorded, and passed to the callbacks."""
+        self.summary_builder.seconds = time.monotonic() - self.started
+        return self.summary_builder.take(batch, output)
 
 
 class Stream:
-    """What all streams tell beside the records."""
+    """What all streams have beside the records."""
 
     _walk: Walk
 
     @property
     def progress(self) -> Progress:
-        """How far the run is."""
+        """The numbers of documents, URLs and bytes so far."""
         return self._walk.progress()
 
     @property
     def problems(self) -> Problems:
-        """Exact counts by code, and samples: five a code and document."""
-        return self._walk.ledger.problems
+        """Exact counts by code, and samples: five per code and document."""
+        return self._walk.summary_builder.problems
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """One for each document that has come to its end."""
-        return self._walk.ledger.outcomes
+        """One for each document that has ended."""
+        return self._walk.summary_builder.outcomes
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing in what was read so far."""
-        return self._walk.ledger.complete
+        """Whether every document so far was read whole."""
+        return self._walk.summary_builder.complete
 
     @property
     def summary(self) -> Summary:
@@ -184,10 +185,10 @@ class Stream:
 
 
 class _Batches:
-    """Those of a run, for `async for`. What ends them is the first failure, not what tasks and carried() wrap it in.
+    """The batches of a run, for `async for`; a failure of the run is raised without the groups around it.
 
-    At the end of a loop asyncio closes all at once the generators that it saw begin. One inside of another would be
-    closed twice then, so this is none, and nobody sees its own begin.
+    At the end of a loop asyncio closes all async generators at once that its hooks have seen start. One inside another
+    would be closed twice, so this is no generator, and the hooks are off while the run's own generator starts.
     """
 
     def __init__(self, run: Crawl) -> None:
@@ -201,10 +202,10 @@ class _Batches:
             return await self._next()
         except (BaseExceptionGroup, CallbackError) as error:
             failure = first_failure(error)
-        raise failure  # where nothing else is being handled: its cause and context stay what they are
+        raise failure  # outside of the except block: it keeps its own cause and context
 
     async def aclose(self) -> None:
-        """Cancels what is on its way."""
+        """Cancels the pending requests."""
         await self._batches.aclose()
 
     def _next(self) -> Awaitable[Batch]:
@@ -217,19 +218,19 @@ class _Batches:
 
 
 def batches_of(run: Crawl) -> _Batches:
-    """Its batches; to be closed by whoever stops before their end."""
+    """The batches of a run; a caller that stops before their end has to close them."""
     return _Batches(run)
 
 
-class AsyncStream(Stream, Generic[Given]):
-    """What is given by `async for`, once; leaving its block cancels what is still on its way.
+class AsyncStream(Stream, Generic[Output]):
+    """Records for one `async for`; the end of its `async with` block cancels the pending requests.
 
-    UsageError for a pass over a stream that has come to its end, or is closed.
+    UsageError for a pass over a stream that has ended, or is closed.
     """
 
-    def __init__(self, walk: Walk, given: AsyncGenerator[Given, None]) -> None:
+    def __init__(self, walk: Walk, generator: AsyncGenerator[Output, None]) -> None:
         self._walk = walk
-        self._given = given
+        self._generator = generator
 
     async def __aenter__(self) -> Self:
         return self
@@ -239,20 +240,20 @@ class AsyncStream(Stream, Generic[Given]):
     ) -> None:
         await self.close()
 
-    def __aiter__(self) -> AsyncIterator[Given]:
-        if self._given.ag_frame is None:  # type: ignore[attr-defined] # inspect tells of these from Python 3.12 on
+    def __aiter__(self) -> AsyncIterator[Output]:
+        if self._generator.ag_frame is None:  # type: ignore[attr-defined] # inspect.getasyncgenstate is new in Python 3.12
             raise UsageError(_ENDED)
-        return self._given
+        return self._generator
 
     async def close(self) -> None:
         """Cancels every request of this stream. May be called twice."""
-        await self._given.aclose()
+        await self._generator.aclose()
 
 
 class AsyncUrlStream(AsyncStream[UrlRecord]):
-    """UrlRecords by `async for`; leaving its block cancels what is still on its way.
+    """UrlRecords for one `async for`; the end of its `async with` block cancels the pending requests.
 
-    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    A stream without one URL ends by raising NothingFound or NothingReadable.
     """
 
     def __init__(self, walk: Walk) -> None:
@@ -265,12 +266,12 @@ async def _read_async(walk: Walk) -> AsyncGenerator[UrlRecord, None]:
             async for batch in batches:
                 for record in walk.records(batch):
                     yield record
-    walk.judge()
+    walk.raise_verdict()
 
 
 @contextmanager
 def ticking(walk: Walk) -> Iterator[None]:
-    """While nothing comes the bar goes on; and a notebook sees to an interrupt only where its loop is busy."""
+    """Draws the bar while no batch arrives; a notebook handles an interrupt only while its loop is busy."""
     loop = asyncio.get_running_loop()
     handle: asyncio.Handle
 
@@ -286,11 +287,11 @@ def ticking(walk: Walk) -> Iterator[None]:
         handle.cancel()
 
 
-class ThreadStream(Stream, Generic[Given]):
-    """What is given by `for`, once; a context manager whose end cancels what is on its way and joins its thread.
+class ThreadStream(Stream, Generic[Output]):
+    """Records for one `for`; the end of its `with` block cancels the pending requests and joins the reading thread.
 
-    At the end it raises NothingFound or NothingReadable where there was not one URL; UsageError for a pass over a
-    stream that has come to its end, or is closed.
+    A stream without one URL ends by raising NothingFound or NothingReadable. UsageError for a pass over a stream that
+    has ended, or is closed.
     """
 
     def __init__(
@@ -298,15 +299,15 @@ class ThreadStream(Stream, Generic[Given]):
         walk: Walk,
         close: Callable[[], Awaitable[None]],
         on_wait: Callable[[], None] | None,
-        parts: Callable[[Batch], Iterator[Given]],
-        last_parts: Callable[[], Iterator[Given]] = lambda: iter(()),
+        parts: Callable[[Batch], Iterator[Output]],
+        last_parts: Callable[[], Iterator[Output]] = lambda: iter(()),
     ) -> None:
-        """`parts` is what is given of a batch, `last_parts` what there is to give behind them all."""
+        """`parts` yields the output of a batch, `last_parts` that which follows the last batch."""
         self._walk = walk
         self._bridge = Bridge(partial(_pump, walk.run, close))
-        self._given: Generator[Given, None, None] = _read(walk, self._bridge, on_wait, parts, last_parts)
-        # Where Python ends before it does, its thread must not outlive what it needs.
-        weakref.finalize(self._given, self._bridge.close)
+        self._generator: Generator[Output, None, None] = _read(walk, self._bridge, on_wait, parts, last_parts)
+        # At interpreter exit the thread has to end before the modules that it uses.
+        weakref.finalize(self._generator, self._bridge.close)
 
     def __enter__(self) -> Self:
         return self
@@ -316,28 +317,28 @@ class ThreadStream(Stream, Generic[Given]):
     ) -> None:
         self.close()
 
-    def __iter__(self) -> Iterator[Given]:
-        if getgeneratorstate(self._given) == GEN_CLOSED:
+    def __iter__(self) -> Iterator[Output]:
+        if getgeneratorstate(self._generator) == GEN_CLOSED:
             raise UsageError(_ENDED)
-        return self._given
+        return self._generator
 
     def close(self) -> None:
         """Cancels every request of this stream and joins its thread; may be called from any thread, and twice."""
         self._bridge.close()
-        if getgeneratorstate(self._given) == GEN_RUNNING:  # another thread is taking a record: its next one is the end
+        if getgeneratorstate(self._generator) == GEN_RUNNING:  # another thread is in next(), which ends the stream
             return  # closing a generator that runs has been seen to crash CPython 3.11
         try:
-            self._given.close()
+            self._generator.close()
         except ValueError as error:
-            if error.__traceback__ and error.__traceback__.tb_next:  # out of the generator: the caller's own
+            if error.__traceback__ and error.__traceback__.tb_next:  # raised in the generator, by the caller's code
                 raise
-            # It has begun to run since.
+            # Otherwise another thread has entered next() since.
 
 
 class UrlStream(ThreadStream[UrlRecord]):
-    """UrlRecords by `for`, once; a context manager whose end cancels what is on its way and joins the reading thread.
+    """UrlRecords for one `for`; the end of its `with` block cancels the pending requests and joins the thread.
 
-    At the end it raises NothingFound or NothingReadable where there was not one URL.
+    A stream without one URL ends by raising NothingFound or NothingReadable.
     """
 
     def __init__(
@@ -347,7 +348,7 @@ class UrlStream(ThreadStream[UrlRecord]):
 
 
 class LineStream(ThreadStream[Lines]):
-    """The same with the JSON lines of many records at a time, which other processes may have made."""
+    """The JSON lines of many records at a time, which worker processes may have encoded."""
 
     def __init__(
         self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
@@ -356,20 +357,20 @@ class LineStream(ThreadStream[Lines]):
 
     @property
     def is_full(self) -> bool:
-        """Whether no more lines are wanted: then it may be left."""
-        return self._walk.ledger.is_full
+        """Whether the limit of the query is reached."""
+        return self._walk.summary_builder.is_full
 
 
 class BatchStream(ThreadStream["Batch"]):
-    """All that a run gives, as it comes: records, or Entries of many; references, problems and outcomes."""
+    """The batches of a run: records or Entries of many, references, problems and outcomes."""
 
     def __init__(
         self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(walk, close, on_wait, walk.whole)
+        super().__init__(walk, close, on_wait, walk.items)
 
     def rules(self, url: str) -> Rules | None:
-        """What the robots.txt of the URL's host permits; None where that was not read."""
+        """The rules of the robots.txt of the URL's host; None if it was not read."""
         return self._walk.run.frontier.rules(url)
 
 
@@ -377,11 +378,11 @@ def _read(
     walk: Walk,
     bridge: Bridge,
     on_wait: Callable[[], None] | None,
-    parts: Callable[[Batch], Iterator[Given]],
-    last_parts: Callable[[], Iterator[Given]],
-) -> Generator[Given, None, None]:
+    parts: Callable[[Batch], Iterator[Output]],
+    last_parts: Callable[[], Iterator[Output]],
+) -> Generator[Output, None, None]:
     def wait() -> None:
-        walk.tell_progress()
+        walk.report_progress()
         if on_wait is not None:
             on_wait()
 
@@ -391,7 +392,7 @@ def _read(
         if not bridge.was_cancelled:
             yield from last_parts()
     if not bridge.was_cancelled:
-        walk.judge()
+        walk.raise_verdict()
 
 
 async def _pump(run: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
@@ -403,58 +404,54 @@ async def _pump(run: Crawl, close: Callable[[], Awaitable[None]], put: Callable[
         await close()
 
 
-# ----------------------------------------------------------------------------------------------------
-# The streams of changes: what a run finds new, updated and removed, for callers with a loop and without one.
-#
-# In: a Run, and the state that it is held against. Out: Changes one by one, or as JSON lines. A change counts as
-# delivered when the next one is asked for; leaving early commits no document of which some were not.
+# --- changes -----------------------------------------------------------------------------------------------------
 
 
 @attrs.define(eq=False)
 class ChangeWalk(Walk):
-    """A walk whose batches are held against a state; `site` is a key that each JSON line gets."""
+    """A Walk whose batches are compared with a state; `site` becomes a key of each JSON line."""
 
-    following: StateSync = attrs.field(kw_only=True)
+    state_sync: StateSync = attrs.field(kw_only=True)
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
     site: str | None = attrs.field(default=None, kw_only=True)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """As of any walk; what was not delivered is undone at the end."""
-        with closing(self.following), Walk.reading(self):
+        """As in Walk; at the end, changes that were not delivered are rolled back."""
+        with closing(self.state_sync), Walk.reading(self):
             yield
 
     def pieces(self, batch: Batch) -> Iterator[ChangePiece]:
-        """What a batch brings to light; then whoever wants to hears how far it is."""
-        self.enter(batch)
-        yield from self.following.take(batch, self.on_document)
-        self.tell_progress()
+        """The changes that a batch shows; then progress is reported."""
+        self.count(batch)
+        yield from self.state_sync.take(batch, self.on_document)
+        self.report_progress()
 
     def last_pieces(self) -> Iterator[ChangePiece]:
-        """What is found at the end of all."""
-        return self.following.finish(self._note)
+        """The changes that are known at the end only: removals."""
+        return self.state_sync.finish(self._record_problem)
 
     def changes(self, batch: Batch) -> Iterator[Change]:
-        """What a batch brings to light, one by one."""
+        """pieces() as single changes."""
         return _changes(self.pieces(batch))
 
     def last_changes(self) -> Iterator[Change]:
-        """What is found at the end of all, one by one."""
+        """last_pieces() as single changes."""
         return _changes(self.last_pieces())
 
     def change_lines(self, batch: Batch) -> Iterator[Lines]:
-        """What a batch brings to light, as JSON lines."""
+        """pieces() as JSON lines."""
         return (_lines(piece, self.site) for piece in self.pieces(batch))
 
     def last_lines(self) -> Iterator[Lines]:
-        """What is found at the end of all, as JSON lines."""
+        """last_pieces() as JSON lines."""
         return (_lines(piece, self.site) for piece in self.last_pieces())
 
     def verdict(self) -> ReadError | None:
-        """The same; there is none where there was anything to tell."""
-        return None if any(attrs.astuple(self.following.counts)) else Walk.verdict(self)
+        """As in Walk, but None if there was any change."""
+        return None if any(attrs.astuple(self.state_sync.counts)) else Walk.verdict(self)
 
-    def _note(self, problem: Problem) -> None:
+    def _record_problem(self, problem: Problem) -> None:
         self.take([problem], UrlRecord)
 
 
@@ -464,7 +461,7 @@ def _changes(pieces: Iterator[ChangePiece]) -> Iterator[Change]:
 
 
 def changes_of(piece: ChangePiece) -> Iterator[Change]:
-    """Those of a piece, one by one."""
+    """The changes of a piece, one by one."""
     if isinstance(piece, Entries):
         return (Change("new", record) for record in records_of(piece.columns, piece.sitemap))
     if isinstance(piece, Lines):
@@ -482,72 +479,72 @@ def _lines(piece: ChangePiece, site: str | None) -> Lines:
 
 
 class _ChangeStream(Stream):
-    """What these streams tell beside the changes."""
+    """What streams of changes have beside what all streams have."""
 
     _walk: ChangeWalk
 
     @property
     def counts(self) -> Counted:
-        """How many URLs were found to be what, so far."""
-        return self._walk.following.counts
+        """How many URLs are new, updated and removed, so far."""
+        return self._walk.state_sync.counts
 
     @property
     def removals_suspended(self) -> bool:
-        """Whether it came to its end without deciding what is removed, as a document could not be read whole."""
-        return self._walk.following.removals_suspended
+        """Whether removals were left undecided, as a document could not be read whole."""
+        return self._walk.state_sync.removals_suspended
 
 
 class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
-    """Changes by `async for`; leaving its block cancels what is on its way, and undoes what was not delivered whole.
+    """Changes for one `async for`; the end of its block cancels requests, and rolls back what was not delivered.
 
-    At the end it raises NothingFound or NothingReadable where there was not one sitemap.
+    A stream without one sitemap ends by raising NothingFound or NothingReadable.
     """
 
     def __init__(self, walk: ChangeWalk) -> None:
         super().__init__(walk, _changes_async(walk))
 
     async def close(self) -> None:
-        """Cancels every request of this stream, and lets go of the state. May be called twice."""
+        """Cancels every request of this stream, and releases the state. May be called twice."""
         await super().close()
-        self._walk.following.close()
+        self._walk.state_sync.close()
 
 
 async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
-    """SQLite works in a thread beside the loop. No generator within this one: see streams._Batches."""
-    aside = WorkerThread("sitemap-reader-state")
+    """SQLite works in a thread beside the loop. No generator within this one: see _Batches."""
+    thread = WorkerThread("sitemap-reader-state")
     with walk.reading(), ticking(walk) if walk.bar else nullcontext():
         try:
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
                     pieces = walk.pieces(batch)
-                    while (piece := await aside.run(next, pieces, None)) is not None:
+                    while (piece := await thread.run(next, pieces, None)) is not None:
                         for change in changes_of(piece):
                             yield change
             pieces = walk.last_pieces()
-            while (piece := await aside.run(next, pieces, None)) is not None:
+            while (piece := await thread.run(next, pieces, None)) is not None:
                 for change in changes_of(piece):
                     yield change
         finally:
-            await aside.close()
-    walk.judge()
+            await thread.close()
+    walk.raise_verdict()
 
 
-class _ThreadChanges(_ChangeStream, ThreadStream[Given]):
-    """Those without a loop."""
+class _ThreadChanges(_ChangeStream, ThreadStream[Output]):
+    """Streams of changes over a thread."""
 
     _walk: ChangeWalk
 
     def close(self) -> None:
-        """Cancels every request, joins the thread, lets go of the state; may be called from any thread, and twice."""
+        """Cancels every request, joins the thread, releases the state; may be called from any thread, and twice."""
         super().close()
-        if getgeneratorstate(self._given) != GEN_RUNNING:  # else another thread is at it, and lets go at its end
-            self._walk.following.close()
+        if getgeneratorstate(self._generator) != GEN_RUNNING:  # otherwise next() in another thread closes it
+            self._walk.state_sync.close()
 
 
 class ChangeStream(_ThreadChanges[Change]):
-    """Changes by `for`, once; a context manager whose end cancels what is on its way, and joins the reading thread.
+    """Changes for one `for`; the end of its `with` block cancels the pending requests and joins the thread.
 
-    At the end it raises NothingFound or NothingReadable where there was not one sitemap.
+    A stream without one sitemap ends by raising NothingFound or NothingReadable.
     """
 
     def __init__(
@@ -557,7 +554,7 @@ class ChangeStream(_ThreadChanges[Change]):
 
 
 class ChangeLineStream(_ThreadChanges[Lines]):
-    """The same as JSON lines, many at a time."""
+    """Changes as JSON lines, many at a time."""
 
     def __init__(
         self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None

@@ -1,6 +1,6 @@
-"""What a run has brought so far: counts, problems, outcomes, and what they come to.
+"""Progress, Problems and Summary of a run, and the SummaryBuilder that keeps them.
 
-In: the batches of a run. Out: the URL records to pass on; progress and a Summary at any time.
+In: the batches of a run. Out: the URL records to yield; progress and a Summary at any time; the error of an empty run.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from ..serialize.jsonl import Lines
     from .dedupe import UrlSet
 
-Given = TypeVar("Given")
+Output = TypeVar("Output")  # the type of item that a stream yields
 
-# How a document fails that its host refuses; what is damaged or too large has other codes.
+# Codes of documents that the host refuses, in contrast to damaged or too large ones.
 _BLOCKED = frozenset({"F01", "F04", "F05", "F13"})
 
 
 @attrs.define
 class Progress:
-    """How far a run is. Documents are sitemaps; those known may still become more.
+    """The numbers of a run so far. Documents are sitemaps; the number of known ones may still grow.
 
-    `delay` is the host whose Crawl-delay makes it take longest: its `host`, `delay_seconds`, the `documents` that wait
-    there and the `seconds_left` that these take at least. None where there is no such host.
+    `delay` is the host whose Crawl-delay takes longest: its `host`, `delay_seconds`, the `documents` that wait there
+    and the `seconds_left` that these take at least. None without such a host.
     """
 
     documents_done: int = 0
@@ -57,7 +57,7 @@ class Problems:
         self._in_document: Counter[tuple[str, str | None]] = Counter()
 
     def add(self, problem: Problem) -> bool:
-        """Counts it; True if it is one of the samples."""
+        """Counts the problem; True if it is one of the samples."""
         key = problem.code, problem.sitemap
         self.counts[problem.code] += 1
         self._in_document[key] += 1
@@ -67,7 +67,7 @@ class Problems:
         return sampled
 
     def unsampled(self) -> list[tuple[str, str | None, int]]:
-        """(code, document, count) of those that have more problems than samples."""
+        """(code, document, number of problems beyond the samples) where there are more than samples."""
         return [
             (code, document, count - SAMPLES_PER_CODE)
             for (code, document), count in self._in_document.items()
@@ -86,12 +86,12 @@ class Summary:
     sitemaps_read: int
     sitemaps: int
     dropped: dict[str, int]  # out of scope: reason -> count
-    unwanted: dict[str, int]  # not what was asked for, by date or pattern: reason -> count
-    repeated: int  # listed once more, where each URL was asked for once
-    not_modified: int  # sitemaps that are as they were, and were not read
-    pruned: dict[str, int]  # sitemaps that were not asked for: reason -> count
+    unwanted: dict[str, int]  # filtered out, by date or pattern: reason -> count
+    repeated: int  # listings of a URL that was yielded before, with unique
+    not_modified: int  # unchanged sitemaps, which were not read
+    pruned: dict[str, int]  # sitemaps that were not requested: reason -> count
     checked: int  # sitemaps that were read to see whether those with the reason "since" may be skipped
-    since: datetime | None  # the moment that `since` came to; of several runs the earliest one
+    since: datetime | None  # `since` as a datetime; of several runs the earliest
     problems: int
     failed: int  # sitemaps that gave nothing because of an error
     incomplete: int  # sitemaps that gave a part
@@ -100,11 +100,11 @@ class Summary:
 
     @property
     def complete(self) -> bool:
-        """Nothing that was asked for is missing."""
+        """Whether every sitemap and robots.txt was read whole."""
         return not (self.failed or self.incomplete or self.robots_failed)
 
     def __add__(self, other: Summary) -> Summary:
-        """Both runs as one."""
+        """The sum of two runs."""
         fields = attrs.asdict(self, recurse=False)
         since = min(filter(None, (self.since, other.since)), default=None)
         for name, mine in fields.items():
@@ -130,12 +130,12 @@ class Summary:
         return "; ".join([*parts, f"{self.seconds:.1f} s"])
 
     def partial_line(self) -> str | None:
-        """The line that says what is missing; None if nothing is."""
+        """`partial: ` and what is missing; None if nothing is."""
         missing = self.missing()
         return f"partial: {missing}" if missing else None
 
     def missing(self) -> str:
-        """`1 sitemap could not be read`; nothing if nothing is missing."""
+        """`1 sitemap could not be read`; empty if nothing is missing."""
         parts = []
         if self.failed:
             parts.append(f"{count_of(self.failed, 'sitemap')} could not be read")
@@ -146,7 +146,7 @@ class Summary:
         return ", ".join(parts)
 
     def _pruned(self, reason: str, count: int) -> str:
-        """So many sitemaps that were not asked for, and the evidence where it is a date."""
+        """How many sitemaps were not requested, with the date if that is the reason."""
         if reason != "since" or self.since is None:
             return f"{count_of(count, 'sitemap')} left out ({reason})"
         precision = "day" if self.since == self.since.replace(hour=0, minute=0, second=0, microsecond=0) else "minute"
@@ -174,9 +174,9 @@ def count_of(number: int, noun: str) -> str:
 
 
 class SummaryBuilder:
-    """Takes batches; keeps one Outcome a document and samples of the problems, never the records.
+    """Takes batches; keeps one Outcome per document and samples of the problems, never the records.
 
-    With `seen` each URL is given once, with `most` no more of them than that.
+    With `seen` each URL is yielded once; `limit` is the most URLs to yield.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class SummaryBuilder:
         on_item: Callable[[Item], None] | None = None,
         *,
         seen: UrlSet | None = None,
-        most: int | None = None,
+        limit: int | None = None,
     ) -> None:
         self.problems = Problems()
         self.outcomes: list[Outcome] = []
@@ -197,22 +197,22 @@ class SummaryBuilder:
         self._on_outcome = on_outcome
         self._on_item = on_item
         self._seen = seen
-        self._most = most
+        self._most = limit
         self._repeated = 0
 
-    def take(self, batch: Sequence[Item | UrlGroup], given: type[Given]) -> list[Given]:
-        """What is to be given of a batch; everything else is entered, and then told: who is told may raise."""
-        taken: list[Given] = [item for item in batch if isinstance(item, given)]
+    def take(self, batch: Sequence[Item | UrlGroup], output: type[Output]) -> list[Output]:
+        """The items of type `output`; the others are recorded first, then passed to the callbacks, which may raise."""
+        taken: list[Output] = [item for item in batch if isinstance(item, output)]
         if len(taken) < len(batch):
             others = [item for item in batch if not isinstance(item, UrlRecord | UrlGroup)]
             for item in others:
-                self._enter(item)
+                self._record(item)
             for item in others:
-                self._tell(item)
+                self._call_back(item)
         return taken
 
-    def counts(self, record: UrlRecord) -> bool:
-        """Counts a record that is about to be given; False for one that is not, as its URL was given before."""
+    def count_url(self, record: UrlRecord) -> bool:
+        """Counts a record before it is yielded; False if its URL was yielded before, and only once is wanted."""
         if self._seen is None or self._seen.add(record.loc):
             self.progress.urls += 1
             return True
@@ -221,31 +221,31 @@ class SummaryBuilder:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many have been given as may be."""
+        """Whether `limit` URLs were counted."""
         return self.progress.urls == self._most
 
-    def counted(self, lines: Lines) -> Lines:
-        """The same for lines: those that are given, all of them counted."""
+    def count_lines(self, lines: Lines) -> Lines:
+        """The lines to yield: without those of URLs that were yielded before, or exceed the limit."""
         if self._seen is not None or (self._most is not None and self.progress.urls + lines.urls > self._most):
-            return lines.only(self._counts_form)
+            return lines.only(self._count_json)
         self.progress.urls += lines.urls
         return lines
 
-    def _counts_form(self, form: dict[str, Any]) -> bool:
+    def _count_json(self, record: dict[str, Any]) -> bool:
         if self.is_full:
             return False
-        is_new = self._seen is None or self._seen.add(form["loc"])
+        is_new = self._seen is None or self._seen.add(record["loc"])
         self.progress.urls += is_new
         self._repeated += not is_new
         return is_new
 
-    def _enter(self, item: Item) -> None:
+    def _record(self, item: Item) -> None:
         if isinstance(item, Problem):
             self.problems.add(item)
         elif isinstance(item, Outcome):
             self.outcomes.append(item)
 
-    def _tell(self, item: Item) -> None:
+    def _call_back(self, item: Item) -> None:
         if self._on_outcome and isinstance(item, Outcome):
             self._on_outcome(item)
         if self._on_item:
@@ -253,19 +253,19 @@ class SummaryBuilder:
 
     @property
     def complete(self) -> bool:
-        """No document lacks anything."""
+        """Whether every document was read whole."""
         return all(outcome.complete for outcome in self.outcomes)
 
     @property
     def blocked(self) -> bool:
-        """A host refused its robots.txt or a well-known path, sent HTML pages, or could not be connected to."""
+        """Whether a host refused robots.txt or a well-known path, sent HTML pages, or could not be connected to."""
         return any(
             outcome.why == "well-known" and not outcome.complete and not _BLOCKED.isdisjoint(outcome.problems)
             for outcome in self.outcomes
         )
 
     def summary(self) -> Summary:
-        """The numbers as they stand."""
+        """The Summary so far."""
         sitemaps = sitemaps_of(self.outcomes)
         broken = [outcome for outcome in sitemaps if not outcome.complete]
         dropped: Counter[str] = Counter()
@@ -292,7 +292,7 @@ class SummaryBuilder:
         )
 
     def verdict(self, target: str) -> ReadError | None:
-        """What to raise at the end: nothing, if there was a URL, or one was left out as asked."""
+        """The error to raise at the end; None if a URL was yielded, or left out by a filter."""
         if self.progress.urls:
             return None
         if self.pruned or self._repeated or any(each.dropped or each.not_modified for each in self.outcomes):
@@ -311,17 +311,17 @@ class SummaryBuilder:
 
 
 def _closes_host(outcome: Outcome) -> bool:
-    """Whether it is a robots.txt that was read, and whose Crawl-delay is longer than may be kept."""
+    """Whether it is a robots.txt whose Crawl-delay exceeds the limit."""
     return any(sample.code == "F15" and sample.severity == "error" for sample in outcome.samples)
 
 
 def sitemaps_of(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that a Summary counts: no robots.txt, and no document twice."""
+    """The outcomes that a Summary counts: without robots.txt, and each document once."""
     return [outcome for outcome in _without_aliases(outcomes) if outcome.format != Format.ROBOTS]
 
 
 def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Left out: documents that redirect to one that was asked for itself, or to where an earlier one was led."""
+    """Without documents that redirect to one that was requested itself, or to the target of an earlier redirect."""
     taken = {outcome.url for outcome in outcomes}
     own: list[Outcome] = []
     for outcome in outcomes:
@@ -332,6 +332,6 @@ def _without_aliases(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def first_reason(failed: Iterable[Outcome]) -> str | None:
-    """The first error of the documents that failed, else their first problem, as a line; None without any."""
+    """The first error of failed documents, otherwise their first problem, as a line; None without any."""
     found = first_error(sample for outcome in failed for sample in outcome.samples)
     return None if found is None else str(found)

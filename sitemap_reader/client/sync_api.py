@@ -1,6 +1,7 @@
-"""What SitemapReader does, without a loop of one's own, also inside a running one: reading goes on in a thread.
+"""The API without asyncio: urls(), changes() and discover(), which also work inside a running event loop.
 
-In: a target, and the keywords of SitemapReader and of its method. Out: the same, by `for`.
+In: a target, and the keywords of SitemapReader and of its method. Out: a stream for `for`, read in a thread of its own;
+for the command line also streams of JSON lines and of batches.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import attrs
 from ..model.errors import UsageError
 from ..pipeline.document_parser import LineOptions
 from ..pipeline.worker_pool import pool_for_jobs
-from .query import Asked, checked_keywords
-from .reader import ReaderOptions, SitemapReader, at_least_one
+from .keywords import CHANGES_KEYWORDS, ReaderOptions, checked_keywords
+from .query import Query, check_positive
+from .reader import SitemapReader
 from .streams import BatchStream, LineStream, UrlStream
-from .thread_bridge import call
+from .thread_bridge import run_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,11 +36,7 @@ if TYPE_CHECKING:
     from .targets import Target
 
 
-def _reader_keywords() -> Iterable[str]:
-    return ReaderOptions.__annotations__
-
-
-@checked_keywords(_reader_keywords)
+@checked_keywords(ReaderOptions)
 def urls(
     target: str | Path | Target,
     *,
@@ -58,15 +56,16 @@ def urls(
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> UrlStream:
-    """SitemapReader.urls() without a loop of one's own, also inside a running one; `options` are SitemapReader's.
+    """A stream of every URL of a site, a document or a recording, each yielded as soon as it is read.
 
-    Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread.
-    `on_wait` is called a few times a second while there is nothing to iterate over.
+    `target` is a host, a URL, or a folder or WARC file that `record` has written. Needs no event loop, and works inside
+    a running one: a thread reads while the stream is iterated; the end of the stream or of its `with` block joins it.
+    An exception in a callback ends the run, and is raised to the caller unchanged. SitemapReader.urls() is for asyncio.
     """
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
-    asked = Asked(*filters, on_outcome, on_item, on_progress, show_progress)
-    return UrlStream(reader.walk(target, asked), reader.close, on_wait)
+    query = Query(*filters, on_outcome, on_item, on_progress, show_progress)
+    return UrlStream(reader.walk(target, query), reader.close, on_wait)
 
 
 def lines(
@@ -74,7 +73,7 @@ def lines(
     *,
     site: str | None = None,
     jobs: int | None = None,
-    most: int | None = None,
+    limit: int | None = None,
     since: Moment | None = None,
     until: Moment | None = None,
     undated: Undated = "keep",
@@ -90,16 +89,12 @@ def lines(
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> LineStream:
-    """urls() as JSON lines, many at a time: for who only writes them. `site` is a key that each of them gets.
-
-    `jobs` processes read them, None: as many as there are cores, once the site proves large; 1 is this one alone. No
-    more than `most` lines are given.
-    """
-    at_least_one(jobs=jobs)
+    """urls() as JSON lines, many at a time; `site` becomes a key of each line, `limit` is the most URLs to yield."""
+    check_positive(jobs=jobs)
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
-    asked = Asked(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, most=most)
-    walk = reader.walk(target, asked, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
+    query = Query(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, limit=limit)
+    walk = reader.walk(target, query, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
     return LineStream(walk, reader.close, on_wait)
 
 
@@ -113,15 +108,15 @@ def batches(
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> BatchStream:
-    """All that urls() reads and tells, many URLs of a sitemap at a time; `jobs` as in lines()."""
-    at_least_one(jobs=jobs)
+    """The batches of a crawl: records or Entries of many URLs, references, problems and outcomes."""
+    check_positive(jobs=jobs)
     reader = _own_reader(options)
-    asked = Asked(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
-    return BatchStream(reader.walk(target, asked, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait)
+    query = Query(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
+    return BatchStream(reader.walk(target, query, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait)
 
 
 class ChangesOptions(ReaderOptions, total=False):
-    """The keywords of SitemapReader and of its changes(), but for `state`."""
+    """The keywords of SitemapReader and of its changes(), without `state`."""
 
     trust_lastmod: Trust
     full: bool
@@ -140,7 +135,7 @@ class ChangesOptions(ReaderOptions, total=False):
     clock: Callable[[], datetime]
 
 
-@checked_keywords(lambda: ChangesOptions.__annotations__)
+@checked_keywords(ChangesOptions, meanings=CHANGES_KEYWORDS)
 def changes(
     target: str | Path | Target,
     *,
@@ -148,12 +143,12 @@ def changes(
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ChangesOptions],
 ) -> ChangeStream:
-    """SitemapReader.changes() without a loop of one's own; `options` are its keywords, and those of SitemapReader.
+    """A stream of the URLs that are new, updated or removed since the last run, by the record in `state`.
 
-    Reading goes on in a thread while the stream is iterated; leaving its block, or its end, joins that thread, and
-    closes a state that was named by its file. `on_wait` is as in urls().
+    SitemapReader.changes() is the same for asyncio, and its help has the rules. A thread reads while the stream is
+    iterated; the end of the stream or of its `with` block joins it, and closes a state that was given as a path.
     """
-    from .streams import ChangeStream  # here: who only reads needs no database
+    from .streams import ChangeStream  # here: reading alone needs no database
 
     walk, reader = _change_walk(target, state, options)
     return ChangeStream(walk, reader.close, on_wait)
@@ -168,10 +163,10 @@ def change_lines(
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ChangesOptions],
 ) -> ChangeLineStream:
-    """changes() as JSON lines, many at a time; `site` and `jobs` are as in lines()."""
+    """changes() as JSON lines, many at a time; `site` becomes a key of each line."""
     from .streams import ChangeLineStream
 
-    at_least_one(jobs=jobs)
+    check_positive(jobs=jobs)
     walk, reader = _change_walk(target, state, options, site=site, workers=pool_for_jobs(jobs))
     return ChangeLineStream(walk, reader.close, on_wait)
 
@@ -179,7 +174,7 @@ def change_lines(
 def _change_walk(
     target: str | Path | Target, state: State | str | Path, options: ChangesOptions, **more: Any
 ) -> tuple[ChangeWalk, SitemapReader]:
-    """Hands each option on to whom it is for."""
+    """The ChangeWalk and its reader; each option goes to the reader, the sync plan or the query."""
     from ..state.sync import SyncPlan
 
     given: dict[str, Any] = {**options}
@@ -187,28 +182,29 @@ def _change_walk(
     planned = {name: given.pop(name) for name in attrs.fields_dict(SyncPlan) if name in given}
     on_document = given.pop("on_document", None)
     reader = _own_reader(reading)  # type: ignore[arg-type]
-    return reader.change_walk(target, Asked(**given), state, SyncPlan(**planned), on_document, **more), reader
+    return reader.change_walk(target, Query(**given), state, SyncPlan(**planned), on_document, **more), reader
 
 
-@checked_keywords(_reader_keywords)
+@checked_keywords(ReaderOptions)
 def discover(
     target: str | Path | Target, *, on_item: Callable[[Item], None] | None = None, **options: Unpack[ReaderOptions]
 ) -> list[Candidate]:
-    """SitemapReader.discover() without a loop of one's own; `options` are SitemapReader's.
+    """Where the target's sitemaps are, and how each was found; reads no more of each than its beginning.
 
-    `on_item` is called from another thread.
+    What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap, or if
+    the host refused them or robots.txt: then with the status, and a `problem`. Callbacks run in another thread.
     """
     reader = _own_reader(options)
 
-    async def ask() -> list[Candidate]:
+    async def run() -> list[Candidate]:
         async with reader:
             return await reader.discover(target, on_item=on_item)
 
-    return call(ask)
+    return run_in_thread(run)
 
 
 def _own_reader(options: ReaderOptions) -> SitemapReader:
-    """A reader for a loop in a thread of its own, where a session of the caller's loop is of no use."""
+    """A reader for the event loop of another thread; UsageError for a session, which belongs to the caller's loop."""
     if options.get("session") is not None:
         raise UsageError("session belongs to the loop that made it: use `async with SitemapReader(session=...)`")
     return SitemapReader(**options)

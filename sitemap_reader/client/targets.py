@@ -1,7 +1,6 @@
-"""What a user names -> where to start, what to read it with, and what to record it to.
+"""Targets: a host, a URL, or a recording (a folder or a WARC file) in; seeds and the fetcher that replays them out.
 
-`example.com`, a URL, or what replays a site: a folder, or a WARC file. Anything else is a UsageError that says what
-would do.
+Anything else is a UsageError that says what to give. Also reads netrc files, and wraps a fetcher to record it.
 """
 
 from __future__ import annotations
@@ -31,15 +30,11 @@ if TYPE_CHECKING:
     from ..fetch.client import Fetcher
 
 
-# ----------------------------------------------------------------------------------------------------
-# A netrc file -> the logins in it, by host. An error names the file, and nothing that stands in it.
-
-
 def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
-    """The logins of the file that is named; True: of the one that $NETRC names, or of ~/.netrc.
+    """The logins of a netrc file by host; True stands for $NETRC or ~/.netrc. Logins are returned unchanged.
 
-    An entry `default` is left out: it would go to every host. UsageError where the file cannot be read. What was read
-    before stays as it is.
+    An entry `default` is left out: it would go to every host. UsageError for a file that cannot be read; its text names
+    the file, never its contents.
     """
     if given is None or given is False or isinstance(given, Logins):
         return given or Logins()
@@ -61,16 +56,13 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
-# What may be meant as a host although a folder is called so, such as one for what is downloaded from there.
+# A folder of such a name may hold downloads from a host: the name means the host.
 _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
 
 
 @attrs.frozen
 class Target:
-    """`seeds` to walk from; `replay` stands in for the network where a recording was named, `recorded` then, in UTC.
-
-    `damage` says what is lost of a recording.
-    """
+    """The seeds of a crawl; of a recording also the fetcher that replays it, its time in UTC, and what is damaged."""
 
     name: str
     seeds: tuple[Seed, ...]
@@ -80,14 +72,14 @@ class Target:
 
     @property
     def told(self) -> list[Problem | Outcome]:
-        """What has to be said once of a recording that is not whole: no result of it is complete."""
+        """The problem and outcome of a damaged recording, so that no result of it is complete."""
         if self.damage is None:
             return []
         problem = report("F04", self.damage, sitemap=self.name)
         return [problem, Outcome(self.name, self.name, complete=False, problems={"F04": 1}, samples=(problem,))]
 
 
-def listed(lines: bytes) -> Iterator[tuple[int, str]]:
+def read_target_list(lines: bytes) -> Iterator[tuple[int, str]]:
     """The targets of a list, one a line, each with the number of its line, from 1; no blank lines, no # comments.
 
     >>> list(listed(b"example.com\\n\\n# later: example.org\\nexample.net"))
@@ -100,10 +92,10 @@ def listed(lines: bytes) -> Iterator[tuple[int, str]]:
 
 
 def find_target(target: str | Path | Target) -> Target:
-    """Looks at the disk only for what is no URL. A Target is there already: a WARC is looked through but once."""
+    """The Target that a caller names. Looks at the disk unless it is a URL; a Target is returned unchanged."""
     if isinstance(target, Target):
         return target
-    refuse_document(target)
+    reject_document(target)
     if not isinstance(target, str | Path):
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
@@ -121,7 +113,7 @@ def find_target(target: str | Path | Target) -> Target:
         warc = WarcFetcher(path)
         return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
     if is_file:
-        raise UsageError(_told_of_file(name))
+        raise UsageError(_wrong_file_message(name))
     if name.endswith(DUMP_SUFFIXES):
         raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
     if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
@@ -129,15 +121,15 @@ def find_target(target: str | Path | Target) -> Target:
     return site_target(name, "neither a folder here nor a host")
 
 
-def refuse_document(target: object) -> None:
-    """UsageError for the bytes or the text of a document, where a site is to be named."""
+def reject_document(target: object) -> None:
+    """Raises UsageError for the bytes or the text of a document where a site is expected."""
     head = target[:100].encode("utf-8", "replace") if isinstance(target, str) else target
     if isinstance(head, bytes | bytearray) and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"<", b"\x1f\x8b")):
         raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
 
 
 def site_target(name: str, else_it_is: str = "no host") -> Target:
-    """A host, or a URL, without a look at the disk."""
+    """The Target of a host or a URL, without a look at the disk."""
     bare = name.strip()
     if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
         raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
@@ -149,7 +141,7 @@ def _site(name: str) -> Target:
     return Target(seed.target, (seed,))
 
 
-def _told_of_file(name: str) -> str:
+def _wrong_file_message(name: str) -> str:
     if name.endswith(DUMP_SUFFIXES):
         return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
     if name.lower().endswith((".arc", ".arc.gz")):
@@ -158,15 +150,15 @@ def _told_of_file(name: str) -> str:
 
 
 def _on_disk(path: Path) -> tuple[bool, bool]:
-    """Whether it is a folder, or a file."""
+    """Whether the path is a folder, and whether it is a file."""
     try:
         return path.is_dir(), path.is_file()
-    except OSError:  # a name that is too long for a disk
+    except OSError:  # the name is too long
         return False, False
 
 
 def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
-    """What the fetcher gives for the target, with a copy of it in a folder, or in a WARC if that is what is named."""
+    """The fetcher, wrapped to write each response to a folder, or to a WARC file if `place` is named as one."""
     if _is_same(place, target):
         raise UsageError(f"{place} is what is read: it cannot be recorded to at once")
     seeds = [seed.target for seed in target.seeds]
@@ -175,7 +167,7 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
         return target.recorded or datetime.now(UTC)
 
     if is_warc_name(place.name) and not place.is_dir():
-        from ..fetch.warc.writer import WarcRecorder  # here: few record
+        from ..fetch.warc.writer import WarcRecorder  # here: recording is rare
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)
     return FolderRecorder(fetcher, place, seeds, clock=clock)

@@ -1,6 +1,7 @@
-"""A loop in a thread of its own, for callers without one and inside a running one.
+"""An event loop in a thread of its own, for callers without one or inside a running one.
 
-In: what is to run on it. Out: its batches one by one, or its one result. Ended and joined whenever it is left.
+In: a coroutine function. Out: the batches that it puts, one by one, or its result. The loop is cancelled and its thread
+joined when the caller stops early. Also wraps the caller's callbacks, so that their exceptions reach it unchanged.
 """
 
 from __future__ import annotations
@@ -19,29 +20,23 @@ if TYPE_CHECKING:
     from ..pipeline.document_parser import Batch
 
 
-# ----------------------------------------------------------------------------------------------------
-# The functions of the caller's that a walk calls: wrapped, so that what they raise reaches him as it is.
-#
-# In: a function. Out: one to pass on. Whoever gets a failure in the end unwraps it with first_failure().
-
-
 Argument = TypeVar("Argument")
 Returned = TypeVar("Returned")
 
 
 class CallbackError(Exception):
-    """What a function of the caller's raised in the middle of a walk, on its way out."""
+    """Carries the exception of a callback out of the event loop; first_failure() unwraps it."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
         self.error = error
 
 
-def carried(function: Callable[[Argument], Returned]) -> Callable[[Argument], Returned]:
-    """Wraps what is called inside a walk: what it raises comes out of batches_of() as it is, whoever it passes.
+def wrap_callback(function: Callable[[Argument], Returned]) -> Callable[[Argument], Returned]:
+    """The callback, whose exceptions become CallbackErrors.
 
-    asyncio would take a KeyboardInterrupt for one of its own, and end the loop before anything is closed; a
-    CancelledError would end a task that nobody cancelled; a FetchError would pass for the network's.
+    Unwrapped, a KeyboardInterrupt would end the event loop before anything is closed, a CancelledError would end a task
+    that was not cancelled, and a FetchError would be taken for one of the network.
     """
 
     def call(argument: Argument) -> Returned:
@@ -55,15 +50,15 @@ def carried(function: Callable[[Argument], Returned]) -> Callable[[Argument], Re
 
 @attrs.define
 class CallbackGuard:
-    """Guards the functions of the caller's that only hear: once one has raised, it is that which he hears of.
+    """Stops calling the callbacks of a query once one of them has raised.
 
-    None is called any more then, though what a walk has still to say at its end is entered.
+    The run still records its last items then, and the caller sees the first exception.
     """
 
     has_raised: bool = False
 
     def guarded(self, function: Callable[[Argument], None]) -> Callable[[Argument], None]:
-        """Wraps one of them: it is called as long as none has raised."""
+        """The callback, which does nothing once a callback of this guard has raised."""
 
         def call(argument: Argument) -> None:
             if self.has_raised:
@@ -78,7 +73,7 @@ class CallbackGuard:
 
 
 def first_failure(failure: BaseException) -> BaseException:
-    """What failed first, without what tasks and carried() wrap it in."""
+    """The first exception, without the groups and CallbackErrors around it."""
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     return failure.error if isinstance(failure, CallbackError) else failure
@@ -88,14 +83,14 @@ Result = TypeVar("Result")
 
 # Batches that may wait between the reading thread and its consumer.
 _WAITING_BATCHES = 8
-# How the names of all our threads begin, those of crawl/ included.
+# How the names of all threads of this package begin, those of pipeline/ included.
 THREADS = "sitemap-reader"
-# How long a consumer waits for records before it hears that it is waiting.
+# How long a consumer waits for a batch before on_wait() is called.
 _WAIT_SECONDS = 0.2
 
 
 class Bridge:
-    """Batches out of a loop in a thread of its own, a few at a time: what is not taken makes the loop wait."""
+    """Passes batches from an event loop in a thread to a consumer; with 8 in the queue, the loop waits."""
 
     def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
         self._pump = pump
@@ -103,23 +98,23 @@ class Bridge:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
-        self._room: asyncio.Event | None = None  # set when a batch was taken, while one is to be put
+        self._was_taken: asyncio.Event | None = None  # while a put() waits: set when a batch is taken
         self._closing = threading.Event()
         self.was_cancelled = False
 
     def batches(self, on_wait: Callable[[], None]) -> Iterator[Batch]:
-        """What comes, once; a consumer that has to wait hears of it a few times a second."""
+        """The batches, once; `on_wait` is called every 0.2 s while there is none."""
         thread = threading.Thread(target=self._work, name=THREADS, daemon=True)
         try:
             thread.start()
         finally:
-            if thread.is_alive():  # else there is nothing to join; start() waits, and may be interrupted
+            if thread.is_alive():  # start() may be interrupted: without a thread there is nothing to join
                 self._thread = thread
         while (batch := self._next(on_wait)) is not None:
             if isinstance(batch, BaseException):
-                raise first_failure(batch)  # only here: it is nothing to the loop in the thread either
-            if (room := self._room) is not None:  # to wake the loop for nothing would take longer than the rest
-                self._soon(room.set)
+                raise first_failure(batch)  # raised only in the consumer's thread
+            if (was_taken := self._was_taken) is not None:  # waking the loop each time would dominate the cost
+                self._soon(was_taken.set)
             yield batch
 
     def _next(self, on_wait: Callable[[], None]) -> Batch | BaseException | None:
@@ -130,9 +125,9 @@ class Bridge:
                 on_wait()
 
     def close(self) -> None:
-        """Ends the loop, whatever it is doing, and waits for the thread. May be called twice, and by the collector.
+        """Cancels the loop's task and joins the thread. May be called twice, and by the garbage collector.
 
-        That may run in any thread, also in one of ours, which that loop may be waiting for: then nobody waits.
+        The collector may run in any thread: in one of this package, for which the loop may wait, it does not join.
         """
         self._closing.set()
         if self._task is not None:
@@ -141,7 +136,7 @@ class Bridge:
             self._thread.join()
 
     def _soon(self, function: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop has ended by itself
+        with suppress(RuntimeError):  # the loop has ended
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(function)
 
@@ -163,17 +158,17 @@ class Bridge:
             await self._pump(self._put)
 
     async def _put(self, batch: Batch) -> None:
-        self._room = asyncio.Event()  # before the look at the queue: whoever takes one from here on sets it
+        self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
         if self._queue.qsize() >= _WAITING_BATCHES:
-            await self._room.wait()
-        self._room = None
+            await self._was_taken.wait()
+        self._was_taken = None
         self._queue.put(batch)
 
 
-def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """What `ask` gives, from a loop in a thread of its own, so that a running loop does not matter.
+def run_in_thread(function: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """Runs a coroutine function on an event loop in a thread of its own, and returns its result.
 
-    Who is interrupted while he waits ends it.
+    KeyboardInterrupt while waiting cancels it.
     """
     results: list[Result] = []
     failures: list[BaseException] = []
@@ -181,7 +176,7 @@ def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
 
     async def main() -> Result:
         tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
-        return await ask()
+        return await function()
 
     def work() -> None:
         try:
@@ -195,7 +190,7 @@ def call(ask: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         thread.join()
     except BaseException:
         for loop, task in tasks:
-            with suppress(RuntimeError):  # the loop has ended by itself
+            with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(task.cancel if task else loop.stop)
         thread.join()
         raise

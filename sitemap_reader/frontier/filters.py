@@ -1,6 +1,7 @@
-"""Which of a site's URLs and sitemaps the caller wants: by date, and by patterns of their URLs.
+"""The caller's filters on URLs and sitemaps: by lastmod, and by regular expressions on the URL.
 
-In: what was asked for, as text or as compiled patterns. Out: the reason why a record is not wanted, or None.
+In: dates and ages as text or objects, the present moment, patterns. Out: a Selection, which names the reason why a
+record is filtered out, or None.
 """
 
 from __future__ import annotations
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from ..model.records import Precision, SitemapRef, UrlRecord
 
 
-# ----------------------------------------------------------------------------------------------------
-# Which dates are asked for: since, until, and what to do with URLs that state none.
-#
-# In: a date, a datetime, a timedelta or text, and the present moment. Out: a Window to judge lastmods by.
-
-
 Undated = Literal["keep", "drop"]
 Moment = str | date | datetime | timedelta
 
@@ -36,7 +31,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 @attrs.frozen
 class Window:
-    """A stated period matches if it overlaps [since, until)."""
+    """A range of dates: the period that a lastmod names matches if it overlaps [since, until)."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -44,11 +39,11 @@ class Window:
 
     @property
     def takes_all(self) -> bool:
-        """Whether no record can lie outside."""
+        """Whether every record matches."""
         return self.since is None and self.until is None and self.undated == "keep"
 
     def takes(self, record: UrlRecord | SitemapRef) -> bool:
-        """True for what overlaps; for what has no lastmod, as `undated` says."""
+        """Whether a record's lastmod matches; without one, as `undated` says."""
         if record.lastmod is None or record.lastmod_precision is None:
             return self.undated == "keep"
         if self.until is not None and record.lastmod >= self.until:
@@ -56,7 +51,7 @@ class Window:
         return self.since is None or period_end(record.lastmod, record.lastmod_precision) > self.since
 
     def prunes(self, ref: SitemapRef) -> bool:
-        """True for a child whose index says that it is older than all that is asked for.
+        """Whether the index states a lastmod of a child that ends before `since`.
 
         Only `since` prunes: a sitemap changed after `until` may still list older pages.
         """
@@ -67,14 +62,14 @@ class Window:
 
 @attrs.define
 class LastmodSummary:
-    """The lastmods of one document in short: the newest, the latest end of a period, and how many URLs have none."""
+    """The lastmods of one document: the newest, the latest end of a period, and how many URLs have none."""
 
     newest: tuple[datetime, Precision] | None = None
     latest_end: datetime | None = None
     undated: int = 0
 
     def add(self, record: UrlRecord) -> None:
-        """One record more, wanted or not."""
+        """Adds a record, filtered out or not."""
         lastmod, precision = record.lastmod, record.lastmod_precision
         if lastmod is None or precision is None:
             self.undated += 1
@@ -89,7 +84,7 @@ class LastmodSummary:
 
 
 def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:
-    """The Window of two moments; `until` as text or date takes in the whole period that it names.
+    """The Window between two moments; `until` as text or date includes the whole period that it names.
 
     Text is a date as sitemaps write it, or an age such as `12h`, `7d`, `2w`.
     """
@@ -103,13 +98,13 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
 
 
 def make_moment(name: str, value: Moment, now: datetime) -> datetime:
-    """One moment; of a day, and of any period that text names, its last second."""
+    """One moment; for a day, or any period that text names, its last second."""
     start, end = _period(name, value, now)
     return max(start, end - timedelta(seconds=1))
 
 
 def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
-    """[start, end) of what the value names; moments are as long as nothing."""
+    """[start, end) of the period that the value names; empty for a moment."""
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         return moment, moment
@@ -138,13 +133,13 @@ def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
 
 
 Pattern = str | re.Pattern[str]
-# Why a record that the site may list is not given out, beside the reasons of scope in Outcome.dropped: in words.
+# Reasons in Outcome.dropped beside those of scope -> how messages name them.
 UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the patterns"}
 
 
 @attrs.frozen
 class Patterns:
-    """Regular expressions, searched for anywhere in a URL, as it is and as people write it: `%C3%A9` is also `é`."""
+    """Regular expressions, searched for anywhere in a URL, as it is and with its escapes decoded: `%C3%A9` is `é`."""
 
     patterns: tuple[re.Pattern[str], ...] = ()
 
@@ -152,8 +147,8 @@ class Patterns:
         return bool(self.patterns)
 
     def find_in(self, url: str) -> bool:
-        """Whether one of them is found."""
-        if not self.patterns:  # most walks have none, and many URLs an escape
+        """Whether one of the patterns is found in a URL."""
+        if not self.patterns:  # most crawls have none, and many URLs an escape
             return False
         return self._find_in(url) or ("%" in url and self._find_in(unquote(url)))
 
@@ -162,7 +157,7 @@ class Patterns:
 
 
 def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patterns:
-    """One pattern, several, or none; UsageError, with `name`, for what is no regular expression."""
+    """The Patterns of one, several or none; UsageError, with `name`, for an invalid regular expression."""
     if given is None:
         return Patterns()
     several = [given] if isinstance(given, str | re.Pattern) else given
@@ -192,14 +187,14 @@ def make_selection(
     include: Pattern | Iterable[Pattern] | None = None,
     exclude: Pattern | Iterable[Pattern] | None = None,
 ) -> Selection:
-    """The Selection of what was asked for; UsageError for what cannot be."""
+    """The Selection for the options of these names; UsageError for an invalid value."""
     window = make_window(since, until, undated, now)
     return Selection(window, make_patterns("include", include), make_patterns("exclude", exclude))
 
 
 @attrs.frozen
 class Selection:
-    """Dates, and patterns of pages: one of `include` if there are any, and none of `exclude`."""
+    """A record matches by its lastmod, and by its URL: one of `include` if there are any, and none of `exclude`."""
 
     window: Window = attrs.field(factory=Window)
     include: Patterns = attrs.field(factory=Patterns)
@@ -207,11 +202,11 @@ class Selection:
 
     @property
     def takes_all(self) -> bool:
-        """Whether no record can be refused."""
+        """Whether every record matches."""
         return self.window.takes_all and not self.include and not self.exclude
 
     def refuses(self, record: UrlRecord) -> str | None:
-        """Why the record is not wanted; None if it is."""
+        """Why a record is filtered out; None if it is not."""
         if not self.window.takes(record):
             return "date"
         if (self.include and not self.include.find_in(record.loc)) or self.exclude.find_in(record.loc):

@@ -342,7 +342,7 @@ class Frontier:
 
     def _skip_host(self, host: HostQueue, request: DocumentRequest, why: str) -> None:
         """The host asks for a longer wait than the limit: it is skipped for the rest of the crawl."""
-        host.skip_reason = f"{host.origin} was given up: {why}"
+        host.skip_reason = f"{host.origin} is skipped: {why}"
         host.rules = host.rules or disallow_all(host.skip_reason)
         request.reports_failure = request.reports_failure or not request.is_robots
         waiting = self._hosts.drain(host)

@@ -1,7 +1,7 @@
-"""How far a document's lastmods can be believed: what was observed in, a score with its reasons out.
+"""How accurate a document's lastmods are: observed changes in, a score from 0 to 1 with its reasons out.
 
-The same for a urlset, whose entries are pages, and for an index, whose entries are sitemaps: of those it is known
-whether they changed, as they were read.
+The same for a urlset, whose entries are pages, and for an index, whose entries are sitemaps. Whether a sitemap changed
+is known from reading it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Fewer dates that are alike are no sign of anything.
+# Fewer identical dates are no sign against them.
 FEW_ALIKE = 10
-# How many changes an index must have got right before what it states is a reason not to look.
+# How many changes an index must have dated correctly before its lastmods are a reason to skip a child.
 _PROVEN_CHANGES = 3
 _TRUSTED_SCORE = 0.9
-# From which score on lastmods are what.
+# The lowest score -> its verdict.
 _VERDICTS = ((_TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
 
 
 @attrs.frozen
 class History:
-    """What was seen of a document, in numbers of entries.
+    """Observations of a document, as numbers of entries.
 
-    Of the last reading: `dated` have a lastmod; the most frequent one is that of `identical`; `future` lie behind the
-    time of the reading, `at_fetch` are that time. Of all readings together: `both` entry and lastmod changed;
-    `lastmod_only` changed while the entry did not; `entry_only` changed while its lastmod did not.
+    Of the last reading: `dated` have a lastmod, `identical` the most frequent one, `future` one later than the time of
+    the reading, `at_fetch` that time. Of all readings together: `both` entry and lastmod changed, `lastmod_only` the
+    lastmod alone, `entry_only` the entry alone.
     """
 
     entries: int = 0
@@ -41,7 +41,7 @@ class History:
     entry_only: int = 0
 
     def counting(self, entry: bool, lastmod: bool) -> History:
-        """With one observation more: whether an entry changed, and whether its lastmod did."""
+        """A History with one more observation: whether an entry changed, and whether its lastmod did."""
         return attrs.evolve(
             self,
             both=self.both + (entry and lastmod),
@@ -51,13 +51,13 @@ class History:
 
     @property
     def changes(self) -> int:
-        """How often entry or lastmod were seen to change."""
+        """How many changes of an entry or its lastmod were observed."""
         return self.both + self.lastmod_only + self.entry_only
 
 
 @attrs.frozen
 class LastmodTrust:
-    """`score`: 1 where nothing speaks against the dates, 0 where they say nothing. `reasons`: what speaks against."""
+    """`score`: 1 where no observation contradicts the lastmods, 0 where they are useless; `reasons` for less."""
 
     score: float
     reasons: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class LastmodTrust:
 
 @attrs.frozen
 class _Sign:
-    """A share of the entries (0 to 1) that speaks against the dates, with its words and how much it weighs."""
+    """A share of the entries (0 to 1) that counts against the lastmods, with its wording and weight."""
 
     share: Callable[[History], float]
     words: str
@@ -80,22 +80,22 @@ def _of(part: int, whole: int) -> float:
 
 
 _SIGNS = (
-    # All on one day, as of a site that was moved or is generated: they tell no page from another.
+    # All on one day, after a migration or from a generator: they do not distinguish pages.
     _Sign(
         lambda seen: _of(seen.identical, seen.dated) if seen.identical >= FEW_ALIKE else 0.0, "have the same lastmod"
     ),
     _Sign(lambda seen: _of(seen.future, seen.dated), "have a lastmod in the future"),
     _Sign(lambda seen: _of(seen.at_fetch, seen.dated), "have the time of the request as their lastmod"),
     _Sign(lambda seen: _of(seen.entry_only, seen.changes), "of the changes left the lastmod as it was"),
-    # A date that is too new costs a look in vain; one that is too old, a change.
+    # A date that is too new costs a needless request; one that is too old, a missed change.
     _Sign(lambda seen: _of(seen.lastmod_only, seen.changes), "of the changes were the lastmod's alone", 0.5),
 )
 
 
 def honesty(seen: History) -> LastmodTrust:
-    """The verdict on a document's lastmods; none of them at all is a score of 0.
+    """The score of a document's lastmods; 0 where no entry has one.
 
-    Each sign takes its share, by its weight, off what the others leave.
+    Each sign reduces the score by its weighted share.
 
     >>> str(honesty(History(entries=4, dated=4, future=1)))
     '0.75 (25% have a lastmod in the future)'
@@ -112,7 +112,7 @@ def honesty(seen: History) -> LastmodTrust:
 
 
 def in_words(judged: LastmodTrust) -> str:
-    """What follows "lastmods".
+    """The verdict, to follow "lastmods" in a sentence.
 
     >>> in_words(LastmodTrust(0.95))
     'can be trusted (0.95)'
@@ -121,12 +121,12 @@ def in_words(judged: LastmodTrust) -> str:
 
 
 def is_proven(seen: History) -> bool:
-    """Whether an index has earned that a child is not asked for as long as its lastmod stays the same."""
+    """Whether an index has been accurate often enough that a child with the same lastmod is not requested."""
     return seen.both >= _PROVEN_CHANGES and honesty(seen).score >= _TRUSTED_SCORE
 
 
 def _percent(share: float) -> str:
-    """Neither nothing where there is something, nor all where something is left."""
+    """A percentage; never 0% for more than nothing, nor 100% for less than all."""
     if share < 0.01:
         return "under 1%"
     return f"{min(round(share * 100), 99) if share < 1 else 100}%"

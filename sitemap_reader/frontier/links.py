@@ -86,7 +86,7 @@ class LinkRules:
         """The decision by where a child is, with the authorities known so far."""
         reason = self.authorities.out_of_scope(ref, self.authorities.passed_on(index))
         if reason is not None:
-            message = f"{ref.loc} is on another {reason}, without proof: not read"
+            message = f"{ref.loc} is on another {reason}, not verified by robots.txt: not read"
             return LinkDecision(False, "U04", message, out_of_scope=reason)
         child = without_userinfo(ref.loc)
         if origin(child) == origin(index.url) and not child.startswith(directory(index.url)):
@@ -305,8 +305,8 @@ class Links:
         if not self._authorities.add_unverified(request, ref, limits.max_documents):
             self._drop(request, ref, decision)
         elif not self._policy.request_for_verification(ref.loc):
-            what = f"{ref.loc}: the robots.txt of {limits.max_proof_hosts:,} hosts has been asked for proof by now"
-            message = f"{what}, and that of others is not; {advice('max_proof_hosts')}"
+            what = f"{ref.loc} is not verified: the robots.txt of {limits.max_proof_hosts:,} other hosts"
+            message = f"{what} has been requested already; {advice('max_proof_hosts')}"
             self._report_limit(request, ref, message)
 
     def _drop(self, index: DocumentRequest, ref: SitemapRef, decision: LinkDecision) -> None:

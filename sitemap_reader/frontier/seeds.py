@@ -1,6 +1,8 @@
-"""Seeds -> the places where a site's sitemaps may be.
+"""Where a crawl starts, and which of the caller's headers go with its requests.
 
-In: what the user typed. Out: a Seed, and for sites without a named sitemap the well-known paths in order.
+In: a target such as `example.com` or a URL. Out: a Seed; the well-known paths for sites whose robots.txt names no
+sitemap. A header goes to the registrable domain of the target that it was given for, credentials to its host, neither
+from https to http. No value of a header is in a repr or in an error.
 """
 
 from __future__ import annotations
@@ -27,31 +29,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-# ----------------------------------------------------------------------------------------------------
-# Which headers of the caller's go with a request: those given for the site that it belongs to, and no others.
-#
-# In: what the caller gave, the seeds of a walk, the URL of a request. Out: its headers. A header goes to the
-# registrable
-# domain of the target that it was given for, a login to its host, neither from https to http. No value stands in a repr
-# or in an error.
-
-
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110 5.6.2
 _UNSENDABLE_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udc7f\udd00-\udfff]")  # or what has no bytes
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udc7f\udd00-\udfff]")  # and lone surrogates, which have no bytes
 _AUTHORIZATION = "Authorization"
 
 
 @attrs.frozen
 class Logins:
-    """Of a netrc file: host -> the value of its Authorization header."""
+    """The credentials of a netrc file: host -> the value of its Authorization header."""
 
     by_host: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
 
 @attrs.frozen
 class CallerHeaders:
-    """What the caller gives with all targets of a reader: make_headers() checks it."""
+    """The headers for all targets of a reader; made by make_headers(), which checks them."""
 
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     user_agent: str | None = attrs.field(default=None, repr=False)
@@ -63,13 +56,13 @@ def make_headers(
     auth: str | tuple[str, str] | None,
     logins: Logins = Logins(),
 ) -> CallerHeaders:
-    """What is to be sent. UsageError for what cannot be, and for two values of Authorization."""
+    """The headers to send. UsageError for one that cannot be sent, and for two values of Authorization."""
     sent: dict[str, str] = {}
-    names: dict[str, str] = {}  # in lower case -> as it was first written
+    names: dict[str, str] = {}  # lower case -> as first written
     for name, value in _pairs(headers):
         check_header(name, value)
         name = names.setdefault(name.lower(), name)
-        # RFC 9110 5.3: lines of one name are one list; RFC 6265 5.4: but for cookies.
+        # RFC 9110 5.3: lines of one name are one list; RFC 6265 5.4: cookies are joined by "; ".
         comma = "; " if name.lower() == "cookie" else ", "
         sent[name] = f"{sent[name]}{comma}{value}" if name in sent else value
     if auth is not None:
@@ -81,15 +74,15 @@ def make_headers(
 
 
 def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Names and values. UsageError, which repeats no value, as one may be a secret, for what is none."""
+    """Pairs of name and value. UsageError for anything else; it repeats no value, as one may be a secret."""
     if isinstance(headers, str):
         name, colon, _ = headers.partition(":")
-        name = name.strip() if colon else "NAME"  # else it may be a token
+        name = name.strip() if colon else "NAME"  # without a colon the text may be a token
         raise UsageError(f'headers is a dict, not text: give headers={{"{name:.80}": "…"}}')
     wrong = UsageError('headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts')
     try:
         pairs = tuple((name, value) for name, value in (headers.items() if isinstance(headers, Mapping) else headers))
-    except (TypeError, ValueError):  # not to be iterated over, or not in pairs
+    except (TypeError, ValueError):  # not iterable, or not pairs
         raise wrong from None
     if not all(isinstance(part, str) for pair in pairs for part in pair):
         raise wrong
@@ -97,9 +90,9 @@ def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tupl
 
 
 def check_header(name: str, value: str) -> None:
-    """UsageError for what cannot be sent, which is not shown: it may be a secret."""
+    """UsageError for a header that cannot be sent; its value is not shown, as it may be a secret."""
     if not HEADER_NAME.fullmatch(name):
-        raise UsageError("headers: a name cannot be sent; it is empty, or holds a blank, a colon or the like")
+        raise UsageError("headers: a name cannot be sent; it is empty, or holds a blank, a colon or another separator")
     if _UNSENDABLE_VALUE.search(value):
         raise UsageError(f"header {name!r}: its value cannot be sent; it holds a control character")
 
@@ -123,25 +116,26 @@ def basic(user: str, password: str) -> str:
 
 
 def login_of(url: str) -> str | None:
-    """The same of the userinfo in a clean URL, if it has one."""
+    """The value of an Authorization header for the userinfo of a clean URL, if it has one."""
     userinfo = url[: url.index("/", 8)].partition("//")[2].rpartition("@")[0]
     user, _, password = userinfo.partition(":")
     return basic(unquote(user), unquote(password)) if userinfo else None
 
 
 class RequestHeaders:
-    """headers_for() each request of a walk from `seeds`.
+    """The caller's headers for each request of a crawl from `seeds`.
 
-    A seed is https if that is what is tried first. Of a host without a registrable domain, such as an IP address or
-    localhost, the domain is the very host and port.
+    A seed is https if https is tried first. Of a host without a registrable domain, such as an IP address or
+    localhost, the domain is host and port.
     """
 
     def __init__(self, caller: CallerHeaders, seeds: Sequence[Seed]) -> None:
         self._caller = caller
-        self._reaches = {False: _Reach.of(seeds), True: _Reach.of([each for each in seeds if _is_plain(_start(each))])}
+        plain = [seed for seed in seeds if _is_plain(_start(seed))]
+        self._scopes = {False: _HeaderScope.of(seeds), True: _HeaderScope.of(plain)}  # by whether the request is http
 
     def headers_for(self, url: str, own: Mapping[str, str]) -> dict[str, str]:
-        """The caller's headers that may go with a request for `url`, and over them `own`, those of the request."""
+        """The headers of a request for `url`: the caller's, as far as they may go there, overridden by its `own`."""
         sent = self._sent(url, is_plain=_is_plain(url))
         if self._caller.user_agent is not None:
             sent["User-Agent"] = self._caller.user_agent
@@ -149,16 +143,16 @@ class RequestHeaders:
         return {**{name: value for name, value in sent.items() if name.lower() not in replaced}, **own}
 
     def withholds(self, url: str) -> bool:
-        """Whether something is not sent for no other reason than that the URL is http."""
+        """Whether a header is not sent only because the URL is http."""
         return _is_plain(url) and self._sent(url, is_plain=False) != self._sent(url, is_plain=True)
 
     def _sent(self, url: str, *, is_plain: bool) -> dict[str, str]:
-        reach, place = self._reaches[is_plain], _place(url)
-        is_ours = _domain(url) in reach.domains
+        scope, place = self._scopes[is_plain], _place(url)
+        is_ours = _domain(url) in scope.domains
         sent = dict(self._caller.headers) if is_ours else {}
         given = next((name for name in sent if name.lower() == _AUTHORIZATION.lower()), None)
-        login = reach.logins.get(place)
-        if login is None and given is None and is_ours and (place in reach.places or not is_plain):
+        login = scope.logins.get(place)
+        if login is None and given is None and is_ours and (place in scope.places or not is_plain):
             by_host = self._caller.logins.by_host
             login = by_host.get(place) or by_host.get(host(url).strip("[]"))
         if login is not None:
@@ -167,15 +161,15 @@ class RequestHeaders:
 
 
 @attrs.frozen
-class _Reach:
-    """Where headers may go by the seeds."""
+class _HeaderScope:
+    """The domains and hosts to which headers may go."""
 
     domains: frozenset[str]
     places: frozenset[str]
     logins: Mapping[str, str] = attrs.field(repr=False)
 
     @classmethod
-    def of(cls, seeds: Sequence[Seed]) -> _Reach:
+    def of(cls, seeds: Sequence[Seed]) -> _HeaderScope:
         starts = [_start(seed) for seed in seeds]
         logins = {_place(_start(seed)): seed.login for seed in seeds if seed.login}
         return cls(frozenset(map(_domain, starts)), frozenset(map(_place, starts)), logins)
@@ -190,7 +184,7 @@ def _is_plain(url: str) -> bool:
 
 
 def _place(url: str) -> str:
-    """Host, and port unless it is the scheme's own."""
+    """Host, and port unless it is the default of the scheme."""
     return origin(url).partition("//")[2]
 
 
@@ -200,7 +194,7 @@ def _domain(url: str) -> str:
 
 Probe = Literal["auto", "always", "never"]
 
-# Tried one after the other, up to the first that holds a sitemap.
+# Tried in this order, up to the first that is a sitemap.
 WELL_KNOWN = (
     "/sitemap.xml",
     "/sitemap_index.xml",
@@ -221,10 +215,10 @@ WELL_KNOWN = (
 
 @attrs.frozen
 class Seed:
-    """Where a walk starts. `origins` are tried in order until one answers; a `document` is read for itself.
+    """Where a crawl starts: a site, whose `origins` are tried in order until one answers, or a single `document`.
 
-    With `robots_only` nothing but the Sitemap lines of robots.txt counts: no well-known path is tried. `login` is the
-    Authorization header for `user:password@` in the target; nothing else here holds that.
+    With `robots_only` no well-known path is tried, only the Sitemap lines of robots.txt count. `login` is the
+    Authorization header for `user:password@` in the target; no other field has these credentials.
     """
 
     target: str

@@ -127,7 +127,7 @@ class ChildProcesses:
 
 
 # The ChildProcesses of the current thread.
-_CURRENT: ContextVar[ChildProcesses | None] = ContextVar("_WATCHED", default=None)
+_CURRENT: ContextVar[ChildProcesses | None] = ContextVar("_CURRENT", default=None)
 
 
 def feedparser_fallback(

@@ -45,7 +45,7 @@ def _cores() -> int:
 
 
 class WorkerPool:
-    """Up to `most` processes, each started when all others are busy; close() ends them.
+    """Up to `max_workers` processes, each started when all others are busy; close() ends them.
 
     `after_urls`: crawls of up to so many URLs are faster without workers.
     """

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
+from ..client.keywords import ReaderOptions, checked_keywords
 from ..client.progressbar import ProgressBar
-from ..client.query import checked_keywords
-from ..client.reader import ReaderOptions, at_least_one
+from ..client.query import check_positive
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.jsonl import stamp
@@ -59,7 +59,7 @@ class HarvestOptions(ReaderOptions, total=False):
     no_follow: Pattern | Iterable[Pattern] | None
 
 
-@checked_keywords(lambda: HarvestOptions.__annotations__)
+@checked_keywords(HarvestOptions, meanings={})
 def harvest(
     hosts: str | Path | Iterable[str] | HostList,
     output: str | Path,
@@ -94,7 +94,7 @@ def harvest(
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
     """
     require_dask()
-    at_least_one(shards=shards, workers=workers)
+    check_positive(shards=shards, workers=workers)
     if not str(output):
         raise UsageError("output is the name of a folder, and empty")
     now = datetime.now(UTC)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..client.targets import listed, site_target
+from ..client.targets import read_target_list, site_target
 from ..model.errors import UsageError
 from ..parser.normalise.urls import host, registrable_domain
 from ..state.state import site_name
@@ -75,11 +75,11 @@ def read_hosts(hosts: str | Path | bytes | Iterable[str]) -> HostList:
 
 def _numbered(hosts: str | Path | bytes | Iterable[str]) -> Iterable[tuple[int, str]]:
     if isinstance(hosts, bytes):
-        return listed(hosts)
+        return read_target_list(hosts)
     if not isinstance(hosts, str | Path):
         return enumerate(hosts, 1)
     try:
-        return listed(Path(hosts).read_bytes())
+        return read_target_list(Path(hosts).read_bytes())
     except (OSError, ValueError) as exc:
         message = f"cannot read {hosts}: {getattr(exc, 'strerror', None) or exc}"
         raise UsageError(f"{message}; it is the name of a file with one host a line") from exc

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from tqdm.std import tqdm
 
-from ..client.progressbar import Shown, size_of
+from ..client.progressbar import BarState, size_of
 from .shard import ShardProgress
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ class ProgressTracker:
         )
 
 
-def bar_state(progress: HarvestProgress) -> Shown:
+def bar_state(progress: HarvestProgress) -> BarState:
     """The state of a progress bar: `hosts  312/1,000 [00:41, 1,204,331 URLs, 88.1 MB, 3 not whole, 00:58 left]`."""
     text = f"{progress.urls:,} URLs, {size_of(progress.bytes_wire)}"
     if progress.not_whole:
         text += f", {progress.not_whole:,} not whole"
     if progress.eta_seconds is not None:
         text += f", {tqdm.format_interval(round(progress.eta_seconds))} left"
-    return Shown(progress.hosts_done, progress.hosts, text)
+    return BarState(progress.hosts_done, progress.hosts, text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.query import Asked
+from ..client.query import Query
 from ..client.reader import SitemapReader
 from ..client.streams import ChangeWalk, batches_of
 from ..client.targets import site_target
@@ -80,12 +80,12 @@ class _HostReader:
         )
 
     def _walk(self, reader: SitemapReader) -> Walk:
-        asked = Asked(**self._config.filters, on_item=lambda item: self._writer.add_item(item, self._target))
+        query = Query(**self._config.filters, on_item=lambda item: self._writer.add_item(item, self._target))
         site, state = site_target(self._target), self._writer.state
         if state is None:
-            return reader.walk(site, asked, as_lines=LineOptions(self._target))
-        plan = SyncPlan(asked.trust_lastmod, accept_removals=self._config.accept_removals)
-        return reader.change_walk(site, asked, state, plan, None, site=self._target)
+            return reader.walk(site, query, as_lines=LineOptions(self._target))
+        plan = SyncPlan(query.trust_lastmod, accept_removals=self._config.accept_removals)
+        return reader.change_walk(site, query, state, plan, None, site=self._target)
 
     async def _read_walk(self, walk: Walk) -> tuple[HostVerdict, str | None]:
         """The verdict on the host, and why."""
@@ -124,7 +124,7 @@ class _HostReader:
 
     async def _skip(self, walk: Walk, why: str, option: str) -> tuple[HostVerdict, str]:
         message = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.run(walk.enter, [report("S16", message, sitemap=self._target)])
+        await self._worker_thread.run(walk.count, [report("S16", message, sitemap=self._target)])
         return "given_up", message
 
     def _write_batch(self, walk: Walk, batch: Batch) -> None:
@@ -148,8 +148,8 @@ def _verdict(walk: Walk) -> tuple[HostVerdict, str | None]:
     if error is not None:
         if isinstance(error, NothingFound):
             return "nothing", str(error)
-        return ("blocked" if walk.ledger.blocked else "unreadable"), str(error)
-    held_back = walk.following.counts.held_back if isinstance(walk, ChangeWalk) else 0
+        return ("blocked" if walk.summary_builder.blocked else "unreadable"), str(error)
+    held_back = walk.state_sync.counts.held_back if isinstance(walk, ChangeWalk) else 0
     if held_back:
         return "partial", f"{held_back:,} removals are held back"
     if not summary.complete:

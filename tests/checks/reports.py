@@ -8,7 +8,7 @@ import attrs
 
 from sitemap_reader.checks.findings import SEVERITIES, Finding
 from sitemap_reader.checks.report import Report
-from sitemap_reader.client.sitemap_tree import Row
+from sitemap_reader.client.sitemap_tree import TreeRow
 from sitemap_reader.model.problems import CATALOGUE, Problem, report
 from sitemap_reader.statistics.collector import Fact
 
@@ -18,7 +18,7 @@ SHOP = "https://shop.example"
 EMPTY = Report(target=f"{SHOP}/", at=AT, urls=0, pages=0, complete=True, findings=(), sitemaps=(), facts=(), notes=())
 
 
-def row(url: str, depth: int = 1, **told: object) -> Row:
+def row(url: str, depth: int = 1, **told: object) -> TreeRow:
     """A sitemap that was read, but for what is told otherwise."""
     read: dict[str, object] = {
         "depth": depth,
@@ -36,10 +36,10 @@ def row(url: str, depth: int = 1, **told: object) -> Row:
         "seconds": 0.34,
         "problems": 0,
     }
-    return Row(**{**read, **told})  # type: ignore[arg-type]
+    return TreeRow(**{**read, **told})  # type: ignore[arg-type]
 
 
-def unread(url: str, depth: int = 1) -> Row:
+def unread(url: str, depth: int = 1) -> TreeRow:
     """A sitemap that an index lists, and that nobody asked for."""
     nothing = ("format", "entries", "kept", "newest", "newest_precision", "bytes_decoded", "seconds", "problems")
     return row(url, depth, complete="unread", **dict.fromkeys(nothing))

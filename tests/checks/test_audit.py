@@ -326,7 +326,7 @@ def test_text_begins_with_what_counts() -> None:
     head, overview, *findings = chunks(render_text(sr.audit(SITES / "broken")))
     assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs"
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in head
-    assert overview.splitlines()[0] == "error    F01   2  the answer is not 2xx"
+    assert overview.splitlines()[0] == "error    F01   2  HTTP error (4xx or 5xx)"
     assert len(findings) == len(overview.splitlines()) == 7
     assert "  - and 5 more" in findings[4].splitlines()
 

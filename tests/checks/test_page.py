@@ -248,10 +248,10 @@ def test_the_overview_has_a_line_for_each_finding_which_leads_to_its_card():
     assert [Parsed(line).text for line in lines] == [
         "◆ Error D01 1,284 Unreadable date",
         "◆ Error L03 48 Missing hreflang return tag",
-        "◆ Error F01 1 The answer is not 2xx",
-        "▲ Warning U09 210 Session or tracking parameter",
-        "▲ Warning D05 1 A sitemap is newer than its index says",
-        "● Notice F10 4 Neither ETag nor Last-Modified",
+        "◆ Error F01 1 HTTP error (4xx or 5xx)",
+        "▲ Warning U09 210 Session or tracking parameter in the URL",
+        "▲ Warning D05 1 Index lastmod older than the sitemap's entries",
+        "● Notice F10 4 Neither ETag nor Last-Modified header",
     ]
     assert _targets(shown) == [each.code for each in small().findings]
     assert shown.index('class="score"') < shown.index('class="overview"') < shown.index('class="notes"')

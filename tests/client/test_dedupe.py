@@ -142,5 +142,5 @@ def test_what_was_written_down_is_known_again() -> None:
 
 @pytest.mark.parametrize("size", [0, 15, 17, 25, 27])
 def test_bytes_that_are_no_set_are_refused(size: int) -> None:
-    with pytest.raises(ValueError, match="no set of URLs"):
+    with pytest.raises(ValueError, match="no UrlSet"):
         UrlSet.from_bytes(bytes(size))

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.client.query import FOREIGN
+from sitemap_reader.client.keywords import FOREIGN_KEYWORDS
 from sitemap_reader.model.errors import UnknownKeyword
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def test_a_value_is_repeated_only_where_it_is_short_and_no_secret() -> None:
 
 def test_the_table_names_keywords_that_there_are() -> None:
     known = {*sr.urls.__wrapped__.__kwdefaults__, *sr.SitemapReader.__init__.__wrapped__.__kwdefaults__, "state"}  # type: ignore[attr-defined, misc]
-    for name, ours in FOREIGN.items():
+    for name, ours in FOREIGN_KEYWORDS.items():
         told = ours.format(1, next=2)
         assert name not in known
         assert told.partition("=")[0] in known
@@ -193,4 +193,4 @@ def test_the_table_names_keywords_that_there_are() -> None:
 def test_what_is_decorated_is_what_it_was() -> None:
     assert asyncio.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
     assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.sync_api")
-    assert sr.urls.__doc__.startswith("SitemapReader.urls() without a loop")  # type: ignore[union-attr]
+    assert sr.urls.__doc__.startswith("A stream of every URL")  # type: ignore[union-attr]

@@ -151,10 +151,10 @@ def test_other_peoples_bars_are_as_they_were(terminal: Terminal) -> None:
 
 def test_what_is_written_aside_stands_alone(terminal: Terminal) -> None:
     with ProgressBar() as bar:
-        with bar.aside():
+        with bar.hidden():
             print("told", file=terminal)
         assert re.search(r"\r {40,}\r(told\n)\rsitemaps  ", terminal.getvalue())
-    with bar.aside():  # there is none any more
+    with bar.hidden():  # there is none any more
         print("told", file=terminal)
     assert terminal.getvalue().endswith("\rtold\n")
 
@@ -175,7 +175,7 @@ def test_a_stderr_that_takes_nothing_stops_nothing(monkeypatch: pytest.MonkeyPat
     has_stderr(monkeypatch, Refusing(error))
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
-        with bar.aside():
+        with bar.hidden():
             pass
     assert not tqdm.std.tqdm._instances
 
@@ -198,7 +198,7 @@ def test_whoever_wants_no_bars_of_tqdm_gets_none(terminal: Terminal, monkeypatch
     monkeypatch.setattr(tqdm.std.tqdm, "__init__", _disabled(tqdm.std.tqdm.__init__))
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
-        with bar.aside():
+        with bar.hidden():
             print("told", file=terminal)
     assert terminal.getvalue() == "told\n"
 

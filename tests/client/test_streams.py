@@ -35,24 +35,24 @@ WAIT_SECONDS = 10.0
 READ = "this stream was read to its end or closed: keep list"
 
 
-def read_sync(target: str | Path, *, most: int | None = None, **options: Any) -> tuple[list[str], Stream]:
-    """The URLs, `most` of them at most, and the stream that they are from."""
+def read_sync(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
+    """The URLs, `limit` of them at most, and the stream that they are from."""
     found: list[str] = []
     with sr.urls(target, allow_private=True, **options) as stream:
         for url in stream:
             found.append(url.loc)
-            if len(found) == most:
+            if len(found) == limit:
                 break
     return found, stream
 
 
-def read_async(target: str | Path, *, most: int | None = None, **options: Any) -> tuple[list[str], Stream]:
+def read_async(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
     async def main() -> tuple[list[str], Stream]:
         found: list[str] = []
         async with sr.SitemapReader(allow_private=True) as reader, reader.urls(target, **options) as stream:
             async for url in stream:
                 found.append(url.loc)
-                if len(found) == most:
+                if len(found) == limit:
                     break
         return found, stream
 
@@ -152,7 +152,7 @@ def test_a_partial_site(read: Read) -> None:
 
 @both
 def test_what_is_told_of_a_part_is_true_of_that_part(read: Read) -> None:
-    found, stream = read(SHOP, most=100)
+    found, stream = read(SHOP, limit=100)
     assert (len(found), stream.progress.urls, stream.summary.urls) == (100, 100, 100)
     assert stream.progress.documents_done <= stream.progress.documents_known
     assert len(stream.outcomes) < 9

@@ -81,18 +81,18 @@ def locs(given: Lines) -> list[str]:
 
 def test_lines_are_counted_and_given_as_they_are() -> None:
     ledger, some = SummaryBuilder(), lines("a", "b", "a")
-    assert ledger.counted(some) is some
+    assert ledger.count_lines(some) is some
     assert ledger.progress.urls == ledger.summary().urls == 3
     assert ledger.summary().repeated == 0
 
 
 @pytest.mark.parametrize(
-    ("most", "given", "is_full"),
+    ("limit", "given", "is_full"),
     [(1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False)],
 )
-def test_no_more_lines_are_given_than_asked_for(most: int, given: list[str], is_full: bool) -> None:
-    ledger = SummaryBuilder(most=most)
-    taken = [locs(ledger.counted(some)) for some in (lines("a", "b"), lines("c"), lines("d", "e"))]
+def test_no_more_lines_are_given_than_asked_for(limit: int, given: list[str], is_full: bool) -> None:
+    ledger = SummaryBuilder(limit=limit)
+    taken = [locs(ledger.count_lines(some)) for some in (lines("a", "b"), lines("c"), lines("d", "e"))]
     assert [loc for some in taken for loc in some] == given
     assert ledger.summary().urls == len(given)
     assert ledger.is_full is is_full
@@ -101,24 +101,24 @@ def test_no_more_lines_are_given_than_asked_for(most: int, given: list[str], is_
 def test_each_url_of_lines_is_given_once_for_all_who_share_what_was_seen() -> None:
     seen = UrlSet()
     one, two = SummaryBuilder(seen=seen), SummaryBuilder(seen=seen)
-    assert locs(one.counted(lines("a", "b", "a"))) == ["a", "b"]
-    assert locs(two.counted(lines("b", "c"))) == ["c"]
+    assert locs(one.count_lines(lines("a", "b", "a"))) == ["a", "b"]
+    assert locs(two.count_lines(lines("b", "c"))) == ["c"]
     assert [(each.summary().urls, each.summary().repeated) for each in (one, two)] == [(2, 1), (1, 1)]
 
 
 def test_what_is_past_the_last_line_that_is_asked_for_was_not_seen() -> None:
     seen = UrlSet()
-    one, two = SummaryBuilder(seen=seen, most=2), SummaryBuilder(seen=seen)
-    assert locs(one.counted(lines("a", "a", "b", "a", "c"))) == ["a", "b"]
+    one, two = SummaryBuilder(seen=seen, limit=2), SummaryBuilder(seen=seen)
+    assert locs(one.count_lines(lines("a", "a", "b", "a", "c"))) == ["a", "b"]
     assert (one.summary().urls, one.summary().repeated) == (2, 1)
-    assert locs(two.counted(lines("c"))) == ["c"]
+    assert locs(two.count_lines(lines("c"))) == ["c"]
 
 
 def test_undated_lines_are_those_that_are_given() -> None:
     dated = lines("c", lastmod=datetime(2024, 1, 31, tzinfo=UTC))
     both = Lines(lines("a", "b").data + dated.data, 3, 2)
-    assert SummaryBuilder(most=1).counted(both).undated == 1
-    assert SummaryBuilder(seen=UrlSet()).counted(Lines(both.data * 2, 6, 4)).undated == 2
+    assert SummaryBuilder(limit=1).count_lines(both).undated == 1
+    assert SummaryBuilder(seen=UrlSet()).count_lines(Lines(both.data * 2, 6, 4)).undated == 2
 
 
 def test_of_a_batch_lines_are_given_and_all_else_is_entered() -> None:

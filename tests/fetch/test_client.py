@@ -293,7 +293,7 @@ def test_leaving_early_hangs_up():
 
 
 def test_fetcher_may_be_used_again_after_close():
-    """And leaves nothing open then, though nobody closes it: as where a stream that was left asks once more."""
+    """It leaves nothing open then, without another close(): as after a request of a stream that was left."""
 
     async def run():
         async with serving(ok(b"abc"), "hold") as server:
@@ -407,7 +407,7 @@ def test_body_longer_than_its_length_ends_there_and_so_does_the_connection():
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_odd_chunk_that_comes_late_ends_the_body(guarded):
-    """With a session's own connector, too, nobody waits for ever, and nothing of aiohttp's comes out."""
+    """With a session's own connector, too, no read waits for ever, and no aiohttp exception is raised."""
     import aiohttp
 
     async def run():
@@ -622,8 +622,8 @@ def test_proxy_on_a_private_address_is_used():
 def test_proxy_that_is_down_is_named():
     port = free_port()
     error = failure("http://shop.example/", proxy=f"http://127.0.0.1:{port}")
-    told = f"no connection to the proxy 127.0.0.1:{port}; check its host and port (--proxy)"
-    assert str(error) == f"shop.example: {told}"
+    message = f"no connection to the proxy 127.0.0.1:{port}; check its host and port (--proxy)"
+    assert str(error) == f"shop.example: {message}"
 
 
 @pytest.mark.parametrize(

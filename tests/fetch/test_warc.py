@@ -1,4 +1,4 @@
-"""WARC files of others, put together by hand, read in place of the network."""
+"""WARC files of other crawlers, built by hand, read instead of the network."""
 
 from __future__ import annotations
 
@@ -420,7 +420,7 @@ NO_WARCS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("data", "message"), NO_WARCS)
-def test_a_file_that_is_none_is_told_in_one_line(tmp_path, kind, data, message):
+def test_a_file_that_is_no_warc_is_reported_in_one_line(tmp_path, kind, data, message):
     path = tmp_path / kind
     path.write_bytes(data)
     with pytest.raises(UsageError, match=message) as caught:

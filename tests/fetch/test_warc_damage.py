@@ -42,7 +42,7 @@ def whole(request, tmp_path_factory):
 
 
 def dump(path):
-    """The URLs, and whether that is all; None where nothing can be read, as a user is told."""
+    """The URLs, and whether that is all; None where nothing can be read."""
     try:
         with sr.urls(path) as urls:
             found = {url.loc for url in urls}
@@ -85,14 +85,14 @@ def cut_behind(whole, url):
     return whole.read_bytes()[: offset + 60], offset
 
 
-def test_damage_is_told_once_and_nothing_is_complete(whole, tmp_path):
+def test_damage_is_reported_once_and_nothing_is_complete(whole, tmp_path):
     data, offset = cut_behind(whole, f"{SITE}/b.xml")
     path = tmp_path / whole.name
     path.write_bytes(data)
-    told = []
-    with sr.urls(path, on_item=told.append) as urls:
+    reported = []
+    with sr.urls(path, on_item=reported.append) as urls:
         assert {url.loc for url in urls} == {loc for loc in LOCS if "/a/" in loc}
-    problems = [item for item in told if isinstance(item, sr.Problem)]
+    problems = [item for item in reported if isinstance(item, sr.Problem)]
     assert [(p.code, p.sitemap) for p in problems] == [("F04", str(path)), ("F04", f"{SITE}/b.xml")]
     assert f"{path} is damaged at byte {offset:,} (" in problems[0].message
     assert problems[1].message.startswith(f"not found; {path} is damaged at byte {offset:,}")
@@ -140,6 +140,6 @@ def test_a_changed_body_is_told_by_its_digest(tmp_path):
 
 
 @pytest.mark.parametrize("digest", ["sha1:x", "crc32:00", "sha1", "sha256:" + "z" * 64])
-def test_a_digest_that_nobody_can_check_says_nothing(tmp_path, digest):
+def test_an_unknown_digest_is_ignored(tmp_path, digest):
     good = response(urlset(), url=f"{SITE}/sitemap.xml", WARC_Block_Digest=digest)
     assert fetched(sr.fetch.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3] is None

@@ -32,7 +32,7 @@ KINDS = ["site.warc", "site.warc.gz", "SITE.WARC.GZ"]
 NOW = datetime(2026, 10, 31, 12, 0, 5, 250_000, tzinfo=UTC)
 
 
-def taped(path, answers, *, seeds=(), most=None, clock=lambda: NOW):
+def recorded(path, answers, *, seeds=(), most=None, clock=lambda: NOW):
     async def run():
         recorder = WarcRecorder(FakeFetcher(answers), path, seeds, clock=clock)
         return {url: await fetch(recorder, url, most) for url in answers}
@@ -52,8 +52,8 @@ def records(path):
 def assert_is_valid(path, capsys):
     with pytest.raises(SystemExit) as ended:
         warcio(["check", str(path)])
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out, told.err) == (0, "", "")
+    output = capsys.readouterr()
+    assert (ended.value.code, output.out, output.err) == (0, "", "")
 
 
 HEADERS = {
@@ -90,15 +90,15 @@ def comparable(answer):
         for name, value in headers.items()
         if name not in ("content-length", "transfer-encoding", "bad\r\nname")
     }
-    told = error and (error.code, str(error).replace("\n", " "))
-    return status, kept, body, told
+    output = error and (error.code, str(error).replace("\n", " "))
+    return status, kept, body, output
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_replay_says_what_was_recorded(tmp_path, capsys, kind, answer):
     path = tmp_path / "new" / kind
-    expected = taped(path, {MAP: answer})[MAP]
+    expected = recorded(path, {MAP: answer})[MAP]
     again = fetched(sr.fetch.WarcFetcher(path))
     assert comparable(again) == comparable(expected)
     assert again[3] is None or not again[3].transient
@@ -112,8 +112,8 @@ def test_replay_says_what_was_recorded(tmp_path, capsys, kind, answer):
 def test_the_last_answer_counts(tmp_path, after):
     for number, before in enumerate(ANSWERS):
         path = tmp_path / f"{number}.warc"
-        taped(path, {MAP: before})
-        expected = taped(path, {MAP: after})[MAP]
+        recorded(path, {MAP: before})
+        expected = recorded(path, {MAP: after})[MAP]
         assert comparable(fetched(sr.fetch.WarcFetcher(path))) == comparable(expected), before
 
 
@@ -129,13 +129,13 @@ def test_nothing_of_the_request_is_written(tmp_path):
 
 
 def test_each_record_is_a_member_of_its_own(tmp_path):
-    taped(tmp_path / "a.warc.gz", {MAP: ANSWERS[0], ROBOTS: ANSWERS[6]})
+    recorded(tmp_path / "a.warc.gz", {MAP: ANSWERS[0], ROBOTS: ANSWERS[6]})
     parts = (tmp_path / "a.warc.gz").read_bytes().split(b"\x1f\x8b\x08")[1:]
     assert [gzip.decompress(b"\x1f\x8b\x08" + part)[:8] for part in parts] == [b"WARC/1.1"] * 3
 
 
 def test_what_was_not_read_to_its_end_is_marked(tmp_path):
-    taped(tmp_path / "a.warc", {MAP: Answer(chunks=(b"abc", b"def"))}, most=1)
+    recorded(tmp_path / "a.warc", {MAP: Answer(chunks=(b"abc", b"def"))}, most=1)
     text = (tmp_path / "a.warc").read_text()
     assert "WARC-Truncated: unspecified" in text
     status, _, body, error = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))
@@ -144,15 +144,15 @@ def test_what_was_not_read_to_its_end_is_marked(tmp_path):
 
 
 def test_a_break_is_marked_for_others_too(tmp_path):
-    taped(tmp_path / "a.warc", {MAP: ANSWERS[11]})
+    recorded(tmp_path / "a.warc", {MAP: ANSWERS[11]})
     assert "WARC-Truncated: disconnect" in (tmp_path / "a.warc").read_text()
 
 
 def test_a_recording_goes_on(tmp_path, capsys):
     for kind in KINDS[:2]:
         path = tmp_path / kind
-        taped(path, {MAP: ANSWERS[0]}, seeds=["https://shop.example/"])
-        taped(path, {ROBOTS: ANSWERS[6]}, seeds=["b.example", "https://shop.example/"])
+        recorded(path, {MAP: ANSWERS[0]}, seeds=["https://shop.example/"])
+        recorded(path, {ROBOTS: ANSWERS[6]}, seeds=["b.example", "https://shop.example/"])
         fetcher = sr.fetch.WarcFetcher(path)
         assert [seed.target for seed in fetcher.seeds] == ["https://shop.example/", "b.example"]
         assert (fetched(fetcher)[2], fetched(fetcher, ROBOTS)[0]) == (b"<urlset/>", 404)
@@ -161,22 +161,22 @@ def test_a_recording_goes_on(tmp_path, capsys):
 
 def test_a_file_of_others_goes_on_with_what_it_started_from(tmp_path):
     path = write(tmp_path / "a.warc.gz", response(urlset()))
-    taped(path, {"https://b.example/robots.txt": ANSWERS[3]}, seeds=["https://b.example/"])
+    recorded(path, {"https://b.example/robots.txt": ANSWERS[3]}, seeds=["https://b.example/"])
     assert [seed.target for seed in sr.fetch.WarcFetcher(path).seeds] == ["https://b.example/", "https://shop.example/"]
 
 
 def test_seeds_are_the_first_site_where_none_are_given(tmp_path):
-    taped(tmp_path / "a.warc", {MAP: ANSWERS[0], "https://b.example/": ANSWERS[0]}, seeds=[])
+    recorded(tmp_path / "a.warc", {MAP: ANSWERS[0], "https://b.example/": ANSWERS[0]}, seeds=[])
     assert [seed.target for seed in sr.fetch.WarcFetcher(tmp_path / "a.warc").seeds] == ["https://shop.example/"]
 
 
 def test_a_recording_knows_its_time(tmp_path):
-    taped(tmp_path / "a.warc", {MAP: ANSWERS[13]})
+    recorded(tmp_path / "a.warc", {MAP: ANSWERS[13]})
     assert sr.fetch.WarcFetcher(tmp_path / "a.warc").recorded == NOW.replace(microsecond=0)
 
 
 def test_other_schemes_are_refused_and_not_recorded(tmp_path):
-    assert taped(tmp_path / "a.warc", {"ftp://e.com/a": Answer()})["ftp://e.com/a"][3].code == "U02"
+    assert recorded(tmp_path / "a.warc", {"ftp://e.com/a": Answer()})["ftp://e.com/a"][3].code == "U02"
     assert not (tmp_path / "a.warc").exists()
 
 
@@ -213,7 +213,7 @@ def test_only_what_ends_whole_goes_on(tmp_path, name, data, message):
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
     path = tmp_path / kind
-    taped(path, {MAP: ANSWERS[0]})
+    recorded(path, {MAP: ANSWERS[0]})
     before = path.read_bytes()
     real = os.write
     written = []
@@ -226,7 +226,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
 
     monkeypatch.setattr(writer.os, "write", full)
     with pytest.raises(OSError, match=rf"No space left on device: '.*{kind}'"):
-        taped(path, {MAP: ANSWERS[1]})
+        recorded(path, {MAP: ANSWERS[1]})
     assert written
     assert path.read_bytes() == before
 
@@ -265,7 +265,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
     bodies = [os.urandom(100_000) for _ in range(4)]
     urls = [f"https://s{n}.example/" for n in range(4)]
     threads = [
-        threading.Thread(target=taped, args=(path, {url: Answer(chunks=(body,))}))
+        threading.Thread(target=recorded, args=(path, {url: Answer(chunks=(body,))}))
         for url, body in zip(urls, bodies, strict=True)
     ]
     for thread in threads:
@@ -306,7 +306,7 @@ def test_a_kill_leaves_no_half_record_and_no_other_file(tmp_path):
 
 def test_a_header_more_makes_no_difference_to_its_body(tmp_path):
     answer = attrs.evolve(ANSWERS[0], headers={"content-encoding": "br"})
-    taped(tmp_path / "a.warc", {MAP: answer})  # a server that packs unasked: live, too, nobody unpacked it
+    recorded(tmp_path / "a.warc", {MAP: answer})  # compressed although not accepted: stays compressed
     _, headers, body, _ = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))
     assert (headers["content-encoding"], body) == ("br", b"<urlset/>")
 

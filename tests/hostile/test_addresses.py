@@ -211,17 +211,17 @@ Read = tuple[list[str], dict[str, set[str]], list[sr.Problem]]  # locs; codes of
 
 def read(net: Net, *targets: str, caches_names: bool = True, **options: Any) -> Read:
     """All targets at once, over the real network of `net`."""
-    told: list[sr.Item] = []
+    reported: list[sr.Item] = []
 
     async def one(reader: sr.SitemapReader, target: str) -> list[str]:
         locs = []
         try:
-            async with reader.urls(target, on_item=told.append) as urls:
+            async with reader.urls(target, on_item=reported.append) as urls:
                 async for url in urls:
                     locs.append(url.loc)
         except (sr.NothingReadable, sr.UsageError, sr.NothingFound) as error:
             if isinstance(error, sr.UsageError):
-                told.append(sr.Problem("U15", "error", str(error), target))
+                reported.append(sr.Problem("U15", "error", str(error), target))
         return locs
 
     async def main() -> list[str]:
@@ -238,7 +238,7 @@ def read(net: Net, *targets: str, caches_names: bool = True, **options: Any) -> 
         return [loc for locs in found for loc in locs]
 
     locs = asyncio.run(main())
-    problems = [item for item in told if isinstance(item, sr.Problem)]
+    problems = [item for item in reported if isinstance(item, sr.Problem)]
     codes: dict[str, set[str]] = {}
     for problem in problems:
         codes.setdefault(problem.sitemap or "", set()).add(problem.code)
@@ -305,7 +305,7 @@ def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, ob
     assert net.is_safe
     assert set(net.looked_up) == {"public.example"}, "a spelled address needs no name server"
     assert GOOD in locs, "siblings are read"
-    told = {problem.sitemap: problem.message for problem in problems if problem.code in ("F13", "F02")}
+    reported = {problem.sitemap: problem.message for problem in problems if problem.code in ("F13", "F02")}
     asked = {url: str(clean_url(url).url) for url in urls}
     if way is given:  # no output has the userinfo of a target
         asked = {url: without_userinfo(document) for url, document in asked.items()}
@@ -315,10 +315,10 @@ def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, ob
     # What robots.txt would have permitted cannot be known where it may not be asked: F13 for it, F02 for the document.
     code = "F02" if obey_robots else "F13"
     assert {url: code in codes.get(document, ()) for url, document in asked.items()} == dict.fromkeys(urls, True)
-    assert {url: PERMIT in told[document] for url, document in asked.items()} == dict.fromkeys(urls, True)
+    assert {url: PERMIT in reported[document] for url, document in asked.items()} == dict.fromkeys(urls, True)
     if obey_robots:
         robots = {origin(str(clean_url(url).url)) + "/robots.txt" for url in urls}
-        assert {url: "F13" in codes[url] and PERMIT in told[url] for url in robots} == dict.fromkeys(robots, True)
+        assert {url: "F13" in codes[url] and PERMIT in reported[url] for url in robots} == dict.fromkeys(robots, True)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -369,8 +369,8 @@ def test_a_name_that_resolves_to_private_addresses_is_not_connected_to(net: Net,
     if way is redirected:
         documents = {url: f"{SITE}:{net.port}/moved{number}.xml" for number, url in enumerate(urls)}
     assert {url: "F13" in codes.get(document, ()) for url, document in documents.items()} == dict.fromkeys(urls, True)
-    told = [problem.message for problem in problems if problem.code == "F13"]
-    assert all(PERMIT in message and "Errno" not in message for message in told)
+    reported = [problem.message for problem in problems if problem.code == "F13"]
+    assert all(PERMIT in message and "Errno" not in message for message in reported)
 
 
 def test_a_name_with_public_and_private_addresses_is_connected_to_at_the_public_one_only(net: Net) -> None:
@@ -424,7 +424,7 @@ def test_a_proxy_is_never_asked_for_a_private_address(net: Net) -> None:
 
 
 def test_what_pages_list_is_told_and_never_asked_for(net: Net) -> None:
-    """Listed URLs are records: whatever they spell, nobody is asked, no name is looked up."""
+    """Listed URLs are records: none is requested, and no name is resolved."""
     urls = spelled(net, [*REFUSED, *ELSEWHERE])
     items = "".join(f"<item><link>{url}</link></item>" for url in urls)
     feed = f'<rss version="2.0"><channel>{items}</channel></rss>'

@@ -344,7 +344,7 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
     join = threading.Thread.join
 
     def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
-        """As the first wait for the reading thread is when somebody presses Ctrl-C."""
+        """As the first wait for the reading thread is at Ctrl-C."""
         if thread.name == "sitemap-reader" and "/robots.txt" not in server.asked:
             was_asked(server, "/robots.txt")
             raise KeyboardInterrupt
@@ -361,7 +361,7 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
 
 
 def a_document_that_waits_for_proof(server: SlowServer) -> str:
-    """Its end is told when the walk is over; behind it one with something to complain of in each entry."""
+    """Its end is reported when the crawl is over; behind it a document with a problem in each entry."""
     target = bodies(server)
     server.pages["/0.xml"] = answer(urlset("https://other.example", 3))
     server.pages["/1.xml"] = answer(urlset(server.url).replace(b"</loc>", b"</loc><lastmod>no</lastmod>"), more=10_000)

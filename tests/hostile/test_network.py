@@ -1,4 +1,4 @@
-"""Every fault of a network, met by a whole reader: what is said of it, what came before it, who else is hurt.
+"""Every fault of a network, met by a whole reader: what is reported, what came before it, what else is affected.
 
 Each row is a child of an index, between two sound ones, on a server that does on the wire what the row says.
 """
@@ -84,7 +84,7 @@ class Read:
         (outcome,) = [outcome for outcome in self.stream.outcomes if outcome.url == url]
         return outcome
 
-    def said(self, url: str) -> list[str]:
+    def messages(self, url: str) -> list[str]:
         return [str(problem) for problem in self.stream.problems.samples if problem.sitemap == url]
 
 
@@ -329,7 +329,7 @@ ROWS = [
     ),
     fails("Content-Length negative", raw(lengths(-1)), NO_HTTP),
     fails("Content-Length doubled", raw(lengths(len(BODY), 5)), NO_HTTP + "Duplicate Content-Length"),
-    # RFC 9110 8.6 leaves it open whether one that is said twice alike is taken or refused.
+    # RFC 9110 8.6 leaves it open whether one that is repeated with the same value is taken or refused.
     fails("Content-Length doubled alike", raw(lengths(len(BODY), len(BODY))), NO_HTTP + "Duplicate Content-Length"),
     fails(
         "CL with TE",
@@ -401,12 +401,12 @@ def test_a_child_that_fails_is_named_and_hurts_no_other(row: Row) -> None:
         found = read(server.url + "/index.xml", limits=row.limits, per_host=row.per_host)
         requests = len(server.requests(FAULT))
     url = server.url + FAULT
-    outcome, said = found.outcome(url), found.said(url)
+    outcome, messages = found.outcome(url), found.messages(url)
     complete = row.records == len(PAGES) and not row.says
     assert [loc for loc in found.locs if loc in PAGES] == PAGES[: row.records]
-    assert set(outcome.problems) == set(row.codes.split()), said
-    assert any(row.says in each for each in said) or not row.says, said
-    assert all(url in each for each in said)
+    assert set(outcome.problems) == set(row.codes.split()), messages
+    assert any(row.says in each for each in messages) or not row.says, messages
+    assert all(url in each for each in messages)
     assert (outcome.complete, outcome.kept, found.stream.complete) == (complete, row.records, complete)
     assert requests == row.requests
     assert_siblings_are_whole(found, server.url)
@@ -467,7 +467,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Elsewhere
 
 @contextmanager
 def blackhole(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Elsewhere]:
-    """A listener that accepts nothing, whose queue is full: the kernel drops who else knocks."""
+    """A listener that accepts nothing, whose queue is full: the kernel drops further connections."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         address = listener.getsockname()
         waiting = [socket.socket() for _ in range(4)]
@@ -519,7 +519,7 @@ def alert(connection: socket.socket) -> None:
 
 
 HOSTS = {
-    # name: what the host is like, what is said of it, how often it is tried
+    # name: what the host is like, what is reported, how often it is tried
     "DNS NXDOMAIN": (failing_resolver(socket.EAI_NONAME), "nowhere.example: no such host", 1),
     "DNS failure that may pass": (failing_resolver(socket.EAI_AGAIN), "the name servers do not answer", 3),
     # A name is looked up once at a time: three tries wait for the same answer.
@@ -545,9 +545,9 @@ def test_a_child_on_a_host_that_cannot_be_reached(
         child = elsewhere.origin + FAULT
         with FaultServer(site(child)) as server:
             found = read(server.url + "/index.xml", limits=limits, tls=elsewhere.tls, obey_robots=obey)
-    (said,) = found.said(child)
-    assert said.startswith(f"{'F02' if obey else 'F04'} {child}: ")
-    assert says in said
+    (message,) = found.messages(child)
+    assert message.startswith(f"{'F02' if obey else 'F04'} {child}: ")
+    assert says in message
     assert not found.outcome(child).complete
     if obey:
         assert found.outcome(elsewhere.origin + "/robots.txt").problems == {"F04": 1}
@@ -607,7 +607,7 @@ def test_a_redirect_to_another_host_that_forbids_it_is_not_followed() -> None:
         assert [each.path for each in other.requests()] == ["/robots.txt"]
     outcome = found.outcome(server.url + FAULT)
     assert (outcome.complete, outcome.problems) == (False, {"F03": 1, "F02": 1})
-    assert f"forbidden by {other.url}/robots.txt" in found.said(server.url + FAULT)[-1]
+    assert f"forbidden by {other.url}/robots.txt" in found.messages(server.url + FAULT)[-1]
     assert_siblings_are_whole(found, server.url)
 
 
@@ -625,14 +625,15 @@ def test_a_wait_of_a_thousand_million_seconds_gives_the_host_up_and_no_other() -
     assert paths == ["/robots.txt", "/index.xml", "/before.xml", FAULT]
     assert sorted(found.locs) == sorted(BEFORE + BEHIND)
     for path in (FAULT, "/never.xml"):
-        (said,) = found.said(server.url + path)
-        assert f"F04 {server.url}{path}: {server.url} was given up: 429 Too Many Requests, Retry-After 1,000," in said
-        assert "raise max_wait_seconds (--max-wait) to wait for it" in said
+        (message,) = found.messages(server.url + path)
+        refused = f"F04 {server.url}{path}: {server.url} is skipped: 429 Too Many Requests, Retry-After 1,000,"
+        assert refused in message
+        assert "raise max_wait_seconds (--max-wait) to wait for it" in message
         assert not found.outcome(server.url + path).complete
     assert not found.stream.complete
 
 
-# --- bodies that nobody wants ---------------------------------------------------------------------------------
+# --- bodies that are not read ---------------------------------------------------------------------------------
 
 UNREAD = {
     "404": head("404 Not Found"),

@@ -62,7 +62,7 @@ class Page:
     error: BaseException | None = None
     seconds: float = 0.0
     gate: asyncio.Event | None = None
-    prompt: bool = False  # nobody else has a turn while a piece is awaited
+    prompt: bool = False  # the event loop has no turn between two pieces
     taken: int = 0
 
 

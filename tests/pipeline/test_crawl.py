@@ -360,7 +360,7 @@ def test_a_second_try_that_fails_leaves_what_was_read(second: Page) -> None:
     ],
 )
 def test_before_the_first_entry_another_try_starts_anew_and_repeats_nothing(broken: Page) -> None:
-    """What the first try had to say of the document is said once, by the one that counts."""
+    """Problems of a document that is tried twice are reported once, by the last try."""
     body = many(3).replace(NAMESPACE.encode(), b"")
     pages = {MAP: [broken, Page([body])]}
 
@@ -388,7 +388,7 @@ def test_the_last_try_gives_what_it_has() -> None:
 
 
 def test_many_problems_before_the_first_entry_are_told_once() -> None:
-    """Past a number they are not held back any more, and then not told again by another try."""
+    """Above a number they are no longer deferred, and a retry does not report them again."""
     bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
     items, fetcher = read(MAP, {MAP: page(bad, error=FetchError("reset"))})
     assert fetcher.asked.count(MAP) == Limits().tries
@@ -503,9 +503,9 @@ def test_a_second_reading_tells_what_could_not_come_up_before() -> None:
     locs = [f"{HOST}/x/1#a".encode(), f"{HOST}/2#b".encode(), b"https://other.example/3"]
     body = b"<urlset>" + b"\n".join(entry % loc for loc in locs) + b"</urlset>"
     items, _ = read(SITE, proven_late(Page([body])), per_host=1)
-    told = Counter((problem.code, problem.line) for problem in of(Problem, items) if problem.sitemap == SHARED)
+    reported = Counter((problem.code, problem.line) for problem in of(Problem, items) if problem.sitemap == SHARED)
     once = [("S02", None), ("U05", 2), ("S10", 3), ("U04", 3)]
-    assert told == Counter([*once, *((code, line) for code in ("U08", "S10", "D01", "H02") for line in (1, 2))])
+    assert reported == Counter([*once, *((code, line) for code in ("U08", "S10", "D01", "H02") for line in (1, 2))])
     expected = {"S02": 1, "U08": 2, "S10": 3, "D01": 2, "H02": 2, "U04": 1}
     assert outcome_of(SHARED, items).problems == expected, "as it is in the end"
 

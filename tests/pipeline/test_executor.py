@@ -1,4 +1,4 @@
-"""What a hand holds is free when its document is over: it is no garbage collection that the memory waits for."""
+"""Executors free the memory of a document at its end, without a garbage collection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODY = packed(many(3000))
 
 
 def parsers_in_memory() -> int:
-    """How many documents are in memory, by what is large of each."""
+    """Counts the large objects of parsers in memory."""
     return sum(isinstance(each, SitemapParser | Decoder | GzipDecoder) for each in gc.get_objects())
 
 
@@ -43,7 +43,7 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_a_document_is_free_when_its_hand_lets_it_go(ends: bool) -> None:
+def test_a_document_is_freed_when_its_executor_releases_it(ends: bool) -> None:
     async def main() -> None:
         thread = WorkerThread("own")
         try:
@@ -63,7 +63,7 @@ def test_a_document_is_free_when_its_hand_lets_it_go(ends: bool) -> None:
         assert parsers_in_memory() == before
 
 
-def test_who_is_cancelled_leaves_his_call_undisturbed() -> None:
+def test_a_cancelled_caller_does_not_disturb_the_call() -> None:
     async def main() -> None:
         thread = WorkerThread("own")
         failures: list[object] = []
@@ -81,7 +81,7 @@ def test_who_is_cancelled_leaves_his_call_undisturbed() -> None:
     asyncio.run(main())
 
 
-def test_a_document_is_free_when_a_desk_closes_it() -> None:
+def test_a_document_is_freed_when_the_parse_server_closes_it() -> None:
     with uncollected():
         before = parsers_in_memory()
         server = ParseServer()

@@ -230,10 +230,10 @@ def test_an_interrupt_ends_the_command_and_its_feedparser(folder: Path, command:
         time.sleep(1.5)  # feedparser has begun
         (os.killpg if to_group else os.kill)(process.pid, signal.SIGINT)
         process.stdout.read()
-        said = process.stderr.read()
+        messages = process.stderr.read()
     assert process.returncode == 130
-    assert b"Traceback" not in said
-    assert b"gave up" not in said
+    assert b"Traceback" not in messages
+    assert b"gave up" not in messages
     assert time.monotonic() - began < HUNG_SECONDS
     assert group_is_empty(process.pid)
 
@@ -253,9 +253,9 @@ def test_a_body_that_is_a_path_or_a_url_opens_nothing(
     spelled = body.format(path=tmp_path / "feed.xml", port=listener.getsockname()[1]).encode()
     if entry == "command":
         command = [sys.executable, "-m", "sitemap_reader", "parse", "-", "--report", "-"]
-        said = subprocess.run(command, input=spelled, capture_output=True, check=False)
-        assert b'"type":"outcome"' in said.stdout
-        assert b"quad.example/secret" not in said.stdout + said.stderr
+        messages = subprocess.run(command, input=spelled, capture_output=True, check=False)
+        assert b'"type":"outcome"' in messages.stdout
+        assert b"quad.example/secret" not in messages.stdout + messages.stderr
     elif entry == "feedparser":
         assert sr.pipeline.feedparser_fallback(spelled, spelled.decode()) == sr.pipeline.FallbackResult()
     else:

@@ -418,36 +418,36 @@ SLOW = b"\n" * 80_000 + rss(item("https://e.com/a"))
 
 
 def fails_in_a_thread(children: ChildProcesses) -> tuple[threading.Thread, list[str]]:
-    """A fallback that takes long, for `children`; what it said in the end."""
-    said = []
+    """A fallback that takes long, for `children`, and the messages of its errors."""
+    messages = []
 
     def ask():
         with pytest.raises(FallbackFailed) as caught:
             children.run(lambda: feedparser_fallback(SLOW, URL))
-        said.append(str(caught.value))
+        messages.append(str(caught.value))
 
     thread = threading.Thread(target=ask)
     thread.start()
-    return thread, said
+    return thread, messages
 
 
 def test_kill_ends_the_child_and_its_caller(children):
     mine = ChildProcesses()
-    thread, said = fails_in_a_thread(mine)
+    thread, messages = fails_in_a_thread(mine)
     while not children:
         time.sleep(0.01)
     mine.kill()
     thread.join(5)
     assert not thread.is_alive()
-    assert (said, children[0].returncode) == (["feedparser gave up: exit -9"], -signal.SIGKILL)
+    assert (messages, children[0].returncode) == (["feedparser gave up: exit -9"], -signal.SIGKILL)
 
 
 def test_nothing_is_started_for_one_who_killed_his_children(children):
     mine = ChildProcesses()
     mine.kill()
-    thread, said = fails_in_a_thread(mine)
+    thread, messages = fails_in_a_thread(mine)
     thread.join(5)
-    assert (said, children) == (["feedparser was not asked: the run was cancelled"], [])
+    assert (messages, children) == (["feedparser was not asked: the run was cancelled"], [])
 
 
 def test_kill_is_nobody_elses(children):
@@ -459,7 +459,7 @@ def test_kill_is_nobody_elses(children):
 
 def test_interrupt_of_the_terminal_is_left_to_the_parent(children):
     mine = ChildProcesses()
-    thread, said = fails_in_a_thread(mine)
+    thread, messages = fails_in_a_thread(mine)
     while not children:
         time.sleep(0.01)
     time.sleep(0.3)  # it has begun to parse
@@ -468,7 +468,7 @@ def test_interrupt_of_the_terminal_is_left_to_the_parent(children):
     assert children[0].poll() is None
     mine.kill()
     thread.join(5)
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
 def test_child_dies_where_its_caller_is_interrupted(children, monkeypatch):

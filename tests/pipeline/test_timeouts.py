@@ -65,7 +65,7 @@ def test_silence_is_left_when_the_documents_time_is_over_though_the_rate_allows_
 
 
 def test_a_chunk_has_the_time_of_silence_whatever_the_rate_is() -> None:
-    """A rate so high that no chunk could keep it: who is silent is left by the clock of silence."""
+    """The rate is so high that no chunk could keep it: a server that sends nothing runs into read_seconds."""
 
     async def late() -> AsyncIterator[bytes]:
         await asyncio.sleep(SOON)

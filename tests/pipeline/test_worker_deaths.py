@@ -1,4 +1,4 @@
-"""Worker processes that die, fail or cannot be started; how they are left; and that they hold nobody up."""
+"""Worker processes that die, fail or cannot be started; how they are ended; and that they block no other task."""
 
 from __future__ import annotations
 
@@ -265,8 +265,8 @@ def test_workers_that_always_die_while_they_wait_are_no_walk_without_end(monkeyp
     fetcher = Slow({ROBOTS: robots(A), A: page(body[:90_000], body[90_000:])})
     items = asyncio.run(everything(run_of(fetcher, limits=Limits(tries=1))))
     assert fetcher.asked.count(A) == 4
-    (told,) = failures(items)
-    assert told.startswith("the process that had it open, and was not at it, ended by itself, with 5")
+    (message,) = failures(items)
+    assert message.startswith("the process that had it open, and was not at it, ended by itself, with 5")
     assert locs(items) == named("a")[: outcome_of(A, items).kept]
     assert not outcome_of(A, items).complete
 
@@ -391,7 +391,7 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"  # nobody reaps orphans in a box
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"  # containers may not reap it
 
 
 def test_leaving_after_the_first_lines_ends_every_worker(children: Children) -> None:
@@ -608,13 +608,13 @@ def test_a_worker_that_takes_nothing_holds_up_nobody_who_sends(children: Childre
 
 
 def replies(task: ParseTask, chunk: bytes) -> list[Reply]:
-    """What a desk says to one chunk, in order."""
+    """Returns the replies of a ParseServer to one chunk, in order."""
     server = ParseServer()
     assert isinstance(server.handle(("open", 0, task)), Reply)
-    said = [server.handle(("feed", 0, chunk))]
-    while isinstance(said[-1], Reply) and not said[-1].is_done:
-        said.append(server.handle(("more", 0, None)))
-    return [reply for reply in said if isinstance(reply, Reply)]
+    replies_to_chunk = [server.handle(("feed", 0, chunk))]
+    while isinstance(replies_to_chunk[-1], Reply) and not replies_to_chunk[-1].is_done:
+        replies_to_chunk.append(server.handle(("more", 0, None)))
+    return [reply for reply in replies_to_chunk if isinstance(reply, Reply)]
 
 
 def task_of(**options: Any) -> ParseTask:
@@ -622,22 +622,22 @@ def task_of(**options: Any) -> ParseTask:
 
 
 def test_a_chunk_that_unpacks_to_much_comes_back_in_many_replies() -> None:
-    said = replies(task_of(as_lines=LineOptions()), packed(many(50_000)))
-    sizes = [sum(len(item.data) for item in reply.batch if isinstance(item, Lines)) for reply in said]
+    replies_to_chunk = replies(task_of(as_lines=LineOptions()), packed(many(50_000)))
+    sizes = [sum(len(item.data) for item in reply.batch if isinstance(item, Lines)) for reply in replies_to_chunk]
     assert len(sizes) > 20
     assert max(sizes) < 600_000
-    assert sum(item.urls for reply in said for item in reply.batch if isinstance(item, Lines)) > 49_000
+    assert sum(item.urls for reply in replies_to_chunk for item in reply.batch if isinstance(item, Lines)) > 49_000
 
 
 def test_what_nobody_wants_is_unpacked_by_turns_too() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
-    said = replies(task_of(as_lines=LineOptions(), selection=unwanted), packed(many(200_000)))
-    decoded = [0, *(reply.progress.outcome.bytes_decoded for reply in said)]
-    assert len(said) > 3
+    replies_to_chunk = replies(task_of(as_lines=LineOptions(), selection=unwanted), packed(many(200_000)))
+    decoded = [0, *(reply.progress.outcome.bytes_decoded for reply in replies_to_chunk)]
+    assert len(replies_to_chunk) > 3
     assert max(after - before for before, after in pairwise(decoded)) < 5 * MIB
 
 
-# --- who reads --------------------------------------------------------------------------------------------------
+# --- local or worker --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The thread beside the loop: calls go there and come back in order, and nothing of it is left behind."""
+"""The worker thread: calls run in order, and the thread ends with close()."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from sitemap_reader.pipeline.executor import WorkerThread
 
-NAME = "aside-under-test"
+NAME = "thread-under-test"
 MOST_SECONDS = 10.0
 
 
@@ -30,7 +30,7 @@ class Slow:
 
 
 async def abandoned(worker_thread: WorkerThread, slow: Slow) -> None:
-    """The call has begun, and nobody waits for it any more."""
+    """Starts a call and cancels its caller."""
     waiting = asyncio.create_task(worker_thread.run(slow))
     assert await asyncio.to_thread(slow.begun.wait, MOST_SECONDS)
     waiting.cancel()
@@ -77,12 +77,12 @@ def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhil
         async with asyncio.timeout(MOST_SECONDS):
             await closing
         assert slow.ended.is_set()
-        assert threads() == [], "joined, not only told to end"
+        assert threads() == [], "joined, not only signalled"
 
     asyncio.run(main())
 
 
-def test_who_is_cancelled_while_he_closes_does_not_wait_and_the_thread_ends_behind_its_call() -> None:
+def test_a_cancelled_close_does_not_wait_and_the_thread_ends_after_its_call() -> None:
     async def main() -> None:
         worker_thread, slow = WorkerThread(NAME), Slow()
         await abandoned(worker_thread, slow)

@@ -57,17 +57,17 @@ FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.
 
 
 def by_document(items: list[Any]) -> dict[str | None, dict[str, list[object]]]:
-    """What is said of each document, in its order: lines, children, problems, and how it ended."""
-    told: dict[str | None, dict[str, list[object]]] = defaultdict(lambda: defaultdict(list))
+    """Items by document, in its order: lines, links, problems and outcome."""
+    reported: dict[str | None, dict[str, list[object]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         if isinstance(item, Lines):
             for line in item.data.splitlines():
-                told[json.loads(line)["sitemap"]]["lines"].append(line)
+                reported[json.loads(line)["sitemap"]]["lines"].append(line)
         elif isinstance(item, Outcome):
-            told[item.url]["outcomes"].append(attrs.evolve(item, seconds=0.0))
+            reported[item.url]["outcomes"].append(attrs.evolve(item, seconds=0.0))
         else:
-            told[item.sitemap][type(item).__name__].append(item)
-    return told
+            reported[item.sitemap][type(item).__name__].append(item)
+    return reported
 
 
 # --- executors ------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def tasks_of_walks() -> dict[str, tuple[ParseTask, bytes]]:
         "resumed, and shorter": (task_of(MAP, prefix=prefix, skipped=given), body[:50_000]),
         "again": (task_of(SHARED, former=former), mixed(300)),
         "again, in part": (task_of(SHARED, former=former, skipped=100), mixed(300)),
-        "peek": (task_of(MAP, sniff_only=True), body),
+        "sniff only": (task_of(MAP, sniff_only=True), body),
         "outside of the dates": (task_of(MAP, selection=Selection(window)), body),
         "by pattern": (task_of(MAP, selection=Selection(include=include)), body),
         "refused": (task_of(MAP, scope="protocol"), urlset(f"{SITE}/1", "https://other.example/2")),
@@ -324,7 +324,7 @@ def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
     pages = {"https://example.com/robots.txt": robots(*urls), **urls}
     walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": fallback})
     (own, _), (theirs, _) = walked(walk, None), walked(walk, WorkerPool(2))
-    # What an index is told of its children, and which it is the first to list, is a matter of which index came first.
+    # Which index reports a child first depends on which came first.
     pages_of = [name for name in urls if "/index/" not in name]
     here, there = by_document(own), by_document(theirs)
     assert {url: there[url] for url in pages_of} == {url: here[url] for url in pages_of}
@@ -332,11 +332,11 @@ def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
 
 @pytest.mark.parametrize("name", ["shop", "broken", "cross-submission", "nesting", "trouble"])
 def test_a_site_of_the_corpus_is_read_the_same(name: str) -> None:
-    told = []
+    reported = []
     for jobs in (1, 2):
         items: list[Any] = []
         with lines(SITES / name, jobs=jobs, site="it", on_item=items.append) as stream:
             given = sorted(line for some in stream for line in some.data.splitlines())
-        told.append((given, by_document(items), attrs.evolve(stream.summary, seconds=0.0)))
-    assert told[0] == told[1]
-    assert told[0][0]
+        reported.append((given, by_document(items), attrs.evolve(stream.summary, seconds=0.0)))
+    assert reported[0] == reported[1]
+    assert reported[0][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from sitemap_reader.client.progressbar import Shown
+from sitemap_reader.client.progressbar import BarState
 from sitemap_reader.scale.progress import HarvestProgress, ProgressTracker, bar_state
 from sitemap_reader.scale.shard import ShardProgress
 
@@ -78,4 +78,4 @@ def test_the_time_that_is_left_goes_by_what_was_read_in_this_run(monkeypatch):
 )
 def test_what_a_bar_shows(not_whole, eta, text):
     progress = HarvestProgress(312, 1_000, 1_204_331, 88_100_000, not_whole, 3, 9, 4, "", 41.0, eta)
-    assert bar_state(progress) == Shown(312, 1_000, text)
+    assert bar_state(progress) == BarState(312, 1_000, text)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from xml.etree.ElementTree import Element
 
-    from ...client.sitemap_tree import Row
+    from ...client.sitemap_tree import TreeRow
     from ..result import AuditResult
 
 
@@ -82,7 +82,7 @@ def width_in_bars(bars: Iterable[Bar]) -> int:
     return sum(GAP_WIDTH_UNITS if bar.count is None else 1 for bar in bars)
 
 
-def slowest(rows: Iterable[Row]) -> list[tuple[str, float]]:
+def slowest(rows: Iterable[TreeRow]) -> list[tuple[str, float]]:
     """The slowest sitemaps with their seconds."""
     timed = ((row.url, seconds) for row in rows if (seconds := _seconds(row)) is not None)
     return sorted(timed, key=lambda pair: (-pair[1], pair[0]))[:MAX_SLOWEST]
@@ -169,7 +169,7 @@ def _most_frequent(result: AuditResult, group: str) -> Figure:
 # --- response times ---
 
 
-def _times(rows: Iterable[Row]) -> Figure:
+def _times(rows: Iterable[TreeRow]) -> Figure:
     times = [seconds for row in rows if (seconds := _seconds(row)) is not None]
     reached = Counter(bisect_right(_EDGES, seconds) - 1 for seconds in times)
     ends = range(min(reached, default=0), max(reached, default=-1) + 1)
@@ -185,7 +185,7 @@ def _span(place: int) -> str:
     return f"{_EDGES[place]:g}–{_EDGES[place + 1]:g}"
 
 
-def _seconds(row: Row) -> float | None:
+def _seconds(row: TreeRow) -> float | None:
     """The response time of a sitemap; None if unknown or invalid."""
     seconds = row.seconds
     if seconds is None or row.format == Format.ROBOTS:

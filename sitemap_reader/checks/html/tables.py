@@ -14,7 +14,7 @@ from .elements import Html, element, joined, link, site_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ...client.sitemap_tree import Row
+    from ...client.sitemap_tree import TreeRow
     from ..result import AuditResult
     from .charts import Figure
 
@@ -55,7 +55,7 @@ def sitemaps_part(result: AuditResult) -> Html:
     return element("section", title, hint, table, _left_out(len(result.sitemaps), len(shown)), id="sitemaps")
 
 
-def _chosen(rows: Sequence[Row]) -> list[Row]:
+def _chosen(rows: Sequence[TreeRow]) -> list[TreeRow]:
     """At most MAX_ROWS rows in their order: indexes first, then incomplete ones, those with problems, and the first."""
     if len(rows) <= MAX_ROWS:
         return list(rows)
@@ -79,7 +79,7 @@ def _left_out(all_rows: int, shown: int) -> Html | None:
     )
 
 
-def _with_roots(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
+def _with_roots(rows: Sequence[TreeRow]) -> Iterator[tuple[TreeRow, str]]:
     """Each row with the URL of the root of its tree."""
     root = ""
     for row in rows:
@@ -87,7 +87,7 @@ def _with_roots(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
         yield row, root
 
 
-def _row(row: Row, root: str, unread: tuple[str, str]) -> list[Html]:
+def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
     level = None if row.depth == 0 else element("span", f"level {row.depth + 1}: ", class_="aside")
     name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
     states = {**_COMPLETE, "unread": unread, "no": _COMPLETE["no"] if row.entries else _FAILED}
@@ -109,7 +109,7 @@ def _row(row: Row, root: str, unread: tuple[str, str]) -> list[Html]:
     ]
 
 
-def _below(row: Row, root: str) -> str | None:
+def _below(row: TreeRow, root: str) -> str | None:
     """The URL without its origin, where that is the root's; else None."""
     if row.depth == 0:
         return None

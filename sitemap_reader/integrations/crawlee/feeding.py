@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ...client.dedupe import UrlSet
-from ...client.query import Asked
+from ...client.query import Query
 from ...client.streams import batches_of
 from ...client.summary import Problems, SummaryBuilder
 from ...model.problems import Problem
@@ -168,8 +168,8 @@ class Feeding:
 
     async def _records(self, target: str | Path) -> Walk:
         value = self._standing.value
-        asked = Asked(**self._wanted.filters, on_item=self._heard.append, unique=value.marks)
-        self._walk = walk = self._wanted.reader.walk(target, asked, settled=value.documents)
+        query = Query(**self._wanted.filters, on_item=self._heard.append, unique=value.marks)
+        self._walk = walk = self._wanted.reader.walk(target, query, settled=value.documents)
         with walk.reading():
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
@@ -183,7 +183,7 @@ class Feeding:
         """Without a pause: what is marked as given is in the queue."""
         marks = self._standing.value.marks
         request = None if record.loc in marks else self._maker.make(record, marks)
-        if walk.ledger.counts(record) and request is not None:
+        if walk.summary_builder.count_url(record) and request is not None:
             self._standing.put(request)
 
     # --- changes ---
@@ -192,8 +192,8 @@ class Feeding:
         """As syncing does it: SQLite works in a thread beside the loop."""
         wanted = self._wanted
         assert wanted.state is not None and wanted.plan is not None  # noqa: S101, PT018 - for the type checker
-        asked = Asked(**wanted.filters, on_item=self._heard.append)
-        walk = wanted.reader.change_walk(target, asked, wanted.state, wanted.plan, self._note_commit)
+        query = Query(**wanted.filters, on_item=self._heard.append)
+        walk = wanted.reader.change_walk(target, query, wanted.state, wanted.plan, self._note_commit)
         self._walk = walk
         aside = WorkerThread("sitemap-reader-state")
         with walk.reading():

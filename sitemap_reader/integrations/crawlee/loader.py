@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from crawlee.request_loaders import RequestLoader
 
-from ...client.query import Asked
-from ...client.reader import ReaderOptions, SitemapReader, at_least_one, check_plan
+from ...client.keywords import ReaderOptions
+from ...client.query import Query, check_positive
+from ...client.reader import SitemapReader, check_sync_plan
 from ...client.targets import find_target
 from ...model.errors import PartialRead, UsageError
 from .feeding import Feeding, Wanted
@@ -111,15 +112,15 @@ class SitemapReaderLoader(RequestLoader):
         **options: Unpack[LoaderOptions],
     ) -> None:
         """Reads nothing yet. UsageError for values that cannot be."""
-        at_least_one(max_buffer_size=max_buffer_size)
+        check_positive(max_buffer_size=max_buffer_size)
         if persist_state_key == "":
             raise UsageError("persist_state_key is empty; leave it out, or name one")
         dates = {"since": since, "until": until, "undated": undated}
         patterns = {"include": include, "exclude": exclude, "follow": follow, "no_follow": no_follow}
         filters: dict[str, Any] = {name: _lasting(value) for name, value in {**dates, **patterns}.items()}
         filters["trust_lastmod"] = trust_lastmod
-        asked = Asked(**filters)
-        asked.plan(datetime.now(UTC))
+        query = Query(**filters)
+        query.plan_fields(datetime.now(UTC))
         plan, reading = _plan(options, state, trust_lastmod)
         _check_state(state, dates, on_removed)
         if reader is not None and reading:
@@ -129,7 +130,7 @@ class SitemapReaderLoader(RequestLoader):
         wishes = {
             "targets": self._names,
             **{name: None if value is None else str(value) for name, value in dates.items()},
-            **asked.settings(),
+            **query.settings(),
             "scope": reading.get("scope", "protocol"),
             "state": state is not None,
         }
@@ -277,7 +278,7 @@ def _plan(options: LoaderOptions, state: object, trust_lastmod: Trust) -> tuple[
     from ...state.sync import SyncPlan  # here: who only reads needs no database
 
     plan = SyncPlan(trust_lastmod, **planned)
-    check_plan(plan)
+    check_sync_plan(plan)
     return plan, given  # type: ignore[return-value]
 
 

@@ -20,7 +20,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import is_asyncio_available
 
-from ...client.query import Asked
+from ...client.query import Query
 from ...client.reader import SitemapReader
 from ...client.streams import batches_of
 from ...client.targets import Target
@@ -213,7 +213,7 @@ class SitemapReaderSpider(SitemapSpider):
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
         hear_end = documents.hear if self._filters else None
-        asked = Asked(
+        query = Query(
             since=self.sitemap_since,
             trust_lastmod=self.sitemap_trust_lastmod,
             on_item=account.hear,
@@ -222,7 +222,7 @@ class SitemapReaderSpider(SitemapSpider):
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
         choose = partial(self._children, account=account)
-        return reader.walk(target, asked, frontier=partial(ChoosingFrontier, choose=choose))
+        return reader.walk(target, query, frontier=partial(ChoosingFrontier, choose=choose))
 
     async def _records(self, walk: Walk, documents: WholeDocuments) -> AsyncGenerator[Iterable[UrlRecord], None]:
         """Records as they come; all of a document at once, if somebody filters them."""

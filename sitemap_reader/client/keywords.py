@@ -1,0 +1,337 @@
+"""Keywords of the functions that read a site: the meaning of each, for help(), and a suggestion for unknown ones.
+
+In: a function and the tables below. Out: the function with its keywords listed in its docstring, raising UnknownKeyword
+for any other, with a suggestion: names of other libraries come from a table, misspelt ones are matched by similarity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache, wraps
+from inspect import cleandoc, signature
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
+
+import attrs
+
+from ..model.errors import UnknownKeyword
+from ..model.limits import Limits
+
+if TYPE_CHECKING:
+    from inspect import Parameter
+    from pathlib import Path
+
+    import aiohttp
+
+    from ..fetch.client import Fetcher
+    from ..frontier.seeds import Logins, Probe
+    from ..parser.dialects.feed_fallback import FeedFallback
+    from ..parser.normalise.scope import ScopeMode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# Names of the keywords of something else; a function, as some are in modules that take long to import.
+Names = Callable[[], Iterable[str]]
+
+
+class ReaderOptions(TypedDict, total=False):
+    """The keywords of SitemapReader, for the functions that pass them on."""
+
+    user_agent: str
+    headers: Mapping[str, str] | Iterable[tuple[str, str]]
+    scope: ScopeMode
+    probe: Probe
+    obey_robots: bool
+    allow_private: bool
+    auth: str | tuple[str, str] | None
+    netrc: bool | str | Path | Logins
+    proxy: str | None
+    cacert: str | Path | None
+    insecure: bool
+    concurrency: int
+    per_host: int
+    limits: Limits
+    session: aiohttp.ClientSession | None
+    fetcher: Fetcher | None
+    extras: bool
+    feed_fallback: FeedFallback | None
+    record: str | Path | None
+
+
+# Keyword -> its default as Python text ("" if it has none), and its meaning. Docstrings are completed from here.
+KEYWORDS: Mapping[str, tuple[str, str]] = {
+    # of SitemapReader
+    "user_agent": ('"sitemap-reader/VERSION"', "The User-Agent header, and the name for which robots.txt is read."),
+    "headers": (
+        "()",
+        "Request headers, a dict or pairs. They go to the registrable domain of the target only, and never over http "
+        "where the target is https; a User-Agent goes to every host.",
+    ),
+    "scope": (
+        '"protocol"',
+        "Which URLs a sitemap may list: protocol (sitemaps.org: its own host and path, or hosts whose robots.txt names "
+        "it), host, domain or any.",
+    ),
+    "probe": (
+        '"auto"',
+        "When well-known paths are tried: auto (where robots.txt names no sitemap), always, never.",
+    ),
+    "obey_robots": ("True", "False also fetches sitemaps that robots.txt disallows."),
+    "allow_private": ("False", "Permits private, loopback and link-local addresses."),
+    "auth": (
+        "None",
+        'Basic authentication, "user:password" or a pair, for the hosts that `headers` go to. `user:password@` in a '
+        "target goes to its host only.",
+    ),
+    "netrc": (
+        "False",
+        "Logins from a netrc file: its path, or True for $NETRC or ~/.netrc. Each login goes to its host, over https, "
+        "or over http where the target is that host on http.",
+    ),
+    "proxy": ("None", "URL of an HTTP proxy, http://HOST:PORT or http://USER:PASSWORD@HOST:PORT."),
+    "cacert": ("None", "PEM file of certificates that are trusted in place of the system's."),
+    "insecure": ("False", "True verifies no TLS certificate."),
+    "concurrency": ("16", "Requests at once, to all hosts."),
+    "per_host": ("4", "Requests at once to one host."),
+    "limits": ("Limits()", "Limits of sizes, counts and seconds, each with its unit in its name: see help(sr.Limits)."),
+    "session": (
+        "None",
+        "Your aiohttp.ClientSession, which stays open; its connector has to be a sr.fetch.guarded_connector().",
+    ),
+    "fetcher": ("None", "A sr.fetch.Fetcher that replaces the network."),
+    "extras": ("False", "True keeps elements without a field of their own in UrlRecord.extras."),
+    "feed_fallback": (
+        "feedparser_fallback",
+        "Reads a feed from which the streaming parser gets nothing; None leaves such feeds unread.",
+    ),
+    "record": (
+        "None",
+        "A folder, or a file named .warc or .warc.gz, to which every response is written; it can be read as a target.",
+    ),
+    # of urls(): which URLs
+    "since": (
+        "None",
+        'Keeps URLs modified at or after this: a date, a datetime, an age (timedelta, "7d", "12h") or text as in '
+        'sitemaps ("2026-10"). A lastmod matches if the period that it states overlaps. Sitemaps that their index '
+        "dates earlier are skipped: see trust_lastmod.",
+    ),
+    "until": ("None", "Keeps URLs modified at or before this; the same values as `since`."),
+    "undated": ('"keep"', "With since or until, what is done with URLs without a lastmod: keep or drop."),
+    "include": ("None", "A regular expression or several: keeps URLs in which one is found."),
+    "exclude": ("None", "A regular expression or several: drops URLs in which one is found."),
+    "unique": (
+        "False",
+        "True yields each URL once, however many sitemaps list it; a UrlSet does so over all streams that share it.",
+    ),
+    # of urls(): which sitemaps
+    "trust_lastmod": (
+        '"auto"',
+        "With `since`, whether sitemaps are skipped by the lastmod in their index. auto: up to three of them are read "
+        "first; if a URL in one is newer than the index states, or has no lastmod and undated URLs are kept, none of "
+        "that index is skipped (D05). always: skips without a check. never: reads all. `summary` counts those skipped, "
+        '`pruned["since"]`, and those read for the check, `checked`.',
+    ),
+    "follow": (
+        "None",
+        "Which children of an index are read: a function of the SitemapRef, or regular expressions of which one must "
+        "be found in the child's URL.",
+    ),
+    "no_follow": (
+        "None",
+        "Regular expressions: sitemaps in whose URL one is found are never read, even if robots.txt names them.",
+    ),
+    # callbacks: an exception in one ends the run, and is raised to the caller unchanged
+    "on_outcome": ("None", "Called with the Outcome of each document when it ends."),
+    "on_item": ("None", "Called with each item that is not a URL: SitemapRef, Problem, Outcome."),
+    "on_progress": ("None", "Called with a Progress, a few times a second."),
+    "show_progress": (
+        "False",
+        "True shows a progress bar: a widget in a notebook, a line on a terminal, nothing elsewhere.",
+    ),
+    "on_wait": ("None", "Called a few times a second while there is nothing to yield."),
+    "jobs": ("None", "Processes that parse; None: one per core, once the site proves large; 1: only this process."),
+}
+
+# Those of changes() that are not in KEYWORDS, or mean something else there.
+CHANGES_KEYWORDS: Mapping[str, tuple[str, str]] = {
+    **KEYWORDS,
+    "state": ("", "The state file, which is created if it does not exist, or an open sr.state.State."),
+    "trust_lastmod": (
+        '"auto"',
+        "Whether a sitemap whose index states the same lastmod as before is skipped without a request. auto: if the "
+        "lastmods of that index have proved accurate. always: yes. never: it is requested, under conditions (ETag, "
+        "Last-Modified).",
+    ),
+    "full": ("False", "True reads every sitemap, without conditional requests."),
+    "dry_run": ("False", "True leaves the state as it is."),
+    "on": ('"any"', "What makes a URL updated: any difference, or lastmod only."),
+    "accept_removals": (
+        "False",
+        "True removes URLs even if they are more than 1,000 and more than half of the site; otherwise such removals "
+        "are deferred, with an X01.",
+    ),
+    "on_document": ("None", "Called with the StoredDocument of each sitemap, which rates how accurate its dates are."),
+    "clock": ("", "Returns the current time as an aware datetime; by default the system's."),
+}
+
+# Keyword of another library -> what to write here; {} is the value that was given, {next} the next integer.
+FOREIGN_KEYWORDS: Mapping[str, str] = {
+    "timeout": "limits=Limits(read_seconds={})",
+    "read_timeout": "limits=Limits(read_seconds={})",
+    "request_timeout": "limits=Limits(read_seconds={})",
+    "connect_timeout": "limits=Limits(connect_seconds={})",
+    "retries": "limits=Limits(tries={next}), the first try included",
+    "retry": "limits=Limits(tries={next}), the first try included",
+    "max_retries": "limits=Limits(tries={next}), the first try included",
+    "max_depth": "limits=Limits(max_index_depth={})",
+    "depth": "limits=Limits(max_index_depth={})",
+    "max_urls": "limits=Limits(max_entries={})",
+    "max_bytes": "limits=Limits(max_decoded_bytes={})",
+    "max_size": "limits=Limits(max_decoded_bytes={})",
+    "max_wait": "limits=Limits(max_wait_seconds={})",
+    "login": 'auth="USER:PASSWORD"',
+    "credentials": 'auth="USER:PASSWORD"',
+    "cookies": 'headers={{"Cookie": "…"}}',
+    "verify": "insecure=True, or cacert=FILE",
+    "ssl": "insecure=True, or cacert=FILE",
+    "ca_file": "cacert={}",
+    "max_crawl_delay": "limits=Limits(max_crawl_delay_seconds={})",
+    "proxies": 'proxy="http://HOST:PORT"',
+    "client": "fetcher= or session=",
+    "http_client": "fetcher= or session=",
+    "web_client": "fetcher= or session=",
+    "workers": "concurrency={}, the requests at once",
+    "max_workers": "concurrency={}, the requests at once",
+    "threads": "concurrency={}, the requests at once",
+    "connections": "concurrency={}, the requests at once",
+    "max_connections": "concurrency={}, the requests at once",
+    "delay": "per_host=1, the requests at once to a host; Crawl-delay of robots.txt is kept",
+    "crawl_delay": "per_host=1, the requests at once to a host; Crawl-delay of robots.txt is kept",
+    "robots": "obey_robots=True or False",
+    "respect_robots": "obey_robots=True or False",
+    "respect_robots_txt": "obey_robots=True or False",
+    "robotstxt_obey": "obey_robots=True or False",
+    "ignore_robots": "obey_robots=False",
+    "no_robots": "obey_robots=False",
+    "use_known_paths": 'probe="always" or "never"',
+    "agent": "user_agent={}",
+    "ua": "user_agent={}",
+    "recursive": "follow=lambda ref: False to read no children of an index",
+    "after": "since={}",
+    "start": "since={}",
+    "start_date": "since={}",
+    "from_date": "since={}",
+    "modified_since": "since={}",
+    "before": "until={}",
+    "end": "until={}",
+    "end_date": "until={}",
+    "to_date": "until={}",
+    "filter": "include={}, a regular expression",
+    "pattern": "include={}, a regular expression",
+    "regex": "include={}, a regular expression",
+    "skip": "exclude={}, a regular expression",
+    "dedupe": "unique=True",
+    "distinct": "unique=True",
+    "progress": "show_progress=True",
+    "progress_bar": "show_progress=True",
+    "verbose": "show_progress=True",
+    "db": "state={}",
+    "database": "state={}",
+    "state_file": "state={}",
+}
+_MAX_VALUE_CHARACTERS = 40  # a longer value is not repeated in a message
+
+
+def checked_keywords(
+    options: type | None = None,
+    *,
+    meanings: Mapping[str, tuple[str, str]] = KEYWORDS,
+    elsewhere: Mapping[str, Names] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator that lists the keywords of a function in its docstring, and raises UnknownKeyword for any other.
+
+    `options` is the TypedDict of the function's `**options`. Keywords without an entry in `meanings` are not listed.
+    `elsewhere` maps what takes other keywords of this package to their names, for the suggestion: `SitemapReader`.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        own = signature(function).parameters
+        passed_on: Mapping[str, Any] = options.__annotations__ if options else {}
+        allowed = {*own, *passed_on}
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not kwargs.keys() <= allowed:
+                name = min(kwargs.keys() - allowed)
+                known = [each for each in (*own, *passed_on) if each not in ("self", "options")]
+                raise UnknownKeyword(_message(_display_name(function), name, kwargs[name], known, elsewhere or {}))
+            return function(*args, **kwargs)
+
+        if function.__doc__ is not None and meanings:  # python -OO removes docstrings
+            checked.__doc__ = f"{cleandoc(function.__doc__)}\n\nKeywords:\n{_help_text(own, passed_on, meanings)}"
+        return checked
+
+    return decorate
+
+
+def _help_text(
+    own: Mapping[str, Parameter], passed_on: Mapping[str, Any], meanings: Mapping[str, tuple[str, str]]
+) -> str:
+    """`name: type = default` and, indented, the meaning, of each keyword that has one."""
+    lines = []
+    for name in (*own, *sorted(passed_on, key=ReaderOptions.__annotations__.__contains__)):  # those of the reader last
+        if name not in meanings:
+            continue
+        default, meaning = meanings[name]
+        if name in own:
+            kind, value = own[name].annotation, own[name].default
+            default = repr(value) if isinstance(value, bool) else default
+        else:
+            kind = passed_on[name]
+        heading = f"    {name}: {getattr(kind, '__forward_arg__', kind)}"
+        lines += [f"{heading} = {default}" if default else heading, _wrapped(meaning)]
+    return "\n".join(lines)
+
+
+@cache
+def _wrapped(meaning: str) -> str:
+    return fill(meaning, 100, initial_indent=" " * 8, subsequent_indent=" " * 8)
+
+
+def _display_name(function: Callable[..., object]) -> str:
+    """`urls()`; for a constructor the name of the class."""
+    return f"{function.__qualname__.removesuffix('.__init__').rpartition('.')[2]}()"
+
+
+def _message(function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Names]) -> str:
+    """The text of the error: the keyword that is unknown, and what to write in its place."""
+    start = f"{function} has no keyword {name}"
+    if suggested := _suggestion(name, value):
+        keyword = suggested.partition("=")[0]
+        if keyword in known:
+            return f"{start}; give {suggested}"
+        for owner, names in elsewhere.items():
+            if keyword in names():
+                return f"{start}; {owner} takes {suggested}"
+    for owner, names in elsewhere.items():
+        if name in names():
+            return f"{start}; {owner} takes it"
+    if close := get_close_matches(name, known, n=1, cutoff=0.7):
+        return f"{start}; did you mean {close[0]}?"
+    return f"{start}; it has {', '.join(sorted(known))}"
+
+
+def _suggestion(name: str, value: object) -> str | None:
+    """`limits=Limits(read_seconds=3)`; None where no table has the name."""
+    if name in attrs.fields_dict(Limits):
+        return f"limits=Limits({name}={_value_text(value)})"
+    state_sync = _value_text(value + 1) if isinstance(value, int) else "…"
+    if name not in FOREIGN_KEYWORDS:
+        return None
+    return FOREIGN_KEYWORDS[name].format(_value_text(value), next=state_sync)
+
+
+def _value_text(value: object) -> str:
+    text = repr(value) if isinstance(value, int | float | str) else "…"
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else "…"
