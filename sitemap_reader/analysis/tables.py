@@ -265,7 +265,7 @@ def select_rows(
 def selection_text(keywords: dict[str, Any]) -> str:
     """The keywords that select URLs, as text: `include '/blog/'`; empty if all are None.
 
-    >>> choice_of({"site": ["a.example", "b.example"], "include": "/x/", "exclude": None})
+    >>> selection_text({"site": ["a.example", "b.example"], "include": "/x/", "exclude": None})
     "site 'a.example' or 'b.example', include '/x/'"
     """
     return ", ".join(f"{name} {_in_words(value)}" for name, value in keywords.items() if value is not None)

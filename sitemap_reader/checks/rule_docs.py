@@ -85,7 +85,7 @@ def explain(code: str) -> Explanation:
         the seven
     <BLANKLINE>
     How to fix: Write always, hourly, daily, weekly, monthly, yearly or never, or
-    leave it out.
+    omit it.
     <BLANKLINE>
     Source: https://www.sitemaps.org/protocol.html#changefreqdef
     """

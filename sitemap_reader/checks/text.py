@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = 100
 _MAX_RAW_CHARS = 160
-# Problems of these are in robots.txt, in whatever answers in a sitemap's place, or in the file compared with.
+# Problems of these are in robots.txt, in what a server sent instead of a sitemap, or in the file compared with.
 _NOT_IN_SITEMAPS = ("F", "C06", "X01")
 
 

@@ -62,7 +62,7 @@ def worst(codes: Iterable[Exit]) -> Exit:
 def any_read(codes: Iterable[Exit]) -> bool:
     """Whether any target gave something.
 
-    >>> has_read([Exit.UNREADABLE, Exit.PARTIAL]), has_read([Exit.NOTHING, Exit.INTERRUPTED])
+    >>> any_read([Exit.UNREADABLE, Exit.PARTIAL]), any_read([Exit.NOTHING, Exit.INTERRUPTED])
     (True, False)
     """
     return not _READ.isdisjoint(codes)

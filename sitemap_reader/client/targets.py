@@ -82,7 +82,7 @@ class Target:
 def read_target_list(lines: bytes) -> Iterator[tuple[int, str]]:
     """The targets of a list, one a line, each with the number of its line, from 1; no blank lines, no # comments.
 
-    >>> list(listed(b"example.com\\n\\n# later: example.org\\nexample.net"))
+    >>> list(read_target_list(b"example.com\\n\\n# later: example.org\\nexample.net"))
     [(1, 'example.com'), (4, 'example.net')]
     """
     for number, line in enumerate(lines.decode("utf-8-sig", "replace").splitlines(), 1):

@@ -1,17 +1,17 @@
-"""What can be raised.
+"""The exceptions of the package, and the functions that make text safe to show.
 
 ::
 
     SitemapReaderError
     ├── UsageError           the call cannot be carried out as written; also a ValueError
     │   └── UnknownKeyword   a keyword that the function does not have; also a TypeError, as Python's is
-    ├── FetchError           one request got no answer; raised by Fetchers, never out of a stream
-    ├── DocumentChanged      another try gave other bytes; becomes an F04
-    ├── FallbackFailed       a feed fallback was not asked, was stopped, or gave up; becomes an S01
-    ├── StateError           a state file is none, damaged, too new, in use, or cannot be written
+    ├── FetchError           a request failed; raised by Fetchers, never by a stream
+    ├── DocumentChanged      a retry returned other bytes; becomes an F04
+    ├── FallbackFailed       a feed fallback was not run, was stopped, or failed; becomes an S01
+    ├── StateError           a file that is no state, or one that is damaged, too new, in use, or cannot be written
     └── ReadError            at the end of a run, with its outcomes
         ├── NothingFound     there is no sitemap
-        ├── NothingReadable  there are sitemaps, and none gave a URL because of errors
+        ├── NothingReadable  there are sitemaps, but because of errors no URL was read
         └── PartialRead      only from raise_for_partial(): something is missing
 
 Bad data and bad networks are values, not exceptions: see problems.py.
@@ -28,16 +28,15 @@ if TYPE_CHECKING:
     from .records import Outcome
 
 
-# ----------------------------------------------------------------------------------------------------
-# Text that may be shown: without what a terminal obeys, and without passwords in what was typed.
+# --- text that is safe to show: without control characters, without passwords --------------------------------------
 
 
-# `user:password@`, also where the password holds a slash, so that no URL can be made of it.
+# `user:password@`, even where the password contains a slash and the URL cannot be parsed.
 _LOGIN = re.compile(r"(?:(?<=//)|(?<=\./)|(?<![^\s'\"]))(?!USER:)[^\s@/'\"]*:(?!//)[^\s@]*@(?:[^\s@/]*@)*")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters and the like as escapes, on one line.
+    r"""The text on one line, with control and other unprintable characters as escapes.
 
     >>> printable("a\x1b[31m\nb")
     'a\\x1b[31m\\nb'
@@ -48,7 +47,7 @@ def printable(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """A message without the logins of URLs that were typed.
+    """A message without the logins of URLs in it.
 
     >>> masked("no folder https://me:secret@example.com/a, nor 'me:secret@intranet'")
     "no folder https://…@example.com/a, nor '…@intranet'"
@@ -57,25 +56,25 @@ def masked(text: str) -> str:
 
 
 class SitemapReaderError(Exception):
-    """Base class of everything this package raises on purpose."""
+    """Base class of all exceptions of this package."""
 
 
 class UsageError(SitemapReaderError, ValueError):
-    """An argument that cannot be carried out: the message says which and what would do, and shows no login in a URL."""
+    """An invalid argument: the message names it and what is valid, and contains no login of a URL."""
 
     def __init__(self, message: str) -> None:
         super().__init__(masked(message))
 
 
 class UnknownKeyword(UsageError, TypeError):
-    """A keyword argument that the function does not have; the message names the one that does it."""
+    """A keyword argument that the function does not have; the message names the right one."""
 
 
 class FetchError(SitemapReaderError):
-    """A request that got no answer, or an answer that broke off.
+    """A request without a response, or with an incomplete one.
 
-    `code` is the Problem code it becomes (F04 for networks, F13 for refused addresses);
-    `transient` says whether another try may help.
+    `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
+    whether a retry may help.
     """
 
     def __init__(self, message: str, *, code: str = "F04", transient: bool = True) -> None:
@@ -85,17 +84,17 @@ class FetchError(SitemapReaderError):
 
 
 class DocumentChanged(SitemapReaderError):
-    """A document that is read again after a break does not begin as it did before."""
+    """A document that is fetched again after an interruption does not begin with the same bytes."""
 
 
 class FallbackFailed(SitemapReaderError):
-    """feedparser was not asked, was stopped, or gave up: the message says which and why."""
+    """feedparser was not run, was stopped, or failed: the message says which and why."""
 
 
 class StateError(SitemapReaderError):
-    """A state file that cannot be used; what it holds is left as it is. The message names it, and says what to do.
+    """A state file that cannot be used; it is left unchanged. The message names it, and says what to do.
 
-    `is_unwritable`: the file is what it should be, but cannot be written: no room, no permission, or in use.
+    `is_unwritable`: the file is valid, but cannot be written: disk full, no permission, or in use.
     """
 
     def __init__(self, message: str, *, is_unwritable: bool = False) -> None:
@@ -104,7 +103,7 @@ class StateError(SitemapReaderError):
 
 
 class ReadError(SitemapReaderError):
-    """The end of a run that lacks something; `outcomes` has one Outcome for each document."""
+    """The end of an incomplete run; `outcomes` has one Outcome for each document."""
 
     def __init__(self, message: str, outcomes: Sequence[Outcome] = ()) -> None:
         super().__init__(message)
@@ -112,11 +111,11 @@ class ReadError(SitemapReaderError):
 
 
 class NothingFound(ReadError):
-    """No sitemap was found, and nothing went wrong on the way."""
+    """No sitemap was found, and there was no error."""
 
 
 class NothingReadable(ReadError):
-    """No URL could be read, and errors are the reason."""
+    """No URL was read because of errors."""
 
 
 class PartialRead(ReadError):
@@ -124,7 +123,7 @@ class PartialRead(ReadError):
 
 
 def install_hint(extra: str) -> str:
-    """How to install what a feature needs: there is no distribution on PyPI, so from the sources.
+    """The command that installs an extra, from the sources, as there is no distribution on PyPI.
 
     >>> install_hint("parquet")
     "pip install '.[parquet]' in a clone of sitemap-reader"

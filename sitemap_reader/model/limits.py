@@ -1,6 +1,7 @@
-"""Every cap in one value. What a cap cuts off is reported with the name of the field to raise: mostly S16.
+"""The safety limits of reading, in one value, and the limits of the protocol.
 
-Protocol limits are only reported (S03, F08); the limits in Limits are enforced.
+Limits are enforced: reaching one is reported, mostly as S16, with the name of the field to raise. Limits of the
+protocol are only reported (S03, F08).
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
 }
-# Between two requests to a host. A site of 100 sitemaps takes eight hours then.
+# Between two requests to a host: a site of 100 sitemaps takes eight hours.
 MOST_CRAWL_DELAY_SECONDS = 300.0
-_MOST_GZIP_LAYERS = 100  # each is a stage that bytes pass through
+_MOST_GZIP_LAYERS = 100  # each is a stage of decompression
 
 
 @attrs.frozen
@@ -45,13 +46,13 @@ class Limits:
     max_entries: int = 1_000_000
     max_entry_bytes: int = 4 * MIB
     max_entry_elements: int = 20_000
-    max_entry_problems: int = 1_000  # told of one entry, each with its text
-    max_entry_repairs: int = 1_000  # places of one entry that are set straight
-    max_repairs: int = 1_000_000  # places of the document that are mended: characters, structure
-    max_faults: int = 100_000  # places of the document where its structure breaks; a dear one counts more than once
+    max_entry_problems: int = 1_000  # reported of one entry, each with its text
+    max_entry_repairs: int = 1_000  # places of one entry that are repaired
+    max_repairs: int = 1_000_000  # places of the document that are repaired: characters, structure
+    max_faults: int = 100_000  # places of the document where its structure breaks; a costly one counts more than once
     max_work_per_byte: int = 140  # steps, of some 10 ns, for each decoded byte (and 64 KiB more): damage takes many
     max_prefixes: int = 64  # undeclared ones that are declared for the document
-    max_shared_characters: int = 4 * MIB  # what an item's media have in common, given to each of them
+    max_shared_characters: int = 4 * MIB  # what the media of an item have in common, copied to each
     max_token_bytes: int = MIB  # one XML token, one line, the text of one element
     max_xml_depth: int = 64
     max_attributes: int = 256
@@ -65,23 +66,23 @@ class Limits:
     max_index_depth: int = 5
     max_documents: int = 100_000
     max_site_bytes: int = 10 * GIB  # decoded, all documents together
-    max_proof_hosts: int = 100  # asked for robots.txt only because an index lists a sitemap there
+    max_proof_hosts: int = 100  # whose robots.txt is fetched only because an index lists a sitemap there
     max_robots_bytes: int = 500 * KIB  # RFC 9309 2.5
     max_robots_redirects: int = 5  # RFC 9309 2.3.1.2
     max_redirects: int = 10
-    max_crawl_delay_seconds: float = 30.0  # a host that asks for more is skipped; MOST_CRAWL_DELAY_SECONDS at most
+    max_crawl_delay_seconds: float = 30.0  # a host that states more is skipped; MOST_CRAWL_DELAY_SECONDS at most
 
     # one request
     connect_seconds: float = 10.0
     read_seconds: float = 30.0  # silence between two bytes
     document_seconds: float = 300.0  # network time of one document: all its tries, heads and bodies
     min_bytes_per_second: int = KIB  # measured once min_rate_after_seconds have passed
-    min_rate_after_seconds: float = 30.0  # what a head has, too, beyond connect_seconds and read_seconds
+    min_rate_after_seconds: float = 30.0  # also the time for a response's head, beyond connect_seconds and read_seconds
     max_wait_seconds: float = 60.0  # the longest Retry-After that is waited for
     tries: int = 3
 
     def __attrs_post_init__(self) -> None:
-        """UsageError for what is no number of its kind; a float may be infinite."""
+        """UsageError for a value that is not a number of the field's type, 0 or more; a float may be infinite."""
         for field in attrs.fields(Limits):
             value: Any = getattr(self, field.name)
             kinds, words = _KINDS[str(field.type)]
@@ -95,14 +96,14 @@ class Limits:
 
 
 def checked_limits(limits: object) -> Limits:
-    """The same; UsageError, with what to write, for what is no Limits."""
+    """The argument if it is a Limits; else UsageError with what to write."""
     if isinstance(limits, Limits):
         return limits
     fields = ", ".join(f"{name}={value!r}" for name, value in limits.items()) if isinstance(limits, dict) else "tries=1"
     raise UsageError(f"limits is a Limits, and not {limits!r:.60}: give limits=Limits({fields})")
 
 
-# field -> the option of the command line that sets it
+# Field -> the command-line option that sets it
 OPTIONS = {
     "max_wire_bytes": "--max-wire-bytes",
     "max_decoded_bytes": "--max-decoded-bytes",
@@ -114,7 +115,7 @@ OPTIONS = {
 
 
 def advice(field: str, to: str = "go on") -> str:
-    """What to do about a limit that was reached.
+    """The advice for a limit that was reached.
 
     >>> advice("max_entries"), advice("max_redirects", "follow more")
     ('raise max_entries (--max-urls) to go on', 'raise max_redirects to follow more')
@@ -124,6 +125,6 @@ def advice(field: str, to: str = "go on") -> str:
 
 
 def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
-    """The S16 of a limit: says what there was too much of, and which field to raise. `what` as in counted()."""
+    """The S16 of a limit: what there was too much of, and which field to raise. `what` as in counted()."""
     message = f"more than {counted(limit, what)}: reading stops here; {advice(name)}"
     return report("S16", message, line=line)

@@ -1,6 +1,6 @@
-"""Problems are values: what is wrong, where, and the raw text. CATALOGUE gives each code its severity and title.
+"""Problems, as values: a code, a message, the place and the raw text; and the catalogue of codes.
 
-Codes are permanent. docs/problems.md explains each.
+CATALOGUE has the severity and title of each code. Codes are permanent; docs/problems.md explains each.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "info"]
 
 MAX_RAW_CHARACTERS = 500
-# Of a message, which may name a URL of any length. What to do about it stands at its end.
+# A message may contain a URL of any length; what to do is at its end.
 MAX_MESSAGE_CHARACTERS = 2_000
 SAMPLES_PER_CODE = 5
 
 
 @attrs.frozen
 class Rule:
-    """A code's usual severity, and what it means in a few words."""
+    """A code's usual severity, and its title."""
 
     severity: Severity
     title: str
@@ -175,7 +175,7 @@ def first_error(problems: Iterable[Problem]) -> Problem | None:
 
 
 def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = None) -> Problem:
-    """The same problem in this document, on this line; None keeps what it says. Ten times as fast as attrs.evolve()."""
+    """The problem with this document and line; None keeps its own. Ten times as fast as attrs.evolve()."""
     each = problem
     return Problem(
         each.code, each.severity, each.message, sitemap or each.sitemap, line or each.line, each.field, each.raw
@@ -183,7 +183,7 @@ def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = N
 
 
 def counted(number: int, what: str) -> str:
-    """A number and what it counts, given as a plural with perhaps more words behind it.
+    """A number and what it counts, a plural that other words may follow.
 
     >>> counted(1, "entries of one index"), counted(2_000, "bytes")
     ('1 entry of one index', '2,000 bytes')

@@ -1,7 +1,7 @@
-"""The way through: bytes -> decode -> sniff -> parse -> normalise -> records, as a stream.
+"""SitemapParser, parse() and iter_parse(): bytes -> decode -> sniff -> read the dialect -> normalise -> records.
 
-In: the bytes of one document, cut anyhow. Out: UrlRecords, SitemapRefs and Problems in document order, then one
-Outcome. What comes out does not depend on how the bytes are cut. Never opens or fetches anything.
+In: the bytes of one document, cut anywhere. Out: UrlRecords, SitemapRefs and Problems in document order, then one
+Outcome; they do not depend on how the bytes were cut. Never opens or fetches anything.
 """
 
 from __future__ import annotations
@@ -37,27 +37,26 @@ if TYPE_CHECKING:
     from .xml.reader import Reader, XmlReader
 
 
-# What the first bytes rule out -> the problem to report.
+# Kind of a document that is not a sitemap -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
     "html": html_page,
     "empty": lambda: report("F11", "the body is empty"),
     "unknown": lambda: report("S15", "neither XML nor a list of URLs: not a sitemap"),
 }
-# Those of which there is nothing to say where a document cannot be read.
-_READ_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
+# Content-Encodings that do not explain why a document is unreadable.
+_SUPPORTED_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 
 class SitemapParser:
-    """One document as a stream: feed() bytes, close(), then look at `outcome`.
+    """Parses one document as a stream: call feed() with its bytes, then close(), then read `outcome`.
 
-    `url` is what was asked for, `final_url` where redirects led (relative URLs and the directory rule go by it).
-    `content_type` and `content_encoding` are the HTTP headers; gzip is known by its bytes, and only deflate by the
-    header. `scope` (protocol, host, domain, any) drops what the document may not speak
-    for; `authorities` are URL prefixes that it may, besides its own directory. `child_scope` is the one for the
-    sitemaps that an index lists, where it is another: "any" leaves them to a caller who knows more proofs. A url
-    that ends in /robots.txt has its Sitemap lines read, wherever they lead. `extras`: elements that no field is for
-    come out too, in UrlRecord.extras. With a `prefix`, of a parser that read the same document before,
-    DocumentChanged is raised where the bytes begin otherwise.
+    `url` is the requested URL, `final_url` that after redirects, the base of relative URLs and of the directory rule.
+    `content_type` and `content_encoding` are HTTP headers; gzip is detected by its bytes, deflate only by the header.
+    `scope` (protocol, host, domain, any) drops URLs out of scope; `authorities` are URL prefixes in scope besides the
+    directory of the document. `child_scope` is that for the sitemaps in an index, if different: with "any" the caller
+    checks them. In a `url` with the path /robots.txt, the Sitemap lines are read, wherever they point. `extras`:
+    elements without a field are in UrlRecord.extras. `prefix` is that of a parser that read the same document before:
+    DocumentChanged is raised if the bytes differ from it.
 
     >>> parser = SitemapParser(url="https://example.com/list.txt")
     >>> [item.loc for item in parser.feed(b"https://example.com/a" + chr(10).encode()) + parser.close()]
@@ -98,12 +97,12 @@ class SitemapParser:
         self._encoding = (content_encoding or "").strip().lower()
         self._budget = Budget(limits)
         self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
-        self._head: bytes | None = b""  # what sniffing has not judged yet
+        self._head: bytes | None = b""  # bytes for sniff(); None after the format is known
         self._reader: Reader | None = None
-        self._markup: XmlReader | None = None  # the same, if it reads XML
+        self._markup: XmlReader | None = None  # the same reader, if the document is XML
         self._format: Format | None = None
-        self._problem_held: Problem | None = None
-        self._over = False
+        self._deferred_problem: Problem | None = None
+        self._is_aborted = False
         self._tally = Tally()
         self._may_be_plain = _plain
         self._complete = True
@@ -123,17 +122,17 @@ class SitemapParser:
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
-        self._plain = FastNormaliser(self._normaliser, page_scope, self._cleaned, self._noted, _make)
+        self._plain = FastNormaliser(self._normaliser, page_scope, self._normalised, self._reported, _make)
 
     def feed(self, data: bytes) -> list[Item]:
-        """The items that `data` completes; those of a small document may all come from close().
+        """The items that `data` completes; a small document may give all of them in close().
 
-        Packed data may give very many at once: see pieces().
+        Compressed data may give very many at once: see pieces().
         """
         return [item for piece in self.pieces(data) for item in piece]
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
-        """feed(), in pieces of at most 64 KiB of decoded bytes; to be iterated to its end, or to `stopped`."""
+        """feed() in pieces of at most 64 KiB of decoded bytes; iterate to the end, or until `stopped`."""
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(data).__name__
             raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
@@ -141,73 +140,73 @@ class SitemapParser:
             raise UsageError("this parser is closed: feed() comes before close(), and each document has its own")
         for chunk in self._decoder.feed(data):
             items = self._read(chunk)
-            if self._has_enough:
+            if self._ignores_rest:
                 self._decoder.abandon()
             yield items
-            if self._has_enough:
+            if self._ignores_rest:
                 return
 
     def close(self, *, cut: bool = False) -> list[Item]:
-        """The rest of the items; says what is missing. Without an entry, asks the feed fallback.
+        """The remaining items and the problems that only the end reveals; calls the feed fallback if there is no entry.
 
-        `cut`: the bytes broke off, so that a last line without an end is left out, and entries may be missing.
+        `cut`: the document is truncated, so that an incomplete last line is left out, and entries may be missing.
         """
         return [item for step in self.closing(cut=cut) for item in step]
 
     def closing(self, *, cut: bool = False) -> Iterator[list[Item]]:
-        """close(), in two steps; only the second may take long, and only where it `awaits_fallback` by then."""
+        """close() in two steps; only the second may be slow, and only if `awaits_fallback` is then True."""
         if self._closed:
             return
         self._closed = True
         self._complete = self._complete and not cut
         yield self._end()
-        yield [*self._aftermath()]
+        yield [*self._closing_items()]
 
     @property
     def stopped(self) -> bool:
-        """True where feeding more is of no use: a limit was reached, or this is no sitemap."""
-        return self._decoder.stopped or self._has_enough
+        """Whether further input is ignored: a limit was reached, or this is not a sitemap."""
+        return self._decoder.stopped or self._ignores_rest
 
     @property
     def awaits_fallback(self) -> bool:
-        """Whether, all bytes read, this looks like a feed that gave nothing: the feed fallback is asked then."""
+        """Whether, after all bytes, this looks like a feed without entries, so that the feed fallback is called."""
         if self._fallback is None or self._normaliser.entries:
             return False
         damaged = self.format in (Format.RSS, Format.ATOM) and not self._complete
         cut = self._markup is not None and self._markup.cut
-        return bool(self._problem_held or damaged) and not cut and self._fallback.is_whole
+        return bool(self._deferred_problem or damaged) and not cut and self._fallback.is_whole
 
     @property
     def fallback_question(self) -> tuple[bytes, str | None] | None:
-        """What the feed fallback will be asked in the second step of closing(), if it will be: body and URL."""
-        asked = self._fallback if self.awaits_fallback else None
-        return asked.question if asked and not asked.is_full else None
+        """(body, URL) for the feed fallback, if the second step of closing() calls it."""
+        fallback = self._fallback if self.awaits_fallback else None
+        return fallback.arguments if fallback and not fallback.is_full else None
 
     @property
     def prefix(self) -> ReadPrefix:
-        """What has been read so far, for a parser that is to begin anew."""
+        """The bytes read so far, for a parser that starts over."""
         return self._decoder.prefix
 
     @property
     def is_shorter(self) -> bool:
-        """Whether less has been read than the prefix that was to be expected."""
+        """Whether fewer bytes were read than the expected prefix has."""
         return self._decoder.is_shorter
 
     @property
     def format(self) -> Format | None:
-        """What the document is, as soon as that is known."""
+        """The format of the document; None until it is known."""
         if self._format is None and self._markup is not None:
             self._format = self._markup.format
         return self._format
 
     @property
     def robots_text(self) -> str:
-        """The text of a robots.txt, for those who want its rules too."""
+        """The text of a robots.txt, for callers that also read its rules; empty for other documents."""
         return self._robots.text if self._robots else ""
 
     @property
     def outcome(self) -> Outcome:
-        """What became of the document, so far."""
+        """The Outcome of the document so far."""
         normaliser = self._normaliser
         return Outcome(
             url=self._url,
@@ -224,105 +223,105 @@ class SitemapParser:
             samples=tuple(self._tally.samples),
         )
 
-    # --- the way ---
+    # --- processing ---
 
     @property
-    def _has_enough(self) -> bool:
-        """Whether nothing that is decoded from here on would be read."""
-        if self._problem_held and self._fallback and not self._over:
-            return self._fallback.is_full  # what is no sitemap may be a feed that only the fallback knows
-        return self._over or (self._reader is not None and self._reader.stopped)
+    def _ignores_rest(self) -> bool:
+        """Whether bytes decoded from here on are ignored."""
+        if self._deferred_problem and self._fallback and not self._is_aborted:
+            return self._fallback.is_full  # the document may be a feed that only the fallback can read
+        return self._is_aborted or (self._reader is not None and self._reader.stopped)
 
     def _read(self, chunk: bytes) -> list[Item]:
-        """A chunk of decoded bytes: first to the sniffer, then to the reader that it chose."""
+        """The items of a chunk of decoded bytes, which go to sniff(), then to the reader for the format."""
         if self._normaliser.entries:
-            self._fallback = None  # it is not asked any more
+            self._fallback = None  # no longer needed
         elif self._fallback:
-            self._fallback.keep(chunk)
+            self._fallback.add(chunk)
         self._budget.receive(len(chunk))
         if self._head is not None:
             self._head += chunk
-            verdict = sniff(self._head, final=False)
-            return [] if verdict is None else self._open(verdict)
-        if self._reader and not self._has_enough:
-            return self._clean(self._reader.feed(chunk))
+            sniffed = sniff(self._head, final=False)
+            return [] if sniffed is None else self._open(sniffed)
+        if self._reader and not self._ignores_rest:
+            return self._items_of(self._reader.feed(chunk))
         return []
 
-    def _open(self, verdict: SniffResult) -> list[Item]:
-        """The reader that the first bytes call for, and what it makes of them."""
+    def _open(self, sniffed: SniffResult) -> list[Item]:
+        """Creates the reader for the format, and returns the items of the first bytes."""
         whole, self._head = self._head or b"", None
-        skipped, head = whole[: verdict.skip_bytes], whole[verdict.skip_bytes :]
+        skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
         items: list[Item] = []
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
             message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
-            items.append(self._noted(report("S08", message, line=1)))
-        if verdict.kind in _REFUSALS:
-            self._format = Format.HTML if verdict.kind == "html" else None
-            # What broke off, or could not be decoded, is not empty: that fault says what it is.
-            is_told = verdict.kind != "empty" or (self._complete and self._decoder.complete)
-            self._over, self._complete = True, False
-            if is_told:
-                items.append(self._noted(self._refusal(verdict.kind)))
+            items.append(self._reported(report("S08", message, line=1)))
+        if sniffed.kind in _REFUSALS:
+            self._format = Format.HTML if sniffed.kind == "html" else None
+            # A truncated or undecodable document is not empty: another problem reports it.
+            is_reported = sniffed.kind != "empty" or (self._complete and self._decoder.complete)
+            self._is_aborted, self._complete = True, False
+            if is_reported:
+                items.append(self._reported(self._refusal(sniffed.kind)))
             return items
         reader: Reader
-        if verdict.kind == "text":
+        if sniffed.kind == "text":
             self._format, reader = Format.TEXT, TextReader(self._limits)
         else:
-            from .xml.reader import XmlReader  # here: where nothing has changed, no XML is read
+            from .xml.reader import XmlReader  # lazy: a run of unchanged documents reads no XML
 
             line = 1 + skipped.count(b"\n")
             self._markup = reader = XmlReader(self._limits, self._budget, line, plain=self._may_be_plain)
         self._reader = reader
-        return items + self._clean(reader.feed(head))
+        return items + self._items_of(reader.feed(head))
 
     def _refusal(self, kind: str) -> Problem:
         problem = _REFUSALS[kind]()
-        if problem.code != "S15" or self._encoding in _READ_ENCODINGS:
+        if problem.code != "S15" or self._encoding in _SUPPORTED_ENCODINGS:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _clean(self, raws: Iterable[RawEntry | EntryBlock | TextLines | Problem]) -> list[Item]:
+    def _items_of(self, raws: Iterable[RawEntry | EntryBlock | TextLines | Problem]) -> list[Item]:
         limit = self._limits.max_entries
         items: list[Item] = []
         for raw in raws:
-            room = limit - self._normaliser.entries
+            left = limit - self._normaliser.entries
             lines: Sequence[int | None]
             if isinstance(raw, Problem):
-                items += self._told(raw)
+                items += self._problem_items(raw)
                 lines = ()
             elif isinstance(raw, EntryBlock):
-                items += self._plain.items(raw, room)
+                items += self._plain.items(raw, left)
                 lines = raw.lines
             elif isinstance(raw, TextLines):
-                items += self._listed(raw, room)
+                items += self._text_items(raw, left)
                 lines = raw.lines
             else:
-                items += self._cleaned(raw) if room else ()
+                items += self._normalised(raw) if left else ()
                 lines = (raw.line,)
-            problem = over_limit("max_entries", limit, "entries", lines[room]) if len(lines) > room else None
+            problem = over_limit("max_entries", limit, "entries", lines[left]) if len(lines) > left else None
             if problem is None and self._budget.is_exceeded():
                 problem = self._budget.problem(raw.line if isinstance(raw, Problem) else lines[-1] if lines else None)
             if problem:
-                self._over, self._complete = True, False
-                items.append(self._noted(problem))
+                self._is_aborted, self._complete = True, False
+                items.append(self._reported(problem))
                 break
         return items
 
-    def _told(self, problem: Problem) -> list[Item]:
+    def _problem_items(self, problem: Problem) -> list[Item]:
         if problem.code == "S15" and self._fallback:
-            self._problem_held = problem
+            self._deferred_problem = problem
             return []
-        return [self._noted(problem)]
+        return [self._reported(problem)]
 
-    def _listed(self, listing: TextLines, room: int) -> list[Item]:
+    def _text_items(self, found: TextLines, limit: int) -> list[Item]:
         items: list[Item] = []
-        for text, line in zip(listing.texts[:room], listing.lines, strict=False):
+        for text, line in zip(found.texts[:limit], found.lines, strict=False):
             record = self._normaliser.bare_record(text, line)
-            items += [record] if record else self._cleaned(text_entry(text, line))
+            items += [record] if record else self._normalised(text_entry(text, line))
         return items
 
-    def _cleaned(self, raw: RawEntry) -> list[Item]:
+    def _normalised(self, raw: RawEntry) -> list[Item]:
         self._budget.count(ENTRY_STEPS)
         items: list[Item] = [*self._normaliser.clean(raw)]
         for item in items:
@@ -330,7 +329,7 @@ class SitemapParser:
                 self._tally.add(item)
         return items
 
-    def _noted(self, problem: Problem) -> Problem:
+    def _reported(self, problem: Problem) -> Problem:
         self._budget.count(PROBLEM_STEPS)
         problem = placed(problem, sitemap=self._url)
         self._tally.add(problem)
@@ -343,34 +342,34 @@ class SitemapParser:
         for chunk in self._decoder.close():
             items += self._read(chunk)
         if self._head is not None:
-            verdict = sniff(self._head, final=True)
-            items += self._open(verdict or SniffResult("unknown"))
+            sniffed = sniff(self._head, final=True)
+            items += self._open(sniffed or SniffResult("unknown"))
         self._complete = self._complete and self._decoder.complete
         if self._reader:
-            if not self._over:
-                items += self._clean(self._reader.close(cut=not self._complete))
+            if not self._is_aborted:
+                items += self._items_of(self._reader.close(cut=not self._complete))
             self._complete = self._complete and self._reader.complete
         return items
 
-    def _aftermath(self) -> Iterator[Item]:
-        yield from self._ask_fallback()
+    def _closing_items(self) -> Iterator[Item]:
+        yield from self._fallback_items()
         for fault in self._decoder.faults:
-            yield self._noted(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity))
+            yield self._reported(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity))
         for problem in self._closing_problems():
-            yield self._noted(problem)
+            yield self._reported(problem)
 
-    def _ask_fallback(self) -> Iterator[Item]:
-        """feedparser, or whatever was passed in, for what looks like a feed and gave nothing."""
-        asked = self._fallback if self.awaits_fallback else None
-        held, self._problem_held = self._problem_held, None
-        if asked:
-            yield from self._clean(asked.entries())
-        if held and self._normaliser.entries:
+    def _fallback_items(self) -> Iterator[Item]:
+        """The items of the feed fallback, and the deferred problem."""
+        fallback = self._fallback if self.awaits_fallback else None
+        deferred, self._deferred_problem = self._deferred_problem, None
+        if fallback:
+            yield from self._items_of(fallback.entries())
+        if deferred and self._normaliser.entries:
             self._format = Format.RSS
-            message = f"{held.message}, but feedparser found entries; there may be more"
-            yield self._noted(attrs.evolve(held, message=message, severity="warning"))
-        elif held:
-            yield self._noted(held)
+            message = f"{deferred.message}, but feedparser found entries; there may be more"
+            yield self._reported(attrs.evolve(deferred, message=message, severity="warning"))
+        elif deferred:
+            yield self._reported(deferred)
 
     def _closing_problems(self) -> Iterator[Problem]:
         entries = self._normaliser.entries
@@ -402,15 +401,11 @@ def _clean_base(url: str | None) -> str | None:
     return loc.url
 
 
-# ----------------------------------------------------------------------------------------------------
-# A body, in pieces or whole -> its items as a stream, or a Document: iter_parse() and parse().
-#
-# In: bytes, text or a binary file, never a path. All else is SitemapParser's, whose options these have.
+# --- functions ------------------------------------------------------------------------------------------------
 
-
-# Text that cannot be a sitemap of one line, but the name of a file.
-_NAME = re.compile(r"(?!\w+://)[^\n\r<>]{1,1000}\.(?:xml|gz|txt|rss|atom)", re.IGNORECASE)
-_FILE_BYTES = 64 * 1024  # what is read of a file at once
+# Text that is not a sitemap of one line, but the name of a file.
+_FILE_NAME = re.compile(r"(?!\w+://)[^\n\r<>]{1,1000}\.(?:xml|gz|txt|rss|atom)", re.IGNORECASE)
+_FILE_BYTES = 64 * 1024  # bytes per read of a file
 
 
 def iter_parse(
@@ -424,10 +419,10 @@ def iter_parse(
     extras: bool = False,
     feed_fallback: FeedFallback | None = None,
 ) -> Iterator[Item]:
-    """The document's UrlRecords, SitemapRefs and Problems as its bytes come in; at the end one Outcome.
+    """Yields the document's UrlRecords, SitemapRefs and Problems as its bytes arrive, then one Outcome.
 
-    Memory stays flat whatever the document's size. `chunks` are pieces of the body, cut anyhow; the options are
-    those of SitemapParser; a login in `url` is left out.
+    Memory does not grow with the size of the document. `chunks` are pieces of the body, cut anywhere; the options are
+    those of SitemapParser; credentials in `url` are removed.
     """
     if isinstance(chunks, bytes | bytearray | memoryview | str):
         raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
@@ -451,7 +446,7 @@ def iter_parse(
 
 @attrs.frozen
 class Document:
-    """A document read whole: `urls` and `children` in document order, every problem, and the outcome."""
+    """A parsed document: `urls` and `children` in document order, every problem, and the outcome."""
 
     format: str | None
     urls: list[UrlRecord]
@@ -471,9 +466,9 @@ def parse(
     extras: bool = False,
     feed_fallback: FeedFallback | None = None,
 ) -> Document:
-    """Reads one document into lists. `body` is bytes, text or a binary file, never a path.
+    """Parses one document into lists. `body` is bytes, text or a binary file, never a path.
 
-    Bad data never raises: see `problems`, and `outcome.complete`. The options are those of SitemapParser.
+    Bad data never raises: see `problems` and `outcome.complete`. The options are those of SitemapParser.
 
     >>> doc = parse("<urlset><url><loc>https://example.com/?a=1&amp;region=us</loc></url></urlset>")
     >>> doc.urls[0].loc, doc.format, [problem.code for problem in doc.problems]
@@ -496,12 +491,12 @@ def parse(
 
 
 def _chunks(body: bytes | str | IO[bytes]) -> Iterator[bytes]:
-    name = body if isinstance(body, str) and _NAME.fullmatch(body) else None
+    name = body if isinstance(body, str) and _FILE_NAME.fullmatch(body) else None
     if name is not None or hasattr(body, "__fspath__"):
         what = "parse() takes the document, not its name"
         raise UsageError(f'{what}: give open({str(body)!r}, "rb"); a URL is for sr.urls()')
     if isinstance(body, str):
-        # The BOM outranks whatever encoding the text's own declaration names.
+        # The BOM has priority over the encoding in the text's own declaration.
         body = codecs.BOM_UTF8 + body.encode("utf-8", "replace")
     if isinstance(body, bytes | bytearray | memoryview):
         yield bytes(body)

@@ -1,4 +1,4 @@
 """Converts records to and from JSON lines, CSV, Arrow and Parquet; declares their schema; reads dump files.
 
-Imports model/ and parser/.
+Imports model/ only.
 """

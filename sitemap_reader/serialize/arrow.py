@@ -1,7 +1,8 @@
-"""Forms to Arrow: values with their types in, record batches of a declared schema out.
+"""JSON objects or whole JSON lines -> Arrow record batches, and from these a Parquet file.
 
-Types are those that shapes.py declares, never guessed from what comes first. pyarrow is imported when it is needed.
-Never opens a file.
+Rows converts objects one by one; Batches collects both, and passes lines to Arrow's own JSON reader where that gives
+the same result; ParquetSink writes row groups as they fill. Types are those of schema.py, never inferred. pyarrow is
+imported on first use. Never opens a file.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ _ALIASES: dict[Kind, str] = {"text": "string", "integer": "int64", "number": "fl
 
 
 class Rows:
-    """Forms as rows of a schema: row() each, then batch() makes a record batch of many."""
+    """JSON objects as rows of a schema: row() converts one, batch() makes a record batch of many rows."""
 
     def __init__(self, fields: Fields) -> None:
         self.schema = arrow_schema(fields)
@@ -70,7 +71,7 @@ class Rows:
         self._converters = [_converter(column.shape) for column in fields.columns]
 
     def row(self, form: dict[str, Any]) -> list[Any]:
-        """What a form has in each column; UsageError, with URL and key, for what is not of its column's type."""
+        """The values of a JSON object by column; UsageError, with URL and key, for one of another type."""
         values = self._fields.values(form)
         try:
             return [convert(value) for convert, value in zip(self._converters, values, strict=True)]
@@ -86,7 +87,7 @@ class Rows:
         return pa.record_batch([pa.array(column, kind) for column, kind in cells], schema=self.schema)
 
     def _misfit(self, values: list[Any]) -> str:
-        """What is wrong with the first value that does not fit."""
+        """The message for the first value of another type."""
         pairs = zip(self._fields.columns, values, strict=True)
         return next(filter(None, (_misfits(column.shape, value, column.name) for column, value in pairs)))
 
@@ -99,7 +100,7 @@ class _Misfit(Exception):
 
 
 def _converter(shape: Shape) -> Converter:
-    """What makes of a form's value one that pyarrow takes for this shape; _Misfit where it is none."""
+    """The function that converts a JSON value of this shape for pyarrow; it raises _Misfit for any other."""
     if isinstance(shape, Scalar):
         return _SCALARS[shape.kind]
     return _list(_converter(shape.of)) if isinstance(shape, Many) else _struct(shape)
@@ -183,7 +184,7 @@ _SCALARS: dict[Kind, Converter] = {
 
 
 def _misfits(shape: Shape, value: Any, path: str) -> str | None:
-    """What is wrong with a value, and where in it; None if it fits."""
+    """The message for a value of another type, with the path of the part at fault; None if it fits."""
     try:
         _converter(shape)(value)
     except _Misfit:
@@ -218,21 +219,17 @@ def _shown(value: Any) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 
 
-# ----------------------------------------------------------------------------------------------------
-# URLs, or changes, to record batches of Arrow: forms or whole JSON lines in, batches out as they fill.
-#
-# Lines as json_line() writes them go through Arrow's own reader of JSON; all others through arrow.Rows, and what comes
-# out is the same. Never has more in memory than was not taken.
+# --- batches ----------------------------------------------------------------------------------------------------------
 
 
-# Either ends a batch: rows as Python has them take some ten times what they take in a batch.
+# Either ends a batch: as Python objects, rows take some ten times the memory that they take in a batch.
 BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
 # So many bytes of lines are read at once: each time costs a millisecond or two.
 LINES_BYTES = 1 << 20
 
 
 class Batches:
-    """add() forms and lines, take() the batches; their rows stand in the order in which they were added."""
+    """Collects JSON objects and lines with add() and add_lines(); take() returns batches, rows in the order added."""
 
     def __init__(self, fields: Fields) -> None:
         self._converted = Rows(fields)
@@ -245,7 +242,7 @@ class Batches:
         self._line_bytes = 0
 
     def add(self, form: dict[str, Any]) -> None:
-        """Takes one form; UsageError for a value that is not of its column's type, and the form is not taken."""
+        """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
         row = self._converted.row(form)
         if self._lines:
             self._end_lines()
@@ -253,12 +250,12 @@ class Batches:
         self._row_bytes += len(orjson.dumps(row))
 
     def add_lines(self, lines: bytes) -> None:
-        """Takes lines of URLs, or where there are columns of changes of those, as json_line() writes them."""
+        """Adds lines of URLs, or of changes where the columns are theirs, as json_line() writes them."""
         self._lines.append(lines)
         self._line_bytes += len(lines)
 
     def try_lines(self, lines: bytes) -> int:
-        """Takes URL lines of somebody, and says how many; 0 where it took none, as there may be others among them."""
+        """Adds URL lines from any source and returns how many; 0, and none added, where some may be others."""
         table = lines_table(lines, self.schema) if self._takes_lines else None
         if table is None:
             return 0
@@ -268,11 +265,11 @@ class Batches:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time for end(), so that little waits."""
+        """Whether enough is collected to call end()."""
         return len(self._rows) >= BATCH_ROWS or self._row_bytes >= BATCH_BYTES or self._line_bytes >= LINES_BYTES
 
     def end(self) -> None:
-        """Makes batches of all that waits."""
+        """Makes batches of all that is collected."""
         if self._lines:
             self._end_lines()
         self._end_rows()
@@ -300,7 +297,7 @@ class Batches:
                 self._end_rows()
 
 
-# --- many lines at once ---
+# --- lines by Arrow's JSON reader -------------------------------------------------------------------------------------
 
 
 def _keys_inside(shape: Shape, *kinds: Kind) -> Iterator[str]:
@@ -315,7 +312,7 @@ def _keys_inside(shape: Shape, *kinds: Kind) -> Iterator[str]:
 
 
 _PARSED_AT_ONCE_BYTES = 1 << 20
-# A date -> what stands behind it as we write it. In text there is no bare quotation mark.
+# A date -> the text that follows it as json_line() writes it; in texts quotation marks are escaped.
 _STAMPED = {name: f'Z","{name}_precision":'.encode() for name in ("lastmod", "previous_lastmod")}
 # As a key with a stamp, with null, and as a text of its own.
 _DATES_INSIDE = tuple(
@@ -338,8 +335,8 @@ _YEAR_ONE = -62_135_596_800_000_000  # in microseconds: Python has no dates befo
 def lines_table(lines: bytes, schema: Any) -> Any:
     """A pyarrow.Table of the lines of URLs, or of changes, each with its line feed, in a tenth of the time of Rows.
 
-    `schema` has columns of either. None where the lines may be anything else than json_line() writes: Arrow's reader
-    takes what is no JSON line of ours, such as `NaN`, or dates without a zone.
+    `schema` has columns of either. None where the lines may not be of json_line(): Arrow's reader also accepts others,
+    such as `NaN` or dates without a zone.
     """
     import pyarrow as pa
     from pyarrow import json as arrow_json
@@ -358,18 +355,18 @@ def lines_table(lines: bytes, schema: Any) -> Any:
 
 
 def _record(schema: Any) -> type:
-    """Whose lines these columns are of."""
+    """The record class that has these columns."""
     return Change if "change" in schema.names else UrlRecord
 
 
 def _is_ours(table: Any, lines: bytes, kind: str | None) -> bool:
-    """Whether each line was one object of its kind, its dates stamps and its numbers numbers."""
+    """Whether each line is one object of this type, with full stamps and finite numbers."""
     from pyarrow import compute
 
     rows = table.num_rows
     dates = [name for name in _STAMPED if name in table.column_names]
     stated = {name: rows - table[name].null_count for name in ("loc", *dates, *_HAVE_DATES_AND_NUMBERS)}
-    # What stands at such a place is always the end of one object and the beginning of the next.
+    # Between lines one object ends and the next begins.
     if lines.count(b"}\n{") + 1 != rows or lines.count(b"\n") != rows:
         return False
     if stated["loc"] != rows or (b"\\u" in lines and _FOREIGN_ESCAPE.search(lines)):
@@ -388,7 +385,7 @@ def _is_ours(table: Any, lines: bytes, kind: str | None) -> bool:
 
 
 def _is_ours_inside(lines: bytes) -> bool:
-    """The same of the dates and numbers of videos and news."""
+    """_is_ours() for the dates and numbers of extensions."""
     if any(lines.count(key) != sum(map(lines.count, places)) for key, places in _DATES_INSIDE):
         return False
     may_be_none = b"NaN" in lines or b"Inf" in lines
@@ -405,22 +402,19 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-# ----------------------------------------------------------------------------------------------------
-# Forms to a Parquet file: columns with their types in, row groups out as they fill, the footer at the end.
-#
-# Never opens a file, and never has more than a row group in memory. pyarrow is imported when it is needed.
+# --- Parquet ----------------------------------------------------------------------------------------------------------
 
 
 ROW_GROUP_ROWS = 20_480
-# However long the rows are: so much of batches is a row group.
+# A row group ends at this size, even with fewer rows.
 ROW_GROUP_BYTES = 16 << 20
 
 
 class ParquetSink:
-    """Forms in rows of a Parquet file, compressed with zstd; close() makes it one that can be read.
+    """Writes JSON objects as rows of a Parquet file, compressed with zstd; it can be read only after close().
 
     UsageError for a value that is not of its column's type: it names the URL and the key, and the rows before it are
-    kept. Once `out` has failed, nothing more is written: half a file is no Parquet.
+    kept. Once `out` has failed, nothing more is written: an incomplete file is not valid Parquet.
     """
 
     def __init__(self, out: Blocks, fields: Fields) -> None:
@@ -429,25 +423,25 @@ class ParquetSink:
         self._writer: Any = None
 
     def write(self, form: dict[str, Any]) -> None:
-        """Takes one form."""
+        """Writes one JSON object."""
         self._batches.add(form)
         self._empty()
 
     def write_lines(self, lines: bytes) -> bool:
-        """Takes the forms of whole JSON lines."""
+        """Writes whole JSON lines; True."""
         self._batches.add_lines(lines)
         self._empty()
         return True
 
     def try_lines(self, lines: bytes) -> int:
-        """Takes whole lines that may not be of URLs, if all are, and says how many; otherwise 0, and none of them."""
+        """Writes lines if all of them are of URLs and returns how many; else 0, and none is written."""
         with self._out.hold():
             taken = self._batches.try_lines(lines)
             self._end_row_group(unless_small=True)
         return taken
 
     def flush(self) -> None:
-        """Writes what is ready; a row group that has begun is not."""
+        """Flushes complete row groups."""
         self._out.flush()
 
     def close(self) -> None:
@@ -481,7 +475,7 @@ class ParquetSink:
 
 
 class _Stream:
-    """What pyarrow needs of a file; it counts its own bytes, which may well go to a pipe."""
+    """The file interface that pyarrow needs; it counts the bytes itself, as `out` may be a pipe."""
 
     closed = False
 
@@ -491,7 +485,7 @@ class _Stream:
 
     def write(self, data: Any) -> int:
         self._at += len(data)
-        # A writer that is let go of writes its footer all the same.
+        # A ParquetWriter that is garbage-collected still writes its footer.
         if not self._out.has_failed:
             self._out.write(bytes(data))
         return len(data)
@@ -500,7 +494,7 @@ class _Stream:
         return self._at
 
     def flush(self) -> None:
-        """Blocks know when."""
+        """Nothing: Blocks flushes itself."""
 
     def close(self) -> None:
         self.closed = True

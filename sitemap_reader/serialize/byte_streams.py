@@ -1,7 +1,8 @@
-"""Whole records to a binary stream: bytes in, blocks out.
+"""Buffered writing of whole records to a binary stream, and gzip and zstd streams.
 
-Records are held back for a fraction of a second at most, so that writing is cheap and a pipe still sees them come.
-Never opens or closes the stream, and never looks into a record.
+In: records as bytes. Out: blocks of some 64 KiB; a record is buffered for a fraction of a second at most, so that
+writing is cheap and a pipe is up to date. Never opens or closes the stream, and never parses a record. zstd is in
+Python from 3.14 on; before, it needs backports.zstd, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -21,24 +22,24 @@ if TYPE_CHECKING:
 
 
 BLOCK_BYTES = 64 * 1024
-# flush() is also called by whoever waits for the next record: together they stay below half a second.
+# A caller that waits for the next record calls flush() too: together the delay is below half a second.
 FLUSH_SECONDS = 0.25
 
 
 class ByteStream(Protocol):
-    """What is needed of a file or pipe; `write` may take a part only, and says how much."""
+    """The interface of a file or pipe; `write` may take only a part, and returns its size."""
 
     def write(self, data: bytes, /) -> int | None: ...
     def flush(self) -> None: ...
 
 
 class Blocks:
-    """Records to a stream, in blocks of some 64 KiB, or sooner where time passes.
+    """Writes records to a stream in blocks of some 64 KiB, or after FLUSH_SECONDS.
 
-    `hold` is entered around each write: whatever must not strike between the writing of a block and the note that
-    it is written. OSError, with `name` as its file, where the stream takes no more: what it refused is then gone,
-    `has_failed` says so from then on, and `take_back` is told how much of a record that is not whole it has taken.
-    Where an interrupt ended a write, for which its reader would have to be waited for, nothing more is written.
+    `hold` is entered around each write, to defer interrupts until a block is recorded as written. OSError, with `name`
+    as its file, where the stream fails: the rest of the block is lost, `has_failed` is set, and `take_back` is called
+    with the size of the incomplete record at the end of the stream. After an interrupted write, which would have to
+    wait for the reader of a pipe, nothing more is written.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Blocks:
         self._flush_at = 0.0
 
     def write(self, record: bytes) -> None:
-        """Takes a whole record: a line with its newline, or whatever else stands for itself."""
+        """Adds a whole record, such as a line with its newline."""
         self.has_begun = self.has_begun or bool(record)
         if not self._records:
             self._flush_at = self._clock() + FLUSH_SECONDS
@@ -73,14 +74,14 @@ class Blocks:
             self.flush()
 
     def write_lines(self, lines: bytes) -> None:
-        """Takes many whole lines, which hold no newline but their ends, and writes them at once."""
+        """Writes many whole lines at once; each has a newline only at its end."""
         self.flush()
         self.has_begun = self.has_begun or bool(lines)
         with self.hold():
             self._put(lines, lambda taken: lines.rfind(b"\n", 0, taken) + 1)
 
     def flush(self) -> None:
-        """Writes what was held back."""
+        """Writes what is buffered."""
         if not self._records:
             return
         with self.hold():
@@ -89,7 +90,7 @@ class Blocks:
             self._put(b"".join(records), lambda taken: max((end for end in ends if end <= taken), default=0))
 
     def _put(self, block: bytes, whole: Callable[[int], int]) -> None:
-        """Writes all of it; `whole(taken)` says how much of what was taken are whole records."""
+        """Writes a block; `whole(taken)` is the size of the whole records in its first `taken` bytes."""
         if self._is_aborted:
             return
         size = len(block)
@@ -108,21 +109,17 @@ class Blocks:
             raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc
 
 
-# ----------------------------------------------------------------------------------------------------
-# gzip and zstd: by the suffix of a name where a file is written, by its first bytes where one is read.
-#
-# In: a stream that takes bytes. Out: one that takes them before they are compressed. Never opens or closes a file.
-# zstd is in Python from 3.14 on; before, it needs backports.zstd, which is loaded when it is needed.
+# --- gzip and zstd: chosen by the suffix of a file that is written, by the first bytes of one that is read ------
 
 
-# Of a file's name -> how it is compressed.
+# Suffix of a file's name -> compression.
 SUFFIXES = {".gz": "gzip", ".zst": "zstd"}
-# What compressed data begins with (RFC 1952 2.3.1, RFC 8878 3.1.1).
+# The first bytes of compressed data (RFC 1952 2.3.1, RFC 8878 3.1.1).
 MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 
 def split_compression(path: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """The name without the suffix of a compression, and that compression.
+    """The name without the suffix of a compression, and the compression; None where it has no such suffix.
 
     >>> split_compression("urls.csv.gz"), split_compression("URLS.JSONL.ZST"), split_compression("urls.csv")
     (('urls.csv', 'gzip'), ('URLS.JSONL', 'zstd'), ('urls.csv', None))
@@ -134,7 +131,7 @@ def split_compression(path: str | os.PathLike[str]) -> tuple[str, str | None]:
 
 
 def zstd_module() -> Any:
-    """The module; ImportError where there is none."""
+    """The zstd module; ImportError where none is installed."""
     try:
         from compression import zstd  # Python 3.14
     except ImportError:
@@ -143,7 +140,7 @@ def zstd_module() -> Any:
 
 
 def check_compression(compression: str | None, name: str) -> None:
-    """UsageError where what is called `name` cannot be written or read so."""
+    """UsageError, about the file `name`, where the module for a compression is missing."""
     if compression == "zstd":
         try:
             zstd_module()
@@ -157,7 +154,7 @@ class _Compressor(Protocol):
 
 
 def _gzip() -> tuple[_Compressor, Any, Any]:
-    # zlib's own head of a gzip file: no name, and no time, so that the same data gives the same file.
+    # zlib's own header: no name and no time, so that equal data gives equal files.
     return zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS + 16), zlib.Z_SYNC_FLUSH, zlib.Z_FINISH
 
 
@@ -170,9 +167,9 @@ _COMPRESSORS: dict[str, Callable[[], tuple[_Compressor, Any, Any]]] = {"gzip": _
 
 
 class Compressed:
-    """Compresses what is written, and passes it on; flush() makes all that came so far readable.
+    """A stream that compresses to another; after flush() all that was written can be read.
 
-    finish() writes the end of the compressed data, without which a reader says that the file is cut.
+    finish() writes the end of the compressed data, without which readers report a truncated file.
     """
 
     def __init__(self, out: ByteStream, compression: str) -> None:
@@ -180,12 +177,12 @@ class Compressed:
         self._compressor, self._block, self._end = _COMPRESSORS[compression]()
 
     def write(self, data: bytes, /) -> int:
-        """Takes all of it."""
+        """Compresses all the data; its size."""
         self._pass_on(self._compressor.compress(data))
         return len(data)
 
     def flush(self) -> None:
-        """Writes what the compressor holds back."""
+        """Writes what the compressor has buffered."""
         self._pass_on(self._compressor.flush(self._block))
         self._out.flush()
 
@@ -200,7 +197,7 @@ class Compressed:
 
 
 def decompressed(source: BinaryIO, compression: str, name: str) -> Any:
-    """What a compressed stream holds, as a binary stream, members and frames joined; UsageError without the module."""
+    """A binary stream of the decompressed data, members and frames joined; UsageError without the module."""
     if compression == "gzip":
         return gzip.GzipFile(fileobj=source, mode="rb")
     check_compression(compression, name)
@@ -208,7 +205,7 @@ def decompressed(source: BinaryIO, compression: str, name: str) -> Any:
 
 
 def damage() -> tuple[type[BaseException], ...]:
-    """What reading compressed data raises where it is cut (EOFError) or damaged."""
+    """The exceptions of reading compressed data that is truncated (EOFError) or damaged."""
     of_gzip = (EOFError, gzip.BadGzipFile, zlib.error)
     try:
         return *of_gzip, zstd_module().ZstdError

@@ -1,7 +1,7 @@
-"""The lines of a dump: a binary stream of JSON lines, plain or compressed, or of Parquet -> forms, singly or in blocks.
+"""Reads dumps: JSON lines, plain or compressed, or Parquet -> JSON objects in the order of the file.
 
-Forms are what json_form() gives, in the order of the file. Reads as it is asked to, and keeps no line. What is no dump
-is a UsageError that names file and line, and says what to try. Never opens a file.
+numbered_forms() yields them one by one, numbered_blocks() many lines at once, DumpFile also as records. Reads lazily
+and keeps no line. Data that is not a dump is a UsageError with file and line, and what to try.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 
 Form = dict[str, Any]
 
-# An entry of a sitemap is at most 4 MiB, and escaping makes it longer: what goes beyond this is no dump.
+# An entry of a sitemap is at most 4 MiB, and escaping makes it longer: a longer line is of no dump.
 MAX_LINE_BYTES = 64 * 1024 * 1024
 BLOCK_BYTES, FIRST_BYTES = 4 << 20, 1 << 15
 BATCH_ROWS = 1024
 SHOWN_CHARS = 60
-# What messages call the standard input, and how it is named as an argument.
+# The name of the standard input in messages, and as an argument.
 STDIN_NAME, STDIN = "stdin", "-"
 
-SQLITE = b"SQLite format 3"  # what its databases begin with
+SQLITE = b"SQLite format 3"  # the first bytes of a database
 _PARQUET, _BOM = b"PAR1", b"\xef\xbb\xbf"
 
 
 def numbered_forms(
     stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None
 ) -> Iterator[tuple[int, Form]]:
-    """The lines of a dump, in order, those with "type" included, each with its number, from 1; of Parquet, its rows.
+    """The lines of a dump, those with "type" included, or the rows of Parquet, each with its number from 1.
 
-    `name` is what errors call it. A line without "type" has a "loc" that is text; more is not checked. The stream stays
-    open, and need not be one that can seek, unless it holds Parquet. `before_read` is called before each read, as that
-    may have to wait: what it raises is no fault of the stream.
+    `name` is the name in errors. A line without "type" has a "loc" that is text; nothing else is checked. The stream
+    stays open; it must be seekable only for Parquet. `before_read` is called before each read, which may block; what it
+    raises is passed on unchanged.
     """
     body = _json_body(stream, name, before_read)
     yield from _parquet_forms(stream, name) if body is None else _json_forms(body, name)
@@ -64,21 +64,21 @@ def numbered_forms(
 
 @attrs.frozen
 class Block:
-    """Some lines of a dump, behind `before` others: `lines` are what stands there, None where the dump is Parquet."""
+    """Some lines of a dump, after `before` others, as bytes; `lines` is None where the dump is Parquet."""
 
     lines: bytes | None
     before: int
     _forms: Callable[[], Iterator[tuple[int, Form]]]
 
     def numbered(self) -> Iterator[tuple[int, Form]]:
-        """The same, as numbered_forms() gives them."""
+        """The lines as numbered_forms() yields them."""
         return self._forms()
 
 
 def numbered_blocks(stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None) -> Iterator[Block]:
-    """A dump many lines at a time, for who has a quicker way than from line to line; the arguments as above.
+    """A dump as blocks of many lines, for faster ways to parse them; arguments as for numbered_forms().
 
-    Each Block is to be done with before the next one is asked for.
+    A Block is valid only until the next one is requested.
     """
     body = _json_body(stream, name, before_read)
     if body is None:
@@ -88,13 +88,13 @@ def numbered_blocks(stream: BinaryIO, name: str, *, before_read: Callable[[], ob
     fault: BaseException | None = None
     while not is_over and fault is None:
         try:
-            # The first ones tell what is there.
+            # A small first block, enough to recognise the content.
             is_over = _fill(rest, body, BLOCK_BYTES if before else FIRST_BYTES)
         except (UsageError, KeyboardInterrupt, *damage()) as exc:  # type: ignore[misc] # mypy joins them to "type"
-            fault = exc  # told when what was read before it has been given
+            fault = exc  # raised after the lines that were read before it
         end = len(rest) if is_over else rest.rfind(b"\n") + 1
         if not end and len(rest) > MAX_LINE_BYTES:
-            end = len(rest)  # numbered() says that this is no line
+            end = len(rest)  # numbered() raises for a line that is too long
         lines = bytes(rest[:end])
         del rest[:end]
         if lines:
@@ -105,7 +105,7 @@ def numbered_blocks(stream: BinaryIO, name: str, *, before_read: Callable[[], ob
 
 
 def _fill(lines: bytearray, body: _Body, least: int) -> bool:
-    """Reads until there are so many bytes; whether that was all."""
+    """Reads until there are at least so many bytes; whether the end was reached."""
     while data := body.read1(least):
         lines += data
         if len(lines) >= least:
@@ -114,7 +114,7 @@ def _fill(lines: bytearray, body: _Body, least: int) -> bool:
 
 
 def _json_body(stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> _Body | None:
-    """What gives the lines; None where they are rows of Parquet."""
+    """The stream of the decompressed lines; None for Parquet."""
     source = io.BufferedReader(_Ahead(stream, name, before_read), 1 << 16)
     head = source.peek(len(_PARQUET))
     if head.startswith(_PARQUET):
@@ -130,7 +130,7 @@ def _json_body(stream: BinaryIO, name: str, before_read: Callable[[], object] | 
 
 
 class _Ahead(io.RawIOBase):
-    """A stream, whatever its kind, whose first read gives enough to tell by what it holds."""
+    """A stream whose first read returns enough bytes to recognise its format."""
 
     def __init__(self, stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> None:
         self._stream = stream
@@ -165,7 +165,7 @@ class _Ahead(io.RawIOBase):
 
 
 def _json_forms(stream: BinaryIO | _Body, name: str, before: int = 0) -> Iterator[tuple[int, Form]]:
-    """Those of lines that stand behind so many others."""
+    """The numbered objects of lines that follow `before` others."""
     for number, line in _lines(stream, name, before):
         form = _parsed(line)
         if form is _BLANK:
@@ -180,7 +180,7 @@ _BLANK = object()
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line, None where it has none."""
+    """The value of a line; None where it is not JSON, _BLANK where it is blank."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -194,7 +194,7 @@ def _parsed(line: bytes) -> Any:
 
 
 def _damaged(fault: BaseException, body: object, name: str, number: int) -> UsageError:
-    """What is wrong with the compressed file at a line."""
+    """The error for a compressed file that is damaged or truncated at a line."""
     file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
     told = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
     return UsageError(f"{name}:{number}: {told}; the lines before were read")
@@ -217,13 +217,13 @@ def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[i
 
 
 def checked(form: Form, name: str, number: int) -> Form:
-    """The form, if it may be one: with the text of a "loc", or of a "type"."""
+    """The JSON object if it has a textual "type", or without one a textual "loc"; else UsageError."""
     kind = form.get("type")
     if kind is None:
         if type(form.get("loc")) is not str:
             shown = _shown(orjson.dumps(form, default=repr))
             raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has no "loc": {shown}')
-        form.pop("type", None)  # null says what absence says
+        form.pop("type", None)  # null is the same as absent
     elif type(kind) is not str:
         raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(form, default=repr))}')
     return form
@@ -240,7 +240,7 @@ def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageErr
 
 
 _RULE = "a dump has one on each line, as `sitemap-reader dump` writes it"
-# How what is no dump begins -> what to try. {} is the file, as an argument.
+# The beginning of a file that is not a dump -> what to try. {} is the file, as an argument.
 _BEGINNINGS = (
     ((b"\xff\xfe", b"\xfe\xff"), "that is UTF-16, as some shells write what is redirected: write with -o FILE"),
     ((b"<",), "that is XML: `sitemap-reader parse {}` reads a document"),
@@ -266,7 +266,7 @@ def _shown(line: bytes) -> str:
 
 # --- Parquet ---------------------------------------------------------------------------------------------------
 
-# What a line leaves out where a column has nothing: null, false or empty.
+# Keys that a line omits where the column is null, false or empty.
 _SOMETIMES = ("type", *(field.name for field in line_shape(UrlRecord).fields if field.may_be_absent))
 
 
@@ -295,7 +295,7 @@ def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
 
 
 def row_form(row: Form) -> Form:
-    """A row of Parquet or Arrow as its line has it."""
+    """A row of Parquet or Arrow as the JSON object of its line."""
     form = {key: _plain(value) for key, value in row.items()}
     for key in _SOMETIMES:
         if not form.get(key, True):
@@ -318,43 +318,40 @@ def _plain(value: Any) -> Any:
     return value
 
 
-# ----------------------------------------------------------------------------------------------------
-# Dumps that were written before, as files: a path -> its lines, as records and as dicts. dump_lines.py reads them.
-#
-# What is no dump is a UsageError that says what to try.
+# --- files ------------------------------------------------------------------------------------------------------------
 
 
-# What the names of dumps end in.
+# The suffixes of dumps.
 DUMP_SUFFIXES = (".parquet", *(lines + packed for lines in (".jsonl", ".ndjson") for packed in ("", *SUFFIXES)))
-WARC_SUFFIXES = (".warc", ".warc.gz")  # a site, recorded
-# What ends so is a file, also where there is none; unless there may be a host before it, as in a URL without scheme.
+WARC_SUFFIXES = (".warc", ".warc.gz")  # a recorded crawl
+# Suffixes of files, whether they exist or not, where no host may precede them, as in a URL without scheme.
 _FILES = (".gz", ".zst", ".csv", ".tsv", ".xml", ".txt", ".json")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
 class Dump:
-    """Lines that are somewhere: iterating gives the UrlRecords, each time from the beginning, and one at a time.
+    """A dump that can be read any number of times; iterating yields the UrlRecords one by one.
 
-    Lines of other types are passed over; items() has them too. UsageError where a line is none, with `file:line`.
+    Lines of other types are skipped; items() yields them too. UsageError, with `file:line`, for an invalid line.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         raise NotImplementedError
 
     def numbered(self) -> Iterator[tuple[int, Form]]:
-        """The lines, as numbered_forms() gives them."""
+        """The lines as numbered_forms() yields them."""
         raise NotImplementedError
 
     @property
     def read_at(self) -> datetime | None:
-        """When the sites were read; None where nobody knows."""
+        """When the sites were read; None where that is not known."""
         return None
 
     @property
     def is_of_one_site(self) -> bool:
-        """Whether all lines are known to be of one site, whatever it is called there."""
+        """Whether all lines are known to be of one site, even if its names differ."""
         return False
 
     def __iter__(self) -> Iterator[UrlRecord]:
@@ -363,12 +360,12 @@ class Dump:
                 yield self._record(number, form)  # type: ignore[misc] # a line without "type" is one
 
     def items(self) -> Iterator[Line]:
-        """Every line as what it is: UrlRecord, SitemapRef, Problem, Outcome, Candidate, Change."""
+        """Every line as its record: UrlRecord, SitemapRef, Problem, Outcome, Candidate or Change."""
         for number, form in self.numbered():
             yield self._record(number, form)
 
     def forms(self) -> Iterator[Form]:
-        """Every line as a dict, as it stands there, with what belongs to no record, such as `site`."""
+        """Every line as a dict, with keys that belong to no record, such as `site`."""
         for _, form in self.numbered():
             yield form
 
@@ -391,13 +388,13 @@ class DumpFile(Dump):
         return str(self.path)
 
     def numbered(self) -> Iterator[tuple[int, Form]]:
-        """Reads the file."""
+        """The lines of the file."""
         with open_file(self.path) as stream:
             yield from numbered_forms(stream, str(self.path))
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file, for numbered_forms(); UsageError where there is none, or it cannot be read."""
+    """The file opened for numbered_forms(); UsageError where it is missing or cannot be read."""
     name = os.fspath(path)
     kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
     if kind:
@@ -415,12 +412,12 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def is_warc_name(name: str) -> bool:
-    """Whether what is called so is a WARC, unless it is a folder."""
+    """Whether a name is that of a WARC file, or of a folder named like one."""
     return name.lower().endswith(WARC_SUFFIXES)
 
 
 def is_dump_name(name: str) -> bool:
-    """Whether it is meant as a file, and not as a site; a pipe, as of the shell's <(...), is one too."""
+    """Whether a name is that of a file or pipe (such as the shell's <(...)), and not of a site."""
     if "://" in name or is_warc_name(name):
         return False
     if name == STDIN or name.endswith(DUMP_SUFFIXES) or (name.endswith(_FILES) and "/" not in name):

@@ -1,6 +1,7 @@
-"""The JSON form of the records: records in, JSON lines out.
+"""Records <-> JSON lines.
 
-Keys stand in the documented order, dates are always full stamps. Never opens a file.
+json_form() and json_line() write a record, with keys in the documented order and dates as full stamps in UTC;
+from_json() reads a line back into an equal record, checks its types, and normalises nothing. Never opens a file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
-# What "type" says; a line without one is a URL record.
+# Value of "type" -> record class. The line of a UrlRecord has no "type".
 TYPES: dict[str, type[Line]] = {
     "sitemap": SitemapRef,
     "candidate": Candidate,
@@ -33,16 +34,16 @@ TYPES: dict[str, type[Line]] = {
     "outcome": Outcome,
     "change": Change,
 }
-# What a record has and its line has not.
+# Fields of a record that its line does not have.
 UNWRITTEN: dict[type, tuple[str, ...]] = {
     SitemapRef: ("authorities",),
     Outcome: ("samples", "authorities", "lastmod", "lastmod_precision", "skipped"),
 }
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
-# What the line of a removed URL says of it.
+# The fields in the line of a removed URL.
 REMOVED = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap")
 
-# What a site states of a URL. Where that stands (sitemap, line, site), and what is wrong with it, is no part of it.
+# The fields that a site states for a URL; not its place (sitemap, line, site) nor its problems.
 On = Literal["any", "lastmod"]
 ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
 NESTED = (*EXTENSIONS, "extras")
@@ -50,12 +51,12 @@ STATED = (*ALWAYS, *NESTED)
 COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
 
 
-# What the line of a new URL begins with, before what any line of that URL has.
+# The beginning of the line of a new URL, before the keys of its record.
 NEW = '"type":"change","change":"new",'
 
 
 def stamp(moment: datetime | None) -> str | None:
-    """`YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, trailing zeros trimmed; never a mixture of forms in one column.
+    """The moment as `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`, trailing zeros trimmed; None for None.
 
     >>> stamp(datetime(2024, 1, 31, 8, 30, 0, 250000, tzinfo=UTC))
     '2024-01-31T08:30:00.25Z'
@@ -71,7 +72,7 @@ def stamp(moment: datetime | None) -> str | None:
 def json_form(item: object, *, site: str | None = None) -> dict[str, Any]:
     """The item's JSON line as a dict: keys in the documented order, URL records without "type".
 
-    UsageError where it is no record, or holds a date without a zone.
+    UsageError for an object of another class, and for a date without a zone.
     """
     try:
         write = _FORMS[type(item)]
@@ -90,14 +91,14 @@ def json_line(item: object, *, site: str | None = None) -> bytes:
 
 @attrs.define
 class Lines:
-    """URL records as JSON lines, one behind the other: `urls` of them, `undated` of which have no lastmod."""
+    """The JSON lines of `urls` URL records, `undated` of which have no lastmod."""
 
     data: bytes
     urls: int
     undated: int
 
     def only(self, wanted: Callable[[dict[str, Any]], bool]) -> Lines:
-        """Those whose form is wanted."""
+        """The lines whose JSON object is `wanted`."""
         lines = [(line, orjson.loads(line)) for line in self.data.splitlines(keepends=True)]
         kept = [(line, form) for line, form in lines if wanted(form)]
         undated = sum(form["lastmod"] is None for _, form in kept)
@@ -105,7 +106,7 @@ class Lines:
 
 
 def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Lines:
-    """The lines of many records, as json_line() gives them one by one, in a third of the time."""
+    """The lines of many records, equal to those of json_line(), in a third of the time."""
     data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
     for record in records:
         lastmod = record.lastmod
@@ -132,9 +133,9 @@ def lines_of_columns(
     site: str | None = None,
     head: str = "",
 ) -> Lines:
-    """The same for one or more entries of one document that have nothing but these fields, their dates in UTC.
+    """The lines of one or more entries of one document that have only these fields, with dates in UTC.
 
-    `head` are keys that stand before theirs.
+    `head` is JSON, keys and values, that precedes the fields of each.
     """
     rows = zip(
         _strings(locs), _dates(lastmods), *map(_column, (precisions, changefreqs, priorities, lines)), strict=True
@@ -152,27 +153,27 @@ def lines_of_columns(
 
 
 def new_lines(lines: Lines, *, site: str | None = None) -> Lines:
-    """The lines of records as those of Changes: all of them are new."""
+    """The lines of records as lines of Changes, all of them new."""
     end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
-    # A line feed stands at the end of a line, and nowhere else.
+    # A line feed is only at the end of a line.
     data = (b"\n" + lines.data).replace(b"\n{", f"\n{{{NEW}".encode()).replace(b"}\n", end)
     return Lines(data[1:], lines.urls, lines.undated)
 
 
 def _column(values: Sequence[object]) -> list[str]:
-    """Values as JSON, none of which holds a comma."""
+    """Values as JSON; none of them may hold a comma."""
     return orjson.dumps(values)[1:-1].decode().split(",")
 
 
 def _dates(moments: Sequence[datetime | None]) -> list[str]:
-    """As stamp() writes them: orjson does not trim the zeros of a fraction."""
+    """Moments as stamp() writes them: orjson does not trim the zeros of a fraction."""
     text = orjson.dumps(moments, None, orjson.OPT_UTC_Z)[1:-1].decode()
     dates = text.split(",")
     return [date[:-2].rstrip("0") + 'Z"' if "." in date else date for date in dates] if "." in text else dates
 
 
 def _strings(values: Sequence[str]) -> Sequence[str]:
-    """What stands between the quotes in their JSON: mostly they themselves."""
+    """The JSON of texts, without quotes: in most cases the texts themselves."""
     at_once = "".join(values)
     if len(orjson.dumps(at_once)) == len(at_once) + len('""'):
         return values
@@ -180,7 +181,7 @@ def _strings(values: Sequence[str]) -> Sequence[str]:
 
 
 def joined(lines: list[Lines]) -> Lines:
-    """All of them as one."""
+    """All the lines as one Lines."""
     data = b"".join([each.data for each in lines])
     return Lines(data, sum(each.urls for each in lines), sum(each.undated for each in lines))
 
@@ -300,7 +301,7 @@ _FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
 
 @attrs.define
 class ShortProblem:
-    """A problem as the line of its record has it: the line knows the place, and CATALOGUE the rest."""
+    """A problem in the line of its record, which has the place; CATALOGUE has severity and title."""
 
     code: str
     field: str | None = None
@@ -308,17 +309,14 @@ class ShortProblem:
 
 
 def line_hints(record: type) -> dict[str, Any]:
-    """The types of a record's fields, as its line has them."""
+    """The types of a record's fields in its line."""
     hints = get_type_hints(record)
     if record in (UrlRecord, SitemapRef):
         hints["problems"] = tuple[ShortProblem, ...]
     return hints
 
 
-# ----------------------------------------------------------------------------------------------------
-# JSON lines -> the records that they were written from: what jsonl.py writes in, equal records out.
-#
-# Checks types and cleans nothing: what a line says has been through read/normalise.py before. Never opens a file.
+# --- JSON lines -> records --------------------------------------------------------------------------------------------
 
 
 def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
@@ -327,10 +325,10 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
     It equals the record that was written, except for what the JSON form leaves out. The problems of a record have
     their code, field and raw text, the severity and title that the catalogue gives the code, and the record's
     `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`,
-    and of a removed URL there is what Change says.
+    and a removed URL has only the fields that Change lists.
 
-    A key that is absent counts as null. Keys that belong to no record, as `site`, are passed over: who wants them
-    parses the line first, and hands the dict on.
+    An absent key counts as null. Keys that belong to no record, such as `site`, are ignored: to use them, parse the
+    line first and pass the dict.
 
     >>> from_json(b'{"loc": "https://example.com/a", "priority": 0.8, "site": "example.com"}').priority
     0.8
@@ -370,12 +368,12 @@ def _parsed(line: bytes | str) -> Any:
 
 
 def _nested(form: dict[str, Any]) -> dict[str, Any]:
-    """The line of a change with its record as one: both have their keys side by side."""
+    """The JSON object, of a change with itself as its "record": the line has the keys of both side by side."""
     return {**form, "record": form} if form.get("type") == "change" else form
 
 
 def _read_attrs(record: Any, form: dict[str, Any]) -> Any:
-    """The fields that the form states; what is null or absent keeps the default of the class."""
+    """A record of the stated fields; null and absent ones keep the default of the class."""
     values = {}
     for name, read, may_be_absent in _fields(record):
         value = form.get(name)
@@ -414,7 +412,7 @@ def _fields(record: type) -> tuple[tuple[str, Reader, bool], ...]:
 
 
 def _reader(hint: Any) -> Reader:
-    """How a value of this type is read: a scalar, a container of what can be read, or either of them or None."""
+    """The reader of a type: a scalar, a container, a TypedDict, a record class, or `X | None` of one of them."""
     if hint in _SCALAR_READERS:
         return _SCALAR_READERS[hint]
     arguments = get_args(hint)
@@ -446,7 +444,7 @@ def _moment(value: Any) -> datetime:
         try:
             return datetime.fromisoformat(value)
         except ValueError:
-            pass  # of the right form, but not in the calendar
+            pass  # the format is right, the day is not in the calendar
     raise _Wrong(f"{_shown(value)} is not a date like 2024-01-31T08:30:00Z")
 
 
@@ -511,7 +509,7 @@ def _each(items: Iterable[tuple[Any, Any]], step: str, read: Reader) -> list[Any
 
 
 def _typed_dict(hint: Any) -> Reader:
-    """Every key is present, whatever the line has."""
+    """The reader of a TypedDict: in its result every key is present."""
     readers = {name: _reader(each) for name, each in get_type_hints(hint).items()}
 
     def read(value: Any) -> dict[str, Any]:
@@ -533,7 +531,7 @@ _NAMES_IN_JSON = {"NoneType": "null", "list": "a list", "dict": "an object"}
 
 
 def _shown(value: Any) -> str:
-    """A value in a message, as JSON has it, cut."""
+    """A value as JSON for a message, cut at 80 characters."""
     if type(value) in (str, bool, int, float):
         return orjson.dumps(value if not isinstance(value, str) else value[:80]).decode()
     return _NAMES_IN_JSON.get(type(value).__name__, f"a {type(value).__name__}")

@@ -1,6 +1,6 @@
-"""Which keys of a URL's line are asked for: `loc,lastmod,news.title,images.loc` in, flat forms out.
+"""Selects keys of a URL's line: `loc,lastmod,news.title,images.loc` and a JSON object in, a flat object out.
 
-A path is checked against the declared shape of the line before anything is read. Never opens a file.
+Paths are checked against the shape of the line before any line is read. Never opens a file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     Getter = Callable[[Any], Any]
 
-# What the line of a URL does not have unless it is asked for, or there is more than one site.
+# Keys that the line of a URL has only on request, and only where there is more than one site.
 EXTRAS, SITE = "extras", "site"
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @attrs.frozen
 class Column:
-    """One value of a form: `name` is its path as typed, `shape` the type of what is there, if it is not null."""
+    """One value of a line: `name` is its path as typed, `shape` its type where it is not null."""
 
     name: str
     shape: Shape
@@ -36,13 +36,13 @@ class Column:
 
     @property
     def root(self) -> str:
-        """The key of the line that it begins with."""
+        """The first key of the path."""
         return self.name.partition(".")[0]
 
 
 @attrs.frozen
 class Fields:
-    """Columns in the order asked for."""
+    """Columns in the order requested."""
 
     columns: tuple[Column, ...]
 
@@ -53,11 +53,11 @@ class Fields:
 
     @property
     def roots(self) -> frozenset[str]:
-        """The keys of the line that are needed: with `extras` among them, extras have to be read."""
+        """The keys of the line that are needed; with `extras` among them, extras have to be parsed."""
         return frozenset(column.root for column in self.columns)
 
     def values(self, form: dict[str, Any]) -> list[Any]:
-        """One value a column, None where the form has none; UsageError where it is not built as lines are."""
+        """One value for each column, None where it is absent; UsageError where the structure is not that of a line."""
         try:
             return [column.get(form) for column in self.columns]
         except (TypeError, AttributeError):
@@ -65,7 +65,7 @@ class Fields:
             raise
 
     def select(self, form: dict[str, Any]) -> dict[str, Any]:
-        """The flat form: every name with its value, null where there is none."""
+        """The flat JSON object: every name with its value, null where it is absent."""
         return dict(zip(self.names, self.values(form), strict=True))
 
     def _blame(self, form: dict[str, Any]) -> None:
@@ -78,10 +78,10 @@ class Fields:
 
 
 def parse_fields(text: str, *, option: str = "--fields") -> Fields:
-    """Paths with commas between -> Fields, for the lines of URLs; white space around a path does not count.
+    """The Fields of comma-separated paths in the lines of URLs; white space around a path is ignored.
 
-    A name goes into an object; over a list it goes into each item, and gives a list. A number picks one item of a
-    list, from 0. UsageError, with the name of the `option`, for what is nowhere in a line, and for what stands twice.
+    A name selects a key of an object; of a list it selects that of each item, and the value is a list. A number
+    selects one item of a list, from 0. UsageError, with the name of the `option`, for an unknown or repeated path.
 
     >>> fields = parse_fields("loc,images.loc,images.0.loc,news.title")
     >>> fields.select({"loc": "https://example.com/", "images": [{"loc": "https://example.com/1.jpg"}]})
@@ -118,7 +118,7 @@ def fields_of(record: type) -> Fields:
 
 
 class _NoField(Exception):
-    """Why a text names no field."""
+    """A path that is not in a line; the message says why."""
 
 
 @cache
@@ -145,7 +145,7 @@ def _column(path: str) -> Column:
 
 
 def _shape_at(steps: Sequence[str]) -> Shape:
-    """The shape of what is at a path: a list wherever it goes through one without picking an item."""
+    """The shape at a path: a list for each list on the way of which no item is selected."""
 
     def follow(shape: Shape, done: int) -> Shape:
         if done == len(steps):
@@ -162,7 +162,7 @@ def _shape_at(steps: Sequence[str]) -> Shape:
 
 
 def _unknown(shape: Shape, steps: Sequence[str], done: int) -> str:
-    """What is wrong with the step behind those that are done."""
+    """The message for an unknown step after `done` known ones."""
     told, place = f"there is no {'.'.join(steps)}", ".".join(steps[:done])
     if not isinstance(shape, Object):
         return f"{told}: {place} has no parts"
@@ -174,7 +174,7 @@ def _unknown(shape: Shape, steps: Sequence[str], done: int) -> str:
 
 
 def _meant(shape: Object, steps: Sequence[str], done: int) -> list[str]:
-    """Paths that lead somewhere: with the nearest name in place of the one that does not, or with one before it."""
+    """Valid paths near this one: with the most similar name in its place, or with a key inserted before it."""
     names = [field.name for field in shape.fields]
     near = difflib.get_close_matches(steps[done].lower(), names, n=1, cutoff=0.7)
     before, rest = steps[:done], steps[done + 1 :]
@@ -202,14 +202,14 @@ def _is_number(step: str) -> bool:
 
 
 def _getter(steps: Sequence[str]) -> Getter:
-    """What takes the value at a path out of a form; TypeError or AttributeError where the form is not so built."""
+    """A function for the value at a path of a JSON object; TypeError or AttributeError for another structure."""
     step, *rest = steps
     inner = _getter(rest) if rest else None
     return _picker(int(step), inner) if _is_number(step) else _follower(step, inner)
 
 
 def _flat_first(path: str, get: Getter) -> Getter:
-    """A dump that was written with fields has the path itself for a key."""
+    """The value under the path as a key, as in a dump that was written with fields; else the value at the path."""
     return lambda form: form[path] if path in form else get(form)
 
 

@@ -1,8 +1,8 @@
-"""The declared shapes of the JSON lines: the types of the records -> text for whoever reads the lines.
+"""The schema of the JSON lines, derived from the annotations of the record classes.
 
-In: the types of records.py, in the order in which jsonl.py writes them. Out: JSON Schema, columns for DuckDB, dtypes
-for polars, a schema for Arrow. Readers that guess types from the first lines lose what only later lines have.
-Imports none of these libraries, and reads no line.
+In: the types of model/records.py, in the order in which jsonl.py writes them. Out: shapes, and text for readers of the
+lines: JSON Schema, columns for DuckDB, dtypes for polars, a schema for Arrow. Readers that infer types from the first
+lines lose the keys that only later lines have. Imports none of these libraries, and reads no line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def schema(language: Language) -> str:
 
 @attrs.frozen
 class Scalar:
-    """A value without parts, or counts by name; `choices` are the only texts that it may be, if there are any."""
+    """A value without parts, or counts by name; `choices`, if any, are the only texts allowed."""
 
     kind: Kind
     choices: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Many:
 
 @attrs.frozen
 class Field:
-    """A key of an object. What may be absent is never null, but on the line of a Change."""
+    """A key of an object. One that may be absent is never null, except in the line of a Change."""
 
     name: str
     shape: Shape
@@ -74,7 +74,7 @@ class Field:
 
 @attrs.frozen
 class Object:
-    """An object, by the name of its type."""
+    """An object; `name` is that of its class."""
 
     name: str
     fields: tuple[Field, ...]
@@ -84,7 +84,7 @@ Shape = Scalar | Many | Object
 
 
 def line_shape(record: type) -> Object:
-    """The line of a record: the keys that are always there, then those that only some lines have, `site` last.
+    """The shape of a record's line: the keys that every line has, then those that only some have, `site` last.
 
     >>> [field.name for field in line_shape(UrlRecord).fields if field.may_be_absent]
     ['images', 'videos', 'news', 'alternates', 'mobile', 'extras', 'problems', 'site']
@@ -102,7 +102,7 @@ def line_shape(record: type) -> Object:
 
 
 def _change_shape() -> Object:
-    """A URL record between what says that it changed, and how: a new one has nothing before, a removed one few keys."""
+    """The keys of a Change around those of its record; new URLs lack the former values, removed ones most keys."""
     hints = line_hints(Change)
     *of_record, site = line_shape(UrlRecord).fields
     fields = [_type_field("change"), _field("change", hints["change"])]
@@ -153,7 +153,7 @@ def _shape(hint: Any) -> Shape:
 
 @attrs.frozen
 class _Dialect:
-    """How a language writes types. In each template %s stands for the name or what is inside."""
+    """The syntax of types in a language. In each template %s is the name or the inner type."""
 
     scalars: Mapping[Kind, str]
     many: str
@@ -252,7 +252,7 @@ def _json_schema() -> str:
 
 
 def _json_type(shape: Shape, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a value; objects are put into `definitions` by name, and referred to."""
+    """The schema of a value; objects are added to `definitions` by name, and referenced."""
     if isinstance(shape, Scalar):
         return {**_JSON[shape.kind], **_json_choices(shape.choices)}
     if isinstance(shape, Many):

@@ -1,7 +1,7 @@
-"""How URLs are written: the forms of their lines in, bytes of a format out.
+"""Sinks for the lines of URLs: JSON objects in, bytes of JSONL, CSV, TSV, text or Parquet out.
 
-Every sink writes each form that it is given as that of a URL; lines with "type" fit only where all lines do, in
-JSONL without fields, and whoever writes to another sink keeps them back. Never opens a file.
+A sink writes each object as the line of a URL. Lines with "type" can only be written as JSONL without fields; for any
+other sink the caller leaves them out. Never opens a file.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ Row = Callable[[list[str]], bytes]
 
 
 class Sink(Protocol):
-    """What takes forms."""
+    """Writes JSON objects in one format."""
 
     def write(self, form: dict[str, Any], /) -> None:
-        """Takes one form, as json_form() gives it; UsageError where the format cannot hold what is in it."""
+        """Writes one object of json_form(); UsageError for a value that the format cannot hold."""
 
     def write_lines(self, lines: bytes, /) -> bool:
-        """Takes those of whole JSON lines, as json_line() writes them, at once; False where it took none of them."""
+        """Writes whole lines of json_line() at once; False, and none written, where the format is not JSONL-like."""
 
     def flush(self) -> None:
-        """Passes on what is ready."""
+        """Writes what is buffered and complete."""
 
     def close(self) -> None:
-        """Writes what has to stand at the end, or in a file without a form; once, and nothing comes behind it."""
+        """Writes the end of the file, and its header where it has no rows; called once, after all writes."""
 
 
 def check_format(format: str, fields: Fields | None = None) -> None:
-    """UsageError where make_sink() would raise one: so it can be told before any file is opened."""
+    """UsageError where make_sink() would raise one; for a check before any file is opened."""
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
     if format == "txt" and fields is not None:
@@ -56,9 +56,9 @@ def check_format(format: str, fields: Fields | None = None) -> None:
 def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: bool = True) -> Sink:
     """The sink for one of FORMATS.
 
-    Without `fields` there are all keys: in JSONL those that a form has, in the others a column for each in the
-    documented order, so that all files of one kind have the same. In tables text is guarded() unless `guard` is False:
-    then it is written as it is, and a spreadsheet may run it. UsageError for another format, for txt with fields,
+    Without `fields` all keys are written: in JSONL those of the object, in other formats a column for each in the
+    documented order. In tables text is guarded() unless `guard` is False: then it is written unchanged, and a
+    spreadsheet may run it. UsageError for another format, for txt with fields,
     and for parquet without pyarrow.
     """
     check_format(format, fields)
@@ -74,7 +74,7 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: 
 
 
 class _Jsonl:
-    """One JSON object a line; with fields a flat one, every name present."""
+    """One JSON object a line; with fields a flat one with every name."""
 
     def __init__(self, out: Blocks, fields: Fields | None) -> None:
         self._out = out
@@ -115,7 +115,7 @@ class _Text:
 
 
 class _Table:
-    """A line of names, then a line for each form."""
+    """A header of names, then a line for each object."""
 
     def __init__(self, out: Blocks, fields: Fields, row: Row, text: Callable[[str], str]) -> None:
         self._write = out.write
@@ -145,12 +145,12 @@ class _Table:
         self._write(self._row(list(self._fields.names)))
 
 
-# OWASP, "CSV Injection": a spreadsheet takes a cell that begins so for a formula, and runs it.
+# OWASP, "CSV Injection": a spreadsheet runs a cell that begins so as a formula.
 _FORMULA = tuple("=+-@\t\r\n")
 
 
 def guarded(text: str) -> str:
-    """The text of a cell, with an apostrophe before what a spreadsheet would take for a formula.
+    """The text of a cell, with an apostrophe before one that a spreadsheet would run as a formula.
 
     >>> guarded("=1+1"), guarded("Shoes")
     ("'=1+1", 'Shoes')
@@ -159,7 +159,7 @@ def guarded(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
-    """What is no text: nothing for null, else compact JSON, so numbers and booleans as in the JSONL."""
+    """A value other than text: empty for null, else compact JSON, so numbers and booleans as in the JSONL."""
     return "" if value is None else orjson.dumps(value).decode()
 
 
@@ -167,7 +167,7 @@ def _cell(value: Any) -> str:
 # the same: pandas, DuckDB, polars and Excel read both, and cut or awk would find a \r in the last column. (Python's
 # csv.writer takes twice as long, and leaves a lone \r bare if lines end with \n.)
 _QUOTED = re.compile(r'[",\r\n]')
-# Linear TSV: whatever is in a cell, a record is a line.
+# Linear TSV: a record is one line, as these are escaped.
 _ESCAPED = re.compile(r"[\t\n\r\\]")
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
 
@@ -177,7 +177,7 @@ def csv_row(cells: list[str]) -> bytes:
     line = ",".join(cells)
     if '"' in line or "\n" in line or "\r" in line or line.count(",") >= len(cells):
         line = ",".join(map(_quoted, cells))
-    # One empty cell would be a blank line, which readers pass over.
+    # One empty cell would be a blank line, which readers skip.
     return f"{line}\n".encode() if line else b'""\n'
 
 

@@ -1,7 +1,7 @@
-"""A site in numbers: the forms of its lines in, one pass, facts out.
+"""Counts a site in one pass: the JSON objects of its lines in, facts out.
 
-Memory does not grow with what a site writes, but for the fingerprints of what was listed before: see facts.Tops.
-Never judges, and asks no clock.
+Memory is bounded (see facts.Tops), except for a fingerprint of each URL to find repeated ones. Never rates the site,
+and reads no clock: `now` is passed in.
 """
 
 from __future__ import annotations
@@ -24,30 +24,29 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-# ----------------------------------------------------------------------------------------------------
-# Where URLs are and what they have: forms in; hosts, sections, extensions and hreflang codes out.
+# --- URLs: hosts, sections, extensions and hreflang codes -------------------------------------------------------------
 
 
 MAX_DEPTH = 5
 # Extensions of which a URL may have several.
 _COUNTED = tuple(name for name, blank in zip(EXTENSIONS, NO_EXTENSIONS, strict=True) if blank == ())
-# Host and path; credentials are no part of a host.
+# Host, without credentials, and path.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
 
 
 class Places:
-    """take() every form; then each group of facts, given how many forms there were."""
+    """take() counts each URL; the other methods return groups of facts, given the number of URLs."""
 
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
-        self._sitemap = self._host = ""  # the last ones: mostly the next URL has the same
+        self._sitemap = self._host = ""  # the last ones: in most cases the next URL has the same
         self._hosts, self._sections, self._codes = Tops(), Tops(), Tops()
         self._depths: Counter[int] = Counter()
         self._having: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
 
     def take(self, form: Mapping[str, Any]) -> None:
-        """Takes in a URL."""
+        """Counts a URL."""
         self._locs.add(form["loc"])
         sitemap = form.get("sitemap")
         if sitemap is not None and sitemap != self._sitemap:
@@ -79,7 +78,7 @@ class Places:
                 self._codes.add(code)
 
     def counts(self, urls: int) -> Iterator[Fact]:
-        """How many there are, and how many have what."""
+        """How many URLs there are, and how many have each extension."""
         repeated = urls - len(self._locs)
         yield Fact("urls", "listed", urls)
         yield Fact("urls", "repeated", repeated, share(repeated, urls))
@@ -88,7 +87,7 @@ class Places:
         yield from facts("urls with", _nonzero(self._having, NESTED), urls)
 
     def items(self, urls: int) -> Iterator[Fact]:
-        """What there may be several of."""
+        """How many images, videos and alternates there are."""
         return facts("items", _nonzero(self._items, _COUNTED))
 
     def hosts(self, urls: int) -> Iterator[Fact]:
@@ -96,14 +95,14 @@ class Places:
         return self._hosts.facts("hosts", 3, urls)
 
     def sections(self, urls: int) -> Iterator[Fact]:
-        """First folders, and depths."""
+        """URLs by first folder and by depth."""
         yield from self._sections.facts("sections", 10, urls)
         names = {MAX_DEPTH: f"{MAX_DEPTH} and more"}
         depths = [(names.get(depth, str(depth)), count) for depth, count in sorted(self._depths.items())]
         yield from facts("depth", depths, urls)
 
     def codes(self, urls: int) -> Iterator[Fact]:
-        """hreflang; a URL has several of them, so that what is left is no number of URLs."""
+        """URLs by hreflang code; a URL has several, so there is no remainder."""
         return facts("hreflang", self._codes.top(10), urls)
 
 
@@ -111,8 +110,7 @@ def _nonzero(counts: Counter[str], names: tuple[str, ...]) -> list[tuple[str, in
     return [(name, counts[name]) for name in names if counts[name]]
 
 
-# ----------------------------------------------------------------------------------------------------
-# What became of runs: outcomes and problems in; how sitemaps were read, their formats, problems by code out.
+# --- runs: how sitemaps were read, their formats, problems by code ----------------------------------------------------
 
 
 _STATES = ("complete", "partial", "failed")
@@ -128,7 +126,7 @@ class _Document:
 
 
 class Runs:
-    """Documents, by the URL that they were in the end: one that several URLs lead to is one. And problems."""
+    """Counts documents by their final URL, so that one with several URLs is one, and problems by code."""
 
     def __init__(self) -> None:
         self._documents: dict[str, _Document] = {}
@@ -140,7 +138,7 @@ class Runs:
         return self._has_run
 
     def take_outcome(self, form: Mapping[str, Any]) -> None:
-        """Takes in a document. There are no more of them than a run may have."""
+        """Counts a document; their number is limited for each run."""
         self._has_run = True
         if form["format"] == Format.ROBOTS:
             self._robots_failed += not form["complete"]
@@ -155,17 +153,17 @@ class Runs:
             )
 
     def take_problem(self, form: Mapping[str, Any]) -> None:
-        """Takes in a problem that has a line of its own."""
+        """Counts a problem that has its own line."""
         self._has_run = True
         self._reported.add(form["code"])
 
     def take_url(self, form: Mapping[str, Any]) -> None:
-        """Takes in the problems of a URL."""
+        """Counts the problems of a URL."""
         for problem in form["problems"]:
             self._on_urls.add(problem["code"])
 
     def dropped(self, urls: int) -> Iterator[Fact]:
-        """URLs by the reason why they are not among those listed."""
+        """Dropped URLs by reason."""
         dropped = Tops()
         for document in self._documents.values():
             for reason, count in document.dropped.items():
@@ -173,7 +171,7 @@ class Runs:
         return dropped.facts("urls dropped", 5)
 
     def documents(self, urls: int) -> Iterator[Fact]:
-        """Sitemaps: how they were read, of which formats they are, how large."""
+        """Sitemaps by state and by format, and their size."""
         states, formats, sizes = Tops(), Tops(), Tops()
         for document in self._documents.values():
             states.add(document.state)
@@ -187,22 +185,21 @@ class Runs:
         yield from sizes.facts("sitemaps bytes", 5, sizes.total)
 
     def problems(self, urls: int) -> Iterator[Fact]:
-        """By code. A run reports those of its URLs too."""
+        """Problems by code. The lines of a run include those of its URLs."""
         return (self._reported if self else self._on_urls).facts("problems", 10)
 
 
-# ----------------------------------------------------------------------------------------------------
-# changefreq and priority: forms in, the distribution of each out.
+# --- changefreq and priority ------------------------------------------------------------------------------------------
 
 
 class Hints:
-    """take() every form, then facts()."""
+    """take() counts each URL; facts() returns the distributions."""
 
     def __init__(self) -> None:
         self._changefreqs, self._priorities = Tops(), Tops()
 
     def take(self, form: Mapping[str, Any]) -> None:
-        """Takes in a URL."""
+        """Counts a URL."""
         changefreq, priority = form.get("changefreq"), form.get("priority")
         if changefreq is not None:
             self._changefreqs.add(changefreq)
@@ -210,7 +207,7 @@ class Hints:
             self._priorities.add(format(priority, "g"))
 
     def facts(self, urls: int) -> Iterator[Fact]:
-        """By count; priorities by value."""
+        """changefreq by count, priority by value."""
         yield from self._changefreqs.facts("changefreq", 7, urls, missing="none")
         yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
 
@@ -219,7 +216,7 @@ __all__ = ["Fact", "Statistics", "as_stated"]
 
 
 class Statistics:
-    """add() every line, then facts(). `now` is aware: ages go by it."""
+    """add() counts each line; facts() returns the statistics so far. Ages are relative to `now`, which is aware."""
 
     def __init__(self, now: datetime) -> None:
         self.urls = 0
@@ -234,9 +231,9 @@ class Statistics:
         }
 
     def add(self, form: Mapping[str, Any]) -> None:
-        """Takes in a line: URLs, and of a run its outcomes and problems; others are passed over.
+        """Counts a URL, an outcome or a problem; lines of other types are ignored.
 
-        UsageError for a line that is not what it says it is.
+        UsageError for a line that is not of its type.
         """
         take = self._takers.get(form.get("type"))
         if take is None:
@@ -244,11 +241,11 @@ class Statistics:
         try:
             take(form)
         except (TypeError, ValueError, KeyError, AttributeError) as exc:
-            from_json(form)  # says what is wrong with it
+            from_json(form)  # raises a UsageError with the key at fault
             raise UsageError(f"no line of a dump: {exc}") from exc
 
     def facts(self) -> list[Fact]:
-        """What has come so far, group by group; nothing of nothing."""
+        """The facts so far, group by group; none without lines."""
         places, runs = self._places, self._runs
         if not self.urls:
             groups: tuple[Callable[[int], Iterator[Fact]], ...] = (runs.dropped, runs.documents, runs.problems)

@@ -1,4 +1,4 @@
-"""What is told of a site, and the counters behind it: names in, facts out. Bounded, whatever the names are."""
+"""Facts of a site, and the counters that produce them: names and dates in, facts out, in bounded memory."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ Pair = tuple[str, int]
 
 @attrs.frozen
 class Fact:
-    """`count` things of the group are what `name` says; `share` is their part of all, where that makes sense.
+    """`count` items of a group have the `name`; `share` is their part of all, None where there is no total.
 
-    The groups, in this order, those that have something to say. Listings are counted: a URL that two sitemaps list
-    counts twice, except where `repeated` tells it. Shares are of all listings, but for sitemaps and bytes.
+    The groups that are not empty, in this order. Listings are counted: a URL that two sitemaps list counts twice, and
+    once as `repeated`. Shares are of all listings, except those of sitemaps and bytes.
 
-    - `urls`: `listed`; `repeated`: listings of a URL that was listed before; `in sitemaps`, `on hosts`: how many of
-      these there are. `urls with`: those that have `images`, `videos`, `news`, `alternates`, `mobile`, `extras`.
-      `urls dropped`: what is not among those listed, by reason. `items`: how many images, videos and alternates there
+    - `urls`: `listed`; `repeated`: listings of a URL that was listed before; `in sitemaps`, `on hosts`: how many
+      of each there are. `urls with`: those that have `images`, `videos`, `news`, `alternates`, `mobile`, `extras`.
+      `urls dropped`: URLs that are not listed, by reason. `items`: how many images, videos and alternates there
       are. `hosts`: the 3 that have most.
     - `sitemaps`: documents that are `complete`, `partial` (some of it was read) or `failed`; `robots.txt failed`.
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
-      and `urls dropped` are told only where there are lines of type outcome.
+      and `urls dropped` exist only where there are lines of type outcome.
     - `lastmod`: `stated`; `in the future`; `alike`: those that have the most frequent one of their sitemap, if ten or
       more have it, as a share of those stated. `lastmod verdict`: what they are worth, with the score of honesty() (0
       to 1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
@@ -53,7 +53,7 @@ class Fact:
     - `hreflang`: URLs that have an alternate with this code, the 10 that have most.
     - `problems`: by code; all of a run, where there are lines of type outcome or problem, else those of the URLs.
 
-    `other` is what the names before it leave.
+    `other` is the rest of its group.
     """
 
     group: str
@@ -67,11 +67,11 @@ class Fact:
 
 
 class Tops:
-    """Counts by name, to tell those that have most.
+    """Counts by name, to find the most frequent names.
 
-    Exact for up to `room` names. Where there are more, rare ones are given up, and counts may be too low by
-    2 / `room` of the total: no frequent name is missed, wherever it stands (Misra and Gries, 1982). Then names are
-    told from a share of MIN_INEXACT_SHARE on, where that error is small.
+    Exact for up to `max_names` names. With more, rare ones are dropped, and counts may be too low by 2 / `max_names`
+    of the total: no frequent name is missed, at any position (Misra and Gries, 1982). Then only names with a share of
+    MIN_INEXACT_SHARE are returned, where that error is small.
 
     >>> hosts = Tops()
     >>> for host in ("a.example", "b.example", "a.example"):
@@ -80,26 +80,26 @@ class Tops:
     [('a.example', 2)]
     """
 
-    def __init__(self, room: int = MAX_NAMES) -> None:
+    def __init__(self, max_names: int = MAX_NAMES) -> None:
         self.total = 0
         self.is_exact = True
-        self._room = room
+        self._max_names = max_names
         self._counts: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def add(self, name: str, count: int = 1) -> None:
-        """Counts it; long names by their beginning."""
+        """Adds to the count of a name; a long name is cut."""
         if len(name) > MAX_NAME_CHARS:
             name = f"{name[:MAX_NAME_CHARS]}…"
         self.total += count
         self._counts[name] = self._counts.get(name, 0) + count
-        if len(self._counts) > self._room:
-            self._give_up()
+        if len(self._counts) > self._max_names:
+            self._drop_rare()
 
     def top(self, number: int) -> list[Pair]:
-        """The names with the highest counts; equal ones in the order of the alphabet."""
+        """The names with the highest counts; those with equal counts in alphabetical order."""
         least = 0 if self.is_exact else MIN_INEXACT_SHARE * self.total
         pairs = (pair for pair in self._counts.items() if pair[1] >= least)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:number]
@@ -113,9 +113,9 @@ class Tops:
         order: Callable[[Pair], Any] | None = None,
         missing: str | None = None,
     ) -> Iterator[Fact]:
-        """The top names, in `order` or by count, and what they leave; shares are of `total`.
+        """The top names, in `order` or by count, then the rest as `other`; shares are of `total`.
 
-        `missing` is the name of what has none.
+        `missing` is the name for items of the total that were never added.
         """
         shown = self.top(number)
         yield from facts(group, sorted(shown, key=order) if order else shown, total)
@@ -124,34 +124,33 @@ class Tops:
         rest = (("other", left), (missing or "", missed))
         yield from facts(group, (pair for pair in rest if pair[1]), total)
 
-    def _give_up(self) -> None:
-        less = sorted(self._counts.values(), reverse=True)[self._room // 2]
+    def _drop_rare(self) -> None:
+        less = sorted(self._counts.values(), reverse=True)[self._max_names // 2]
         self._counts = {name: count - less for name, count in self._counts.items() if count > less}
         self.is_exact = False
 
 
 def facts(group: str, pairs: Iterable[Pair], total: int | None = None) -> Iterator[Fact]:
-    """One of each pair."""
+    """A Fact for each pair of name and count."""
     for name, count in pairs:
         yield Fact(group, name, count, share(count, total))
 
 
 def share(count: int, total: int | None) -> float | None:
-    """The part, from 0 to 1; None of nothing."""
+    """The share of the total, from 0 to 1; None without a total."""
     return count / total if total else None
 
 
-# ----------------------------------------------------------------------------------------------------
-# What the lastmods of a site are worth: forms in, the verdict out. Bounded, however many sitemaps there are.
+# --- accuracy of lastmods ---------------------------------------------------------------------------------------------
 
 
-# Documents are read side by side, some at a time; and of each so many different dates are counted.
+# Documents are read concurrently: at most so many are open, and of each so many different dates are counted.
 _MAX_OPEN, _MAX_DATES = 64, 10_000
 
 
 @attrs.define
 class _Open:
-    """A sitemap that may go on."""
+    """The counts of a sitemap of which more lines may follow."""
 
     entries: int = 0
     dates: Counter[str] = attrs.field(factory=Counter)
@@ -159,14 +158,14 @@ class _Open:
 
 
 class Trust:
-    """take() every form, then facts(). Dates are judged by sitemap, and counted together."""
+    """take() counts each URL; facts() returns the verdict. Dates are compared by sitemap, and summed over all."""
 
     def __init__(self) -> None:
         self._open: dict[object, _Open] = {}
         self._sum = History()
 
     def take(self, form: Mapping[str, Any]) -> None:
-        """Takes in a URL."""
+        """Counts a URL."""
         sitemap = form.get("sitemap")
         seen = self._open.get(sitemap)
         if seen is None:
@@ -181,7 +180,7 @@ class Trust:
                 seen.dates[lastmod] += 1
 
     def facts(self, future: int, urls: int) -> Iterator[Fact]:
-        """The verdict; `future` of the dates lie ahead."""
+        """The verdict; `future` is the number of dates in the future."""
         for sitemap in [*self._open]:
             self._close(sitemap)
         seen = attrs.evolve(self._sum, future=future)
@@ -200,10 +199,9 @@ class Trust:
         )
 
 
-# ----------------------------------------------------------------------------------------------------
-# Lastmods: forms in; oldest, newest, most common, how recent and how exact out.
+# --- lastmods: oldest, newest, most common, how recent, how precise ---------------------------------------------------
 #
-# Dates are text here, cut to what was stated: then its order is that of the dates, and no hour is invented.
+# Dates are text, cut to their precision: texts sort as the dates do, and no hour is added.
 
 
 RECENT_DAYS = (7, 30, 365)
@@ -222,7 +220,7 @@ def as_stated(lastmod: str, precision: str) -> str:
 
 
 class Dates:
-    """take() every form, then facts(). `now` is aware."""
+    """take() counts each URL; facts() returns the distributions. `now` is aware."""
 
     def __init__(self, now: datetime) -> None:
         self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in PRECISION_CHARACTERS.items()}
@@ -242,7 +240,7 @@ class Dates:
         self._oldest = self._newest = ("", 0)
 
     def take(self, form: Mapping[str, Any]) -> None:
-        """Takes in a URL; ValueError where its date is no full stamp."""
+        """Counts a URL; ValueError for a date that is not a full stamp."""
         self._trust.take(form)
         lastmod = form.get("lastmod")
         if lastmod is None:
@@ -267,7 +265,7 @@ class Dates:
             self._newest = text, newest_count + 1 if text == newest else 1
 
     def _rhythm(self, text: str) -> None:
-        """Only of what is stated."""
+        """Counts month, weekday and hour, as far as they are stated."""
         chars = len(text)
         if chars > PRECISION_CHARACTERS["year"]:
             self._months[text[:7]] += 1
@@ -286,7 +284,7 @@ class Dates:
                 return
 
     def facts(self, urls: int) -> Iterator[Fact]:
-        """All of them; shares are of all URLs, dated or not."""
+        """The facts; shares are of all URLs, with or without a date."""
         stated = self._values.total
         yield Fact("lastmod", "stated", stated, share(stated, urls))
         if not stated:

@@ -278,7 +278,7 @@ def test_a_repeated_text_costs_no_second_reading(text):
 
 def test_an_unreadable_text_costs_no_second_reading(monkeypatch):
     assert parse_date("no date at all") is None
-    monkeypatch.setattr(dates, "_read", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(dates, "_parse", lambda *_: pytest.fail("read again"))
     assert parse_date("no date at all") is None
 
 
@@ -290,11 +290,11 @@ def test_dialects_are_remembered_apart():
 def test_memory_for_repeated_texts_is_bounded():
     for number in range(5000):
         parse_date(f"2014-06-03T10:30:00.{number}Z")
-    remembered = dates._remembered.cache_info()
+    remembered = dates._cached.cache_info()
     assert remembered.currsize <= remembered.maxsize <= 4096
     parse_date("x" * 41)
     parse_date("2014-06-03T10:30:00." + "1" * 41 + "Z")
-    assert dates._remembered.cache_info().misses == remembered.misses  # long texts are not kept
+    assert dates._cached.cache_info().misses == remembered.misses  # long texts are not kept
 
 
 near_dates = st.from_regex(

@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
+from sitemap_reader.model.records import EXTENSIONS
 from sitemap_reader.parser.dialects import extensions as values
 from sitemap_reader.parser.dialects.extensions import TAG_RULES, EntryContext
 from sitemap_reader.parser.normalise.dates import Date
@@ -190,6 +191,18 @@ def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.
 
 
 # --- the one document that holds everything --------------------------------------------------------------------------
+
+
+def test_extensions_are_the_fields_between_priority_and_extras() -> None:
+    names = [field.name for field in attrs.fields(sr.UrlRecord)]
+    assert [*EXTENSIONS] == names[names.index("priority") + 1 : names.index("extras")]
+
+
+def test_each_extension_has_a_digit_of_its_own_in_states() -> None:
+    codes = [extension.state_code for extension in EXTENSIONS.values()]
+    assert len({*codes, 5}) == len(codes) + 1  # 5: extras
+    assert EXTENSIONS["news"].state_code == min(codes)
+    assert max(codes) <= 9
 
 
 def written_tags(tag: str) -> list[str]:

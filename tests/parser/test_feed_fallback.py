@@ -82,7 +82,7 @@ def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, asked: bool) 
 def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
     feed = FallbackBuffer(Fallback(), sr.Limits(max_fallback_bytes=1000), None)
     for _ in range(500):
-        feed.keep(b"<x/>" * 25)
+        feed.add(b"<x/>" * 25)
     assert len(feed._body) <= 1100
 
 

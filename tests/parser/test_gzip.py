@@ -67,7 +67,7 @@ def test_a_long_file_name_is_not_kept() -> None:
     list(layer.feed([b"\x1f\x8b\x08\x08" + bytes(6)]))
     for _ in range(15):
         assert list(layer.feed([b"n" * STEP_BYTES])) == []
-    assert layer._held == b""
+    assert layer._buffer == b""
     assert b"".join(layer.feed([b"\0" + member(b"text")[10:]])) == b"text"
 
 

@@ -74,7 +74,7 @@ def through_feedparser(body: bytes, url: str) -> Rows:
         return read_links(body, url or "")
 
     feed = FallbackBuffer(ask, sr.Limits(), url)
-    feed.keep(body)
+    feed.add(body)
     everything = Scope("any", ())
     normaliser = Normaliser(sitemap=url, base=url, scope=everything, child_scope=everything, max_problems=9)
     return rows([item for raw in feed.entries() if not isinstance(raw, sr.Problem) for item in normaliser.clean(raw)])

@@ -365,7 +365,7 @@ def body_chunks(
 def content_codings(headers: Mapping[str, str]) -> list[str]:
     """Returns the Content-Encodings to undo, in that order: all but a gzip that was applied first.
 
-    >>> packings({"content-encoding": "gzip"}), packings({"content-encoding": "br, gzip"})
+    >>> content_codings({"content-encoding": "gzip"}), content_codings({"content-encoding": "br, gzip"})
     ([], ['gzip', 'br'])
     """
     named = [coding.strip().lower() for coding in headers.get("content-encoding", "").split(",")]

@@ -1,6 +1,7 @@
-"""Charsets: the first bytes and a label in, the name of a codec out, and what is to be said of it.
+"""Charset detection and transcoding: the first bytes and a label in, a codec and a note out; then bytes in, UTF-8 out.
 
-Labels are those of the WHATWG Encoding Standard, 4.2; any other is unknown, and none is guessed.
+Labels are those of the WHATWG Encoding Standard, 4.2; any other is unknown, and none is guessed. Transcoding drops no
+byte: invalid ones are read as windows-1252 (in UTF-16 and UTF-32: U+FFFD) and counted, however the input is cut.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 1024  # where BOM and XML declaration are looked for, as HTML's prescan does
 
-# Python's codec, and the labels that name it. Left out: those that stand for no text at all (replacement,
-# x-user-defined), and UTF-7, which WHATWG bans: it hides markup in ASCII.
+# Python's codec -> its labels. Left out: those that are not for text (replacement, x-user-defined), and UTF-7, which
+# WHATWG bans: it hides markup in ASCII.
 _LABELS_BY_CODEC = {
     "utf-8": "utf-8 utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
     "cp866": "866 cp866 csibm866 ibm866",
@@ -62,7 +63,7 @@ _LABELS_BY_CODEC = {
     "csksc56011987 iso-ir-149",
     "utf-16-le": "utf-16 utf-16le unicode unicodefeff ucs-2 iso-10646-ucs-2 csunicode",
     "utf-16-be": "utf-16be unicodefffe",
-    # Not among WHATWG's, but read all the same.
+    # Not in the standard, but supported.
     "utf-32-le": "utf-32 utf-32le ucs-4 iso-10646-ucs-4",
     "utf-32-be": "utf-32be",
 }
@@ -78,8 +79,8 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# XML 1.0, appendix F: how the first characters look without a BOM, if they are ASCII.
-_SHAPES = (
+# XML 1.0, appendix F: the first characters without a BOM, if they are ASCII.
+_PATTERNS = (
     (re.compile(rb"[\t-~]\0\0\0"), "utf-32-le"),
     (re.compile(rb"\0\0\0[\t-~]"), "utf-32-be"),
     (re.compile(rb"[\t-~]\0(?:[^\0]\0|\Z)"), "utf-16-le"),
@@ -90,9 +91,9 @@ _DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\bencoding\s*=\s*(["'])\s*([^"'<>]{
 
 @attrs.frozen
 class Charset:
-    """What the bytes are to be read as; `skip` bytes of BOM come first. `note` says what is not as it should be.
+    """The codec of a document, after `skip` bytes of BOM. `note` is a message for S07, None if all is in order.
 
-    `label` is the one that was believed, or that the note is about.
+    `label` is the declared label that was used, or that the note is about.
     """
 
     codec: str
@@ -102,89 +103,85 @@ class Charset:
 
 
 def detect(head: bytes, http_charset: str | None = None) -> Charset:
-    """The charset by BOM, by the look of the first characters, by XML declaration, by HTTP, or UTF-8.
+    """The charset by BOM, by the pattern of the first characters, by XML declaration, by HTTP, or else UTF-8.
 
-    A BOM that cannot be true, as FF FE before UTF-8, is stepped over, and the others decide.
+    A BOM that contradicts the bytes, such as FF FE before UTF-8, is skipped, and the other sources decide.
 
-    `head` is the first 1,024 bytes, or all where there are fewer.
+    `head` is the first HEAD_BYTES, or all bytes of a shorter document.
     """
     declaration = _DECLARATION.search(head)
     declared = declaration[2].decode("latin-1") if declaration else None
     labels = [label for label in (declared, http_charset) if label]
     bom, codec = next(((bom, codec) for bom, codec in _BOMS if head.startswith(bom)), (b"", ""))
     text = head[len(bom) :]
-    look = next((codec for shape, codec in _SHAPES if shape.match(text)), None)
-    found = _evident(look, 0, None) if look else _stated(labels)
+    detected = next((codec for pattern, codec in _PATTERNS if pattern.match(text)), None)
+    found = _from_bytes(detected, 0, None) if detected else _from_labels(labels)
     if not bom:
         return found
     # The markup of a sitemap is ASCII: in UTF-16 and UTF-32 each character of that has a NUL beside it.
     is_narrow = codec in UTF_16_AND_32 and text != b"" and b"\0" not in text
-    if not is_narrow and look in (None, codec):
-        return _evident(codec, len(bom), declared)
+    if not is_narrow and detected in (None, codec):
+        return _from_bytes(codec, len(bom), declared)
     note = f"begins with the byte-order mark of {codec}, which it is not; read as {found.codec}"
     return Charset(found.codec, len(bom), note, found.label)
 
 
-def _evident(codec: str, skip: int, declared: str | None) -> Charset:
-    """What the bytes show by themselves. (A declaration is only readable here behind the BOM of UTF-8.)"""
+def _from_bytes(codec: str, skip: int, declared: str | None) -> Charset:
+    """The charset that the bytes themselves show. (Only behind a UTF-8 BOM is a declaration readable here.)"""
     if codec != "utf-8":
-        return Charset(codec, skip, f"begins as {codec}, {_ASKED}")
+        return Charset(codec, skip, f"begins as {codec}, {_UTF8_REQUIRED}")
     if declared is None or _codec(declared) == codec:
         return Charset(codec, skip)
     return Charset(codec, skip, f"declared {declared}, but begins as utf-8 and is read as that", declared)
 
 
-def _stated(labels: list[str]) -> Charset:
-    """What the first label says that can be true."""
-    doubt = doubtful = None
+def _from_labels(labels: list[str]) -> Charset:
+    """The charset of the first label that is known and can be right, else UTF-8."""
+    doubt = doubted_label = None
     for label in labels:
         codec = _codec(label)
         if codec and codec not in UTF_16_AND_32:
             break
-        # What was readable as ASCII is neither UTF-16 nor UTF-32 (nor did it look like that without).
+        # A declaration readable as ASCII rules out UTF-16 and UTF-32; an HTTP label, too, as no pattern matched.
         doubt = doubt or (f"declared {label}, which it is not;" if codec else f'unknown charset "{label}",')
-        doubtful = doubtful or label
+        doubted_label = doubted_label or label
     else:
         label, codec = "UTF-8", "utf-8"
     if doubt:
-        return Charset(codec, 0, f"{doubt} read as {label}", doubtful)
-    return Charset(codec, 0, None if codec == "utf-8" else f"declared {label}, {_ASKED}", label)
+        return Charset(codec, 0, f"{doubt} read as {label}", doubted_label)
+    return Charset(codec, 0, None if codec == "utf-8" else f"declared {label}, {_UTF8_REQUIRED}", label)
 
 
 def _codec(label: str) -> str:
-    """Python's name of a codec, or nothing where the label is unknown."""
+    """Python's name of the codec; empty for an unknown label."""
     return LABELS.get(label.strip().strip("\"'").lower(), "")
 
 
-_ASKED = "the protocol asks for UTF-8"
+_UTF8_REQUIRED = "the protocol asks for UTF-8"
 
 
-# ----------------------------------------------------------------------------------------------------
-# Transcoders: bytes in one charset in, cut anyhow, UTF-8 out.
-#
-# No byte is dropped: what is invalid in the charset is read as windows-1252 (in UTF-16 and 32: U+FFFD) and counted.
-# What comes out, and the counts, do not depend on how the input was cut.
+# --- transcoding ----------------------------------------------------------------------------------------------
 
 
 class Transcoder(Protocol):
     """Bytes in, UTF-8 out.
 
-    `invalid` counts the bytes that are none in the charset (code units in UTF-16 and 32), `utf8` the characters that
-    were read as UTF-8 in spite of it.
+    `invalid` counts the bytes that are invalid in the charset (code units in UTF-16 and 32), `utf8` the characters that
+    were read as UTF-8 against the declared charset.
     """
 
     invalid: int = 0
     utf8: int = 0
 
     def feed(self, data: bytes) -> bytes:
-        """The UTF-8 of these bytes; the beginning of a character waits for its end."""
+        """The UTF-8 of these bytes; the start of an incomplete character is buffered."""
 
     def close(self) -> bytes:
-        """The UTF-8 of a beginning that is still waiting: it is invalid."""
+        """The UTF-8 of an incomplete character at the end, which is invalid."""
 
 
 def transcoder(codec: str) -> Transcoder:
-    """A fresh transcoder for one of the codecs in charset.LABELS."""
+    """A new Transcoder for one of the codecs in LABELS."""
     if codec == "utf-8":
         return _Utf8()
     if codec == "iso2022_jp":
@@ -192,21 +189,21 @@ def transcoder(codec: str) -> Transcoder:
     if codec in _WESTERN:
         return _Western(codec)
     if codec in UTF_16_AND_32:
-        return _Wide(codec)
+        return _Utf16Or32(codec)
     return _Multibyte(codec) if codec in _MULTIBYTE else _SingleByte(codec)
 
 
 _MULTIBYTE = frozenset({"gb18030", "big5hkscs", "euc_jp", "cp932", "cp949"})
 
-# Where a declaration is not believed against well-formed UTF-8. Servers and templates say ISO-8859-1 of whatever they
-# send, and UTF-8 read as that gives URLs that no server knows (/caf%C3%83%C2%A9). Such a sequence begins with C2 to F4
-# and goes on with 80 to BF. In these two charsets that is an accented letter with quotes, currency or other signs
-# behind it (the few letters from 80 to BF, like Š and œ, follow none in the languages that are written with them): a
-# lower-case letter with two or three of them, a capital with one, as in `ROSÉ®`, which is rare enough to be a price.
-# The one lower-case letter that needs but one is ß: see _SHARP_S.
-# Elsewhere it is not so. In windows-1251, KOI8 and ISO-8859-5, C3 A0 and D0 B0 are letters beside letters; 1250 and
-# 8859-2 have Polish ones in 80 to BF (`KÓŁ` is D3 A3), Turkish writes `BEŞİKTAŞ’IN` (DE 92), and in the multi-byte
-# ones nearly every pair is a character. To tell those apart takes the whole document, so their declaration holds.
+# Charsets in which well-formed UTF-8 overrides the declaration. Servers and templates declare ISO-8859-1 for any
+# content, and UTF-8 decoded as that gives URLs that no server knows (/caf%C3%83%C2%A9). Such a sequence begins with C2
+# to F4 and continues with 80 to BF. In these two charsets that is an accented letter followed by quotes, currency or
+# other signs (the few letters from 80 to BF, like Š and œ, follow none in the languages that use them): a lower-case
+# letter with two or three of them, or a capital with one, as in `ROSÉ®`, which is rare enough to accept the error. The
+# only lower-case letter that needs just one is ß: see _SHARP_S. Other charsets are ambiguous. In windows-1251, KOI8 and
+# ISO-8859-5, C3 A0 and D0 B0 are adjacent letters; 1250 and 8859-2 have Polish letters in 80 to BF (`KÓŁ` is D3 A3),
+# Turkish has `BEŞİKTAŞ’IN` (DE 92), and in the multi-byte charsets nearly every pair is a character. To decide would
+# take the whole document, so their declaration holds.
 _WESTERN = frozenset({"cp1252", "iso8859-15"})
 
 
@@ -219,12 +216,12 @@ def _as_windows_1252(byte: int) -> str:
 
 
 _WINDOWS_1252 = "".join(map(_as_windows_1252, range(256)))
-# What the error handler "surrogateescape" leaves of an invalid byte.
+# How the error handler "surrogateescape" represents invalid bytes.
 _ESCAPED = re.compile("[\udc80-\udcff]+")
 
 
 def _is_utf8(text: str) -> bool:
-    """Whether nothing was escaped."""
+    """Whether no byte was escaped."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -233,7 +230,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _escapes(table: str) -> dict[int, str]:
-    """What is left of each invalid byte -> what it says in a table of 256 characters."""
+    """Escape of each invalid byte -> its character in a table of 256 characters."""
     return {0xDC00 + byte: table[byte] for byte in range(0x80, 0x100)}
 
 
@@ -241,7 +238,7 @@ _IN_WINDOWS_1252 = _escapes(_WINDOWS_1252)
 
 
 def _unescape(text: str, escapes: dict[int, str]) -> tuple[str, int]:
-    """The text with its escaped bytes read by a table, and their number."""
+    """(the text with its escaped bytes replaced by the table, their number)."""
     count = 0
 
     def unescape(match: re.Match[str]) -> str:
@@ -252,8 +249,8 @@ def _unescape(text: str, escapes: dict[int, str]) -> tuple[str, int]:
     return _ESCAPED.sub(unescape, text), count
 
 
-# The Unicode Standard, table 3-7: well-formed UTF-8 that lacks its end.
-_UTF8_BEGINNING = re.compile(
+# The Unicode Standard, table 3-7: the start of a well-formed sequence that is incomplete.
+_INCOMPLETE_UTF8 = re.compile(
     rb"""
     (?: [\xc2-\xdf]
       | \xe0[\xa0-\xbf]? | [\xe1-\xec\xee\xef][\x80-\xbf]? | \xed[\x80-\x9f]?
@@ -265,28 +262,28 @@ _UTF8_BEGINNING = re.compile(
 
 
 class _Utf8(Transcoder):
-    """Checks; valid chunks pass as the objects they are."""
+    """Validates UTF-8; valid chunks are returned without a copy."""
 
     def __init__(self) -> None:
-        self._held = b""
+        self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
-        if self._held:
-            data = self._held + data
-            self._held = b""
+        if self._buffer:
+            data = self._buffer + data
+            self._buffer = b""
         if data.isascii():
             return data
-        beginning = _UTF8_BEGINNING.search(data, max(0, len(data) - 3))
-        if beginning:
-            self._held = beginning[0]
-            data = data[: beginning.start()]
-        return self._checked(data)
+        incomplete = _INCOMPLETE_UTF8.search(data, max(0, len(data) - 3))
+        if incomplete:
+            self._buffer = incomplete[0]
+            data = data[: incomplete.start()]
+        return self._validated(data)
 
     def close(self) -> bytes:
-        held, self._held = self._held, b""
-        return self._checked(held)
+        rest, self._buffer = self._buffer, b""
+        return self._validated(rest)
 
-    def _checked(self, data: bytes) -> bytes:
+    def _validated(self, data: bytes) -> bytes:
         try:
             data.decode()
         except UnicodeDecodeError:
@@ -296,15 +293,15 @@ class _Utf8(Transcoder):
         return data
 
 
-# DF begins the sequences of U+07C0 to U+07FF, N'Ko. It is also the ß that stands before the closing quote of a German
-# headline, before an ellipsis or a no-break space: in a document that says it is Western, it is that.
+# DF begins the sequences of U+07C0 to U+07FF, N'Ko. It is also ß, which may precede a closing quote, an ellipsis or a
+# no-break space in German: in a document that is declared Western, it is ß.
 _SHARP_S = re.compile("[\u07c0-\u07ff]")
 _ASCII = bytes(range(0x80))
 _NOT_CONTINUING = bytes(byte for byte in range(256) if not 0x80 <= byte <= 0xBF)
 
 
 class _Western(_Utf8):
-    """Well-formed UTF-8 as that, every other byte by the table: none is invalid. `others` counts the latter."""
+    """Well-formed UTF-8 is kept, every other byte is decoded by the table; `others` counts these. None is invalid."""
 
     def __init__(self, codec: str) -> None:
         super().__init__()
@@ -312,9 +309,9 @@ class _Western(_Utf8):
         self._table = _table(codec)
         self._escapes = _escapes(self._table)
 
-    def _checked(self, data: bytes) -> bytes:
+    def _validated(self, data: bytes) -> bytes:
         high = len(data.translate(None, _ASCII))
-        if not data.translate(None, _NOT_CONTINUING):  # no UTF-8: what is usual where the declaration is true
+        if not data.translate(None, _NOT_CONTINUING):  # no UTF-8: the usual case of a correct declaration
             self.others += high
             return codecs.charmap_decode(data, "strict", self._table)[0].encode()
         text, others = self._read(data)
@@ -323,7 +320,7 @@ class _Western(_Utf8):
         return text.encode()
 
     def _read(self, data: bytes) -> tuple[str, int]:
-        """The text, and how many of its characters are of the table."""
+        """(the text, how many of its bytes were decoded by the table)."""
         text, others = data.decode("utf-8", "surrogateescape"), 0
         if not _is_utf8(text):
             text, others = _unescape(text, self._escapes)
@@ -337,13 +334,13 @@ class _Western(_Utf8):
 
 
 def _table(codec: str) -> str:
-    """What each byte says in a single-byte codec; windows-1252's character where the codec has none."""
+    """The character of each byte in a single-byte codec; that of windows-1252 where the codec has none."""
     table = bytes(range(256)).decode(codec, "replace")
-    return "".join(mine if mine != "\ufffd" else other for mine, other in zip(table, _WINDOWS_1252, strict=True))
+    return "".join(char if char != "\ufffd" else other for char, other in zip(table, _WINDOWS_1252, strict=True))
 
 
 class _SingleByte(Transcoder):
-    """One table of 256 characters."""
+    """A single-byte charset: a table of 256 characters."""
 
     def __init__(self, codec: str) -> None:
         self._table = _table(codec)
@@ -358,7 +355,7 @@ class _SingleByte(Transcoder):
 
 
 class _Multibyte(Transcoder):
-    """Python's incremental decoder. An invalid byte stands for itself alone, the next may begin a character."""
+    """A multi-byte charset by Python's incremental decoder; after an invalid byte, the next may begin a character."""
 
     def __init__(self, codec: str) -> None:
         self._decoder = codecs.getincrementaldecoder(codec)("surrogateescape")
@@ -371,15 +368,15 @@ class _Multibyte(Transcoder):
         return text.encode()
 
     def close(self) -> bytes:
-        waiting = self._decoder.getstate()[0]
-        self.invalid += len(waiting)
-        return "".join(_WINDOWS_1252[byte] for byte in waiting).encode()
+        rest = self._decoder.getstate()[0]
+        self.invalid += len(rest)
+        return "".join(_WINDOWS_1252[byte] for byte in rest).encode()
 
 
-class _Wide(Transcoder):
-    """UTF-16 and UTF-32: what is invalid goes by code units, or all that follows would be out of step.
+class _Utf16Or32(Transcoder):
+    """UTF-16 and UTF-32. Invalid data is replaced by whole code units, to stay aligned with those that follow.
 
-    A U+FFFD of the document's own counts as well: it stands for the same damage, done earlier.
+    A U+FFFD in the document counts as invalid, too: it is the trace of earlier damage.
     """
 
     def __init__(self, codec: str) -> None:
@@ -398,14 +395,14 @@ class _Wide(Transcoder):
 
 # --- ISO-2022-JP -----------------------------------------------------------------------------------------------
 
-# RFC 1468, and the Encoding Standard 12.2: what an escape sequence switches to. JIS-Roman differs from ASCII in `\`
-# and `~`, but is written where ASCII is meant: WHATWG reads the same two bytes of Shift_JIS as ASCII, too.
+# RFC 1468, and the Encoding Standard 12.2: the character set that an escape sequence selects. JIS-Roman differs from
+# ASCII in `\` and `~`, but is used where ASCII is meant: WHATWG reads these two bytes of Shift_JIS as ASCII, too.
 _CHARACTER_SETS = {b"\x1b(B": "ascii", b"\x1b(J": "ascii", b"\x1b(I": "kana", b"\x1b$@": "kanji", b"\x1b$B": "kanji"}
 
 
 def _tokens(text: bytes, beginning: bytes) -> re.Pattern[bytes]:
-    """An escape sequence; what may be the beginning of something; text of a character set; any other byte."""
-    escape = rb"(?P<escape> \x1b \( [BIJ] | \x1b \$ [@B] ) | (?P<waiting> (?: \x1b [($]? | %b ) \Z )"
+    """An escape sequence; the incomplete start of a token; text of a character set; any other byte."""
+    escape = rb"(?P<escape> \x1b \( [BIJ] | \x1b \$ [@B] ) | (?P<incomplete> (?: \x1b [($]? | %b ) \Z )"
     return re.compile(rb"%b | (?P<text> %b ) | ." % (escape % beginning, text), re.VERBOSE | re.DOTALL)
 
 
@@ -418,7 +415,7 @@ _HIGH = bytes(byte | 0x80 for byte in range(256))
 
 
 class _Kanji(dict[int, str]):
-    """Two bytes of JIS X 0208, as one number -> the character that Shift_JIS has there, or the two as ASCII."""
+    """Two bytes of JIS X 0208, as one number -> the character of Shift_JIS, or the two as ASCII if it has none."""
 
     def __missing__(self, code: int) -> str:
         row, cell = divmod(code, 256)
@@ -432,15 +429,15 @@ class _Kanji(dict[int, str]):
 
 
 class _Iso2022Jp(Transcoder):
-    """Not Python's decoder: at what it does not know it gives up, or drops it.
+    """ISO-2022-JP. Python's decoder raises at unknown sequences, or drops them.
 
-    A line begins in ASCII (RFC 1468), so that a lost escape sequence harms the rest of one line only. Bytes from 80
-    on are none in a charset of 7 bits, and are read as the UTF-8 that they mostly are.
+    Each line begins in ASCII (RFC 1468), so that a lost escape sequence damages only the rest of its line. Bytes from
+    80 on are invalid in this 7-bit charset, and are read as UTF-8, which they usually are.
     """
 
     def __init__(self) -> None:
         self._set = "ascii"
-        self._held = b""
+        self._buffer = b""
         self._ascii = _Western("cp1252")
         self._kanji = _Kanji()
         self._misplaced = 0
@@ -457,7 +454,7 @@ class _Iso2022Jp(Transcoder):
         return out
 
     def _read(self, data: bytes, *, final: bool) -> Iterator[bytes]:
-        data, self._held = self._held + data, b""
+        data, self._buffer = self._buffer + data, b""
         at = 0
         while at < len(data):
             token = _TOKENS[self._set].match(data, at)
@@ -466,8 +463,8 @@ class _Iso2022Jp(Transcoder):
             if kind == "escape":
                 yield self._ascii.close()
                 self._set = _CHARACTER_SETS[text]
-            elif kind == "waiting" and not final:
-                self._held = text
+            elif kind == "incomplete" and not final:
+                self._buffer = text
             elif kind == "text":
                 yield from self._READERS[self._set](self, text)
             else:
@@ -487,7 +484,7 @@ class _Iso2022Jp(Transcoder):
     _READERS: ClassVar = {"ascii": _read_ascii, "kana": _read_kana, "kanji": _read_kanji}
 
     def _stray(self, text: bytes) -> bytes:
-        """What belongs to no character: itself, as ASCII, or a part of some UTF-8."""
+        """A byte that belongs to no character: ASCII, or part of a UTF-8 sequence."""
         self._misplaced += text.isascii()
         if text in b"\r\n":
             self._set = "ascii"

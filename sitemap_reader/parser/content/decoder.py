@@ -1,7 +1,6 @@
-"""The bytes of a document in, bounded UTF-8 chunks out: layers of gzip and deflate, byte caps, charset.
+"""Decodes a document: bytes in, UTF-8 chunks of bounded size out. Decompresses, applies byte limits, transcodes.
 
-Output, faults and counters are the same however the input was cut into chunks.
-Nothing here raises for what the data is: what is wrong with it stands in `faults`.
+Output, faults and counters do not depend on how the input was cut. Bad data never raises: `faults` lists what is wrong.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class ReadPrefix:
-    """The beginning of a document that was read before: how many decoded bytes, and their hash."""
+    """The part of a document that an earlier attempt read: its number of decoded bytes, and their hash."""
 
     decoded_bytes: int
     sha256: str
@@ -34,8 +33,8 @@ class ReadPrefix:
 class Decoder:
     """Decodes one document, chunk by chunk.
 
-    What `feed` and `close` give is to be iterated to its end. `bytes_wire` counts what was fed, `bytes_decoded` what
-    was left of it after gzip (before the charset).
+    The iterators of `feed` and `close` must be exhausted. `bytes_wire` counts the input, `bytes_decoded` the bytes
+    after decompression and before transcoding.
 
     >>> from sitemap_reader.model.limits import Limits
     >>> decoder = Decoder(Limits(), "iso-8859-1")
@@ -53,9 +52,9 @@ class Decoder:
         *,
         is_deflated: bool = False,
     ) -> None:
-        """`charset` is the one that the HTTP Content-Type names, if any; `prefix` what the bytes must begin with.
+        """`charset` is that of the HTTP Content-Type; `prefix`: what the decoded bytes must begin with.
 
-        `is_deflated`: the HTTP Content-Encoding is deflate, which cannot be recognised by the bytes.
+        `is_deflated`: the HTTP Content-Encoding is deflate, which cannot be detected from the bytes.
         """
         self.bytes_wire = 0
         self.bytes_decoded = 0
@@ -65,21 +64,21 @@ class Decoder:
         if is_deflated:
             self._layers.insert(0, DeflateDecoder(limits, self.faults))
         self._max_wire_bytes = limits.max_wire_bytes
-        self._is_capped = False  # at max_wire_bytes
-        self._text = _Text(self.faults, charset)
+        self._is_over_wire_limit = False
+        self._text = _CharsetStage(self.faults, charset)
         self._hash = hashlib.sha256()
         self._prefix = prefix
         self._abandoned = False
 
     @property
     def complete(self) -> bool:
-        """False where something may be missing: cut, capped, corrupt."""
+        """False if data may be missing: truncated, over a limit, or corrupt."""
         return not any(fault.lossy for fault in self.faults)
 
     @property
     def stopped(self) -> bool:
-        """True where nothing more will come of further input."""
-        return self._abandoned or self._is_capped or any(layer.stopped for layer in self._layers)
+        """True if further input gives no more output."""
+        return self._abandoned or self._is_over_wire_limit or any(layer.stopped for layer in self._layers)
 
     @property
     def sha256(self) -> str:
@@ -88,23 +87,23 @@ class Decoder:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """UTF-8 chunks made of at most 64 KiB of decoded bytes each."""
-        room = self._max_wire_bytes - self.bytes_wire
+        left = self._max_wire_bytes - self.bytes_wire
         self.bytes_wire += len(data)
         if self.stopped:
             return
-        # With the byte that is too many: where it is too many for a limit of decoded bytes too, that one is named.
-        yield from self._decode((data[: room + 1],), self._layers)
-        if len(data) > room and not self.stopped:
+        # One byte over: if that also exceeds the limit on decoded bytes, that limit is the one reported.
+        yield from self._decode((data[: left + 1],), self._layers)
+        if len(data) > left and not self.stopped:
             problem = over_limit("max_wire_bytes", self._max_wire_bytes, "bytes as they were sent")
             self.faults.append(DecodeFault(problem.code, problem.message, lossy=True))
-            self._is_capped = True
+            self._is_over_wire_limit = True
 
     def abandon(self) -> None:
-        """Nobody wants what is still to come: whether it would have come, and whole, is not asked any more."""
+        """Ends decoding because the rest is not needed; close() then reports nothing about the end of the data."""
         self._abandoned = True
 
     def close(self) -> Iterator[bytes]:
-        """The rest; what is known only now joins the faults."""
+        """The rest of the output; adds the faults that only the end reveals."""
         if not self._abandoned:
             yield from self._close_layers()
         yield from self._text.close(whole=self.complete and not self._abandoned)
@@ -113,10 +112,10 @@ class Decoder:
             self.faults.append(DecodeFault("F08", message))
 
     def _close_layers(self) -> Iterator[bytes]:
-        # A layer that stopped makes it of no interest how those around it would have ended.
+        # Where a layer stopped, the end of the layers around it does not matter.
         stopped = [depth for depth, layer in enumerate(self._layers) if layer.stopped]
         first = stopped[-1] if stopped else 0
-        cut = self._is_capped
+        cut = self._is_over_wire_limit
         for depth, layer in enumerate(self._layers[first:], first + 1):
             yield from self._decode(layer.close(cut=cut), self._layers[depth:])
             cut = cut or layer.cut
@@ -132,28 +131,28 @@ class Decoder:
 
     @property
     def is_shorter(self) -> bool:
-        """Whether less has come so far than the prefix that was to be expected."""
+        """Whether fewer bytes came so far than the expected prefix has."""
         return self._prefix is not None
 
     @property
     def prefix(self) -> ReadPrefix:
-        """What has come so far, to be expected of another try."""
+        """What was decoded so far, for a decoder that starts over."""
         return ReadPrefix(self.bytes_decoded, self.sha256)
 
     def _compare(self, chunk: bytes) -> None:
-        """DocumentChanged where the expected prefix ends in this chunk, and is another. Nothing of it is out yet."""
+        """Raises DocumentChanged, before any output of this chunk, if the prefix ends in it and differs."""
         expected = self._prefix
         if expected is None or self.bytes_decoded + len(chunk) < expected.decoded_bytes:
             return
-        begun = self._hash.copy()
-        begun.update(chunk[: expected.decoded_bytes - self.bytes_decoded])
-        if begun.hexdigest() != expected.sha256:
+        prefix_hash = self._hash.copy()
+        prefix_hash.update(chunk[: expected.decoded_bytes - self.bytes_decoded])
+        if prefix_hash.hexdigest() != expected.sha256:
             raise DocumentChanged("the document changed between two tries; what was read of it stands")
         self._prefix = None
 
 
-class _Text:
-    """The charset stage: waits for enough to tell the charset, then transcodes."""
+class _CharsetStage:
+    """Collects HEAD_BYTES to detect the charset, then transcodes to UTF-8."""
 
     def __init__(self, faults: list[DecodeFault], http_charset: str | None) -> None:
         self._faults = faults
@@ -172,7 +171,7 @@ class _Text:
             yield from self._transcode(self._transcoder, data)
 
     def close(self, *, whole: bool) -> Iterator[bytes]:
-        """The rest. Where the document is not whole, a character that was cut in two is left out."""
+        """The rest. Unless the document is `whole`, a character that was cut in two is left out."""
         if self._transcoder is None:
             yield from self._start()
         if self._transcoder is None:
@@ -180,10 +179,10 @@ class _Text:
         rest = self._transcoder.close() if whole else b""
         if rest:
             yield rest
-        self._note(self._transcoder)
+        self._add_faults(self._transcoder)
 
-    def _note(self, transcoder: Transcoder) -> None:
-        """What was declared, and whether that was true, which only the end can tell; then what was invalid."""
+    def _add_faults(self, transcoder: Transcoder) -> None:
+        """Adds a fault for a wrong or unexpected charset, which only the end reveals, and one for invalid bytes."""
         found = self._charset
         note = found.note
         if transcoder.utf8:

@@ -1,7 +1,7 @@
-"""One gzip layer, or none: bytes in, the unpacked bytes out in pieces of at most 64 KiB, faults beside them.
+"""Decompresses one layer of gzip or deflate: bytes in, chunks of at most 64 KiB out, faults in a list.
 
-Data that is not gzip passes as it is. Output, faults and counters never depend on how the input was cut,
-nothing that could be unpacked is held back because of a fault behind it, and no zlib.error gets out.
+Data that is not compressed passes unchanged. Output, faults and counters do not depend on how the input was cut; all
+output before an error is returned, and zlib.error is never raised.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from ...model.limits import Limits
     from ...model.problems import Severity
 
-    Part = Callable[["GzipDecoder", bytes], bytes]
+    FieldReader = Callable[["GzipDecoder", bytes], bytes]
 
 
 MAGIC = b"\x1f\x8b\x08"  # RFC 1952 2.3.1: ID1, ID2, and deflate, the only method there is
-STEP_BYTES = 64 * 1024  # the most that one step unpacks
-SLICE_BYTES = 16 * 1024  # the most that one step reads
+STEP_BYTES = 64 * 1024  # the most output of one step
+SLICE_BYTES = 16 * 1024  # the most input of one step
 RESERVED_FLAGS = 0xE0
 HEADER_BYTES = 10
 TRAILER_BYTES = 8
-IDLE_SLICES = 64  # of input in a row that may give nothing: 1 MiB
+IDLE_SLICES = 64  # consecutive slices of input without output before decoding stops: 1 MiB
 
 
 @attrs.frozen
 class DecodeFault:
-    """What is wrong with the bytes of a document; `lossy` where something of it may be missing.
+    """An error in the encoding of a document, to become a Problem; `lossy`: data may be missing.
 
-    `severity` is None where the catalogue's usual one holds.
+    `severity` is None for the default of the code.
     """
 
     code: str
@@ -46,53 +46,53 @@ class DecodeFault:
 
 
 class BoundedInflater:
-    """Deflate in bounded steps that loses no output to an error: raw, unless the window bits say otherwise.
+    """Inflates in steps of bounded output, and recovers the output before an error; raw deflate by default.
 
-    zlib throws away what a failing call had unpacked. So a copy of the decompressor is kept from time to time,
-    with what was fed since; after an error that stretch is gone over again in the smallest steps there are.
+    zlib discards the output of a call that fails. So a copy of the decompressor is kept at intervals (the checkpoint),
+    with the input since; after an error, that input is decompressed again byte by byte.
     """
 
     def __init__(self, window_bits: int = -zlib.MAX_WBITS) -> None:
         self._stream = zlib.decompressobj(window_bits)
-        self._mark = self._stream.copy()
-        self._fed = bytearray()  # since the mark
-        self._given = 0
+        self._checkpoint = self._stream.copy()
+        self._input = bytearray()  # since the checkpoint
+        self._output_bytes = 0  # since the checkpoint
 
     def step(self, data: bytes) -> tuple[bytes, bytes]:
-        """At most 64 KiB of output, and the input that is still to be read. zlib.error: see `salvage`."""
-        if len(self._fed) >= SLICE_BYTES or self._given >= STEP_BYTES:
-            self._mark = self._stream.copy()
-            self._fed.clear()
-            self._given = 0
+        """(at most 64 KiB of output, unread input). After zlib.error, call salvage()."""
+        if len(self._input) >= SLICE_BYTES or self._output_bytes >= STEP_BYTES:
+            self._checkpoint = self._stream.copy()
+            self._input.clear()
+            self._output_bytes = 0
         out = self._stream.decompress(data, STEP_BYTES)
         rest = self._stream.unconsumed_tail
-        self._fed += data[: len(data) - len(rest)]
-        self._given += len(out)
+        self._input += data[: len(data) - len(rest)]
+        self._output_bytes += len(out)
         return out, rest
 
     def salvage(self, data: bytes) -> bytes:
-        """After `step(data)` failed: the output in front of the error that was not given out yet."""
+        """The output before the error, after `step(data)` failed, without what step() returned already."""
         out = bytearray()
-        again = bytes(self._fed) + data
-        # First nothing: what the mark has unpacked and not given out would be lost with an error behind it.
-        for at in range(-1, len(again)):
-            if not _squeeze(self._mark, again[max(0, at) : at + 1], out):
+        replayed = bytes(self._input) + data
+        # First without input: output pending in the checkpoint would be lost to an error in the next byte.
+        for at in range(-1, len(replayed)):
+            if not _inflate_byte(self._checkpoint, replayed[max(0, at) : at + 1], out):
                 break
-        return bytes(out[self._given :])
+        return bytes(out[self._output_bytes :])
 
     @property
     def done(self) -> bool:
-        """True behind the last deflate block of the member."""
+        """True after the last deflate block of the member."""
         return self._stream.eof
 
     @property
     def unused(self) -> bytes:
-        """The input behind the last block."""
+        """The input after the last block."""
         return self._stream.unused_data
 
 
-def _squeeze(stream: zlib._Decompress, byte: bytes, out: bytearray) -> bool:
-    """Feed one byte, or none, and take the output byte by byte; False at an error."""
+def _inflate_byte(stream: zlib._Decompress, byte: bytes, out: bytearray) -> bool:
+    """Decompresses one byte, or none, appending output byte by byte; False at an error."""
     try:
         piece = stream.decompress(byte, 1)
         while piece:
@@ -104,34 +104,34 @@ def _squeeze(stream: zlib._Decompress, byte: bytes, out: bytearray) -> bool:
 
 
 class GzipDecoder:
-    """Reads one layer of gzip. Faults go to the list it is given, in the order of the data.
+    """Decodes one layer of gzip; data without the gzip magic passes unchanged.
 
-    `opened` is True once gzip was recognised, `stopped` where no more input is wanted; `refuse` makes gzip itself
-    the fault (one layer too many). 1 MiB of packed input that gives no output ends the layer: a name or padding
-    without end, or deflate blocks that hold nothing.
+    Faults are appended to `faults` in the order of the data. `opened`: gzip was detected. `stopped`: no more input is
+    read. `refuse`: gzip itself is a fault (one layer too many). 1 MiB of input without output ends the layer: an
+    endless file name or padding, or empty deflate blocks.
     """
 
     _NAME = "gzip"
-    _HAS_MEMBERS = True  # each with a header and a trailer
+    _HAS_MEMBERS = True  # members have a header and a trailer
 
     def __init__(self, limits: Limits, faults: list[DecodeFault], *, refuse: bool = False) -> None:
         self.opened = False
         self.stopped = False
-        self.cut = False  # the data behind this point is missing or unusable
+        self.cut = False  # the rest of the data is missing or unusable
         self._limits = limits
         self._faults = faults
         self._refuse = refuse
         self._plain = False
         self._bytes_out = 0
         self._members = 0
-        self._held = b""  # the beginning of a field that came in pieces
+        self._buffer = b""  # the start of an incomplete field
         self._skip = 0
-        # Not bound: an object that holds its own methods waits for a garbage collection, and its windows with it.
-        self._fields: list[Part] = []  # optional header fields still to come
-        self._read: Part | None = GzipDecoder._header  # None: in the deflate data
-        # Input is judged in slices that begin at the same bytes however it was cut.
+        # Unbound methods: bound ones would be reference cycles, and keep the zlib windows until a garbage collection.
+        self._fields: list[FieldReader] = []  # optional header fields still to come
+        self._read: FieldReader | None = GzipDecoder._header  # None: in the deflate data
+        # Idle input is counted in slices at fixed offsets, so that the way the input was cut does not matter.
         self._slice_left = SLICE_BYTES
-        self._bytes_before = 0  # what had come out before this slice
+        self._bytes_before = 0  # output before this slice
         self._idle_slices = 0
         self._inflater: BoundedInflater  # of the member
         self._crc = 0
@@ -139,7 +139,7 @@ class GzipDecoder:
         self._bad_trailer = False
 
     def feed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """What comes out of these chunks, piece by piece."""
+        """The output of these chunks, in pieces."""
         if self.stopped:
             return
         for chunk in chunks:
@@ -149,12 +149,12 @@ class GzipDecoder:
                 return
 
     def close(self, *, cut: bool = False) -> Iterator[bytes]:
-        """The rest. With `cut` the layer around this one has said already that the end is missing."""
+        """The rest. `cut`: the layer around this one reported already that the end is missing."""
         if self.stopped:
             return
         if not self.opened:
-            yield from self._emit(self._held)
-        elif not self._is_between or self._held:
+            yield from self._emit(self._buffer)
+        elif not self._is_between or self._buffer:
             if not cut:
                 self._fault(f"{self._NAME} data is cut off, its end is missing")
             self.cut = True
@@ -162,10 +162,10 @@ class GzipDecoder:
     # --- the layer as a whole ---
 
     def _recognise(self, data: bytes) -> bytes:
-        data = self._held + data
-        self._held = b""
+        data = self._buffer + data
+        self._buffer = b""
         if len(data) < len(MAGIC) and MAGIC.startswith(data):
-            self._held = data
+            self._buffer = data
             return b""
         if not data.startswith(MAGIC):
             self._plain = True
@@ -177,19 +177,19 @@ class GzipDecoder:
 
     def _pass(self, data: bytes) -> Iterator[bytes]:
         for start in range(0, len(data), STEP_BYTES):
-            # The usual chunk is short enough, and slicing all of a bytes object copies nothing.
+            # The usual chunk is short enough, and a slice of the whole bytes object copies nothing.
             yield from self._emit(data[start : start + STEP_BYTES])
             if self.stopped:
                 return
 
     def _emit(self, data: bytes) -> Iterator[bytes]:
-        room = self._limits.max_decoded_bytes - self._bytes_out
-        piece = data if len(data) <= room else data[:room]
+        left = self._limits.max_decoded_bytes - self._bytes_out
+        piece = data if len(data) <= left else data[:left]
         self._bytes_out += len(piece)
         if piece:
             yield piece
-        if len(data) > room:
-            # Behind the yield: faults stand in the order of the data, and what reads the piece comes first.
+        if len(data) > left:
+            # After the yield: faults are in the order of the data, and those of the piece itself come first.
             self._stop_at("max_decoded_bytes", self._limits.max_decoded_bytes, "bytes decoded")
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
@@ -213,7 +213,7 @@ class GzipDecoder:
         if self._idle_slices < IDLE_SLICES:
             return
         if self._is_between:
-            self._stop_behind()
+            self._stop_at_trailing_data()
         else:
             size = IDLE_SLICES * SLICE_BYTES
             self._stop("F07", f"{self._part}: {size:,} bytes gave no content, the rest is not read")
@@ -225,8 +225,8 @@ class GzipDecoder:
         self._faults.append(DecodeFault(code, message, lossy=True))
         self.stopped = self.cut = True
 
-    def _stop_behind(self) -> None:
-        """At what follows data that has come to its end."""
+    def _stop_at_trailing_data(self) -> None:
+        """Ends the layer at data after the end of the compressed data."""
         state = "is damaged" if self._bad_trailer else "was complete"
         self._faults.append(DecodeFault("F07", f"junk behind the {self._NAME} data, which {state}", severity="warning"))
         self.stopped = True
@@ -241,16 +241,16 @@ class GzipDecoder:
 
     @property
     def _is_between(self) -> bool:
-        """Whether all that was begun has come to its end."""
+        """Whether the last member is complete, and no other has begun."""
         return self._read == GzipDecoder._between
 
-    # --- one member: header, deflate data, trailer. Each reader returns what it leaves of the input ---
+    # --- one member: header, deflate data, trailer. Each reader returns the input that it leaves ---
 
     def _collect(self, data: bytes, size: int) -> tuple[bytes | None, bytes]:
-        """The next `size` bytes once they are all there, else None; and the rest."""
-        missing = size - len(self._held)
-        field = self._held + data[:missing]
-        self._held = field if len(field) < size else b""
+        """(the next `size` bytes, or None until all have arrived; the rest)."""
+        missing = size - len(self._buffer)
+        field = self._buffer + data[:missing]
+        self._buffer = field if len(field) < size else b""
         return (field if len(field) == size else None), data[missing:]
 
     def _header(self, data: bytes) -> bytes:
@@ -303,7 +303,7 @@ class GzipDecoder:
         return rest
 
     def _text(self, data: bytes) -> bytes:
-        # A name may be of any length: it is stepped over, never kept.
+        # A name may be of any length: it is skipped without buffering.
         end = data.find(0)
         if end < 0:
             return b""
@@ -338,55 +338,53 @@ class GzipDecoder:
         self._read = GzipDecoder._between
         crc, size = int.from_bytes(field[:4], "little"), int.from_bytes(field[4:], "little")
         wrong = "CRC" if crc != self._crc else "size" if size != self._size & 0xFFFFFFFF else None
-        if wrong and not self._bad_trailer:  # the first says it all
+        if wrong and not self._bad_trailer:  # one fault for all members
             self._bad_trailer = True
             self._fault(f"{self._part} is damaged: wrong {wrong}")
         return rest
 
     def _between(self, data: bytes) -> bytes:
-        # NULs pad the end (tapes, blocks), and a member may still follow them.
-        data = (self._held + data).lstrip(b"\0")
+        # NULs pad the end of a tape or disk block; another member may follow them.
+        data = (self._buffer + data).lstrip(b"\0")
         may_follow = self._HAS_MEMBERS and MAGIC.startswith(data[: len(MAGIC)])
-        self._held = data if may_follow and len(data) < len(MAGIC) else b""
-        if self._held or not data:
+        self._buffer = data if may_follow and len(data) < len(MAGIC) else b""
+        if self._buffer or not data:
             return b""
         if not (self._HAS_MEMBERS and data.startswith(MAGIC)):
-            self._stop_behind()
+            self._stop_at_trailing_data()
         self._read = GzipDecoder._header
         return data
 
 
-# ----------------------------------------------------------------------------------------------------
-# A body that was sent with Content-Encoding: deflate: bytes in, the unpacked bytes out in pieces, faults beside them.
-#
-# RFC 9110 8.4.1.2 means the zlib format (RFC 1950); many servers send raw deflate (RFC 1951), and browsers read both.
-# Raw deflate has no magic, so only the header says so; a body that does not unpack passes as it is.
+# --- deflate --------------------------------------------------------------------------------------------------
 
+# RFC 9110 8.4.1.2: Content-Encoding deflate is the zlib format (RFC 1950). Many servers send raw deflate (RFC 1951),
+# and browsers accept both. Raw deflate has no magic, so only the header declares it.
 
-# How many bytes are unpacked on trial: no text that was declared deflate by mistake comes that far.
+# How many bytes are decompressed on trial: text that is declared deflate by mistake fails earlier.
 HEAD_BYTES = 64
 _METHOD = 8  # RFC 1950 2.2: CM, in the low four bits
-_MULTIPLE = 31  # RFC 1950 2.2: FCHECK makes the first two bytes one of it
+_MULTIPLE = 31  # RFC 1950 2.2: FCHECK makes the first two bytes a multiple of this
 
 
 class DeflateDecoder(GzipDecoder):
-    """Reads one layer of deflate, with zlib's header and checksum or without; faults and limits are those of gzip."""
+    """Decodes one layer of deflate, in zlib format or raw; data that does not decompress passes unchanged."""
 
     _NAME = "deflate"
-    _HAS_MEMBERS = False  # and zlib itself compares the checksum, where there is one
+    _HAS_MEMBERS = False  # zlib itself verifies the checksum, if there is one
 
     def close(self, *, cut: bool = False) -> Iterator[bytes]:
-        """The rest, and of a short body all."""
-        held, self._held = self._held, b""
-        if held and not (self.opened or self.stopped):
-            self._open(held)
-            yield from self._pass(held) if self._plain else self._unpack(held)
+        """The rest; a body shorter than HEAD_BYTES is decoded here."""
+        body, self._buffer = self._buffer, b""
+        if body and not (self.opened or self.stopped):
+            self._open(body)
+            yield from self._pass(body) if self._plain else self._unpack(body)
         yield from super().close(cut=cut)
 
     def _recognise(self, data: bytes) -> bytes:
-        data, self._held = self._held + data, b""
+        data, self._buffer = self._buffer + data, b""
         if len(data) < HEAD_BYTES:
-            self._held = data
+            self._buffer = data
             return b""
         self._open(data)
         return data

@@ -1,7 +1,7 @@
-"""What the streaming parser gets nothing from -> raw entries, through a feed fallback that the caller passes in.
+"""The feed fallback: a second parser, passed in by the caller, for documents in which this one finds no entry.
 
-In: the decoded bytes, as long as no entry has come of them. Out: what the fallback makes of them, once, at the end.
-Which fallback that is (feedparser in a process of its own, say) is not known here.
+In: decoded bytes, buffered until the first entry. Out: the RawEntry objects and Problems of the fallback, once, at the
+end. The fallback itself (such as feedparser in a subprocess) is behind the protocol FeedFallback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...model.limits import Limits
 
-# The bytes are UTF-8 by the time they come here, whatever the declaration says.
+# The bytes are UTF-8 here, so a declaration of another charset must go.
 _DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
 _DOUBTED = (
     "dropped, as feedparser may have altered it: the document spells it otherwise, with an unescaped & or markup, "
@@ -28,7 +28,7 @@ _DOUBTED = (
 
 
 class FallbackLinks(Protocol):
-    """What a feed fallback found: (link, date as written), texts it would have corrupted, items without a link."""
+    """What a feed fallback found: (link, date as written), links it may have altered, items without a link."""
 
     @property
     def links(self) -> Sequence[tuple[str, str | None]]: ...
@@ -39,49 +39,49 @@ class FallbackLinks(Protocol):
 
 
 class FeedFallback(Protocol):
-    """Reads UTF-8 that the streaming parser gets nothing from; may raise SitemapReaderError. Called off the loop."""
+    """Parses the UTF-8 bytes of a document; may raise SitemapReaderError. Called outside the event loop."""
 
     def __call__(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks: ...
 
 
 class FallbackBuffer:
-    """keep() the bytes, then ask for entries()."""
+    """Buffers the document with add(), then calls the fallback in entries()."""
 
-    def __init__(self, ask: FeedFallback, limits: Limits, base: str | None) -> None:
-        self._ask = ask
+    def __init__(self, fallback: FeedFallback, limits: Limits, base: str | None) -> None:
+        self._fallback = fallback
         self._limits = limits
         self._limit = limits.max_fallback_bytes
         self._base = base
         self._body = bytearray()
 
-    def keep(self, chunk: bytes) -> None:
-        """Remembers a chunk, up to a little over the limit."""
+    def add(self, chunk: bytes) -> None:
+        """Buffers a chunk; ignored once the limit is exceeded."""
         if not self.is_full:
             self._body += chunk
 
     @property
     def is_full(self) -> bool:
-        """Whether it has more than the fallback will be given."""
+        """Whether the document exceeds the limit, so that the fallback is not called."""
         return len(self._body) > self._limit
 
     @property
     def is_whole(self) -> bool:
-        """False where the bytes end in mid-text: a link that ends there would be taken for whole."""
+        """False if the bytes end in text: a link that is cut there would look complete."""
         return self._body.rstrip().endswith(b">")
 
     @property
-    def question(self) -> tuple[bytes, str | None]:
-        """What the fallback is given: the body, and where it came from."""
-        body = _DECLARATION.sub(b"", bytes(self._body)).lstrip()  # feedparser takes long over blank lines
+    def arguments(self) -> tuple[bytes, str | None]:
+        """The arguments of the fallback: the body, and the URL of the document."""
+        body = _DECLARATION.sub(b"", bytes(self._body)).lstrip()  # feedparser is slow on blank lines
         return body, self._base
 
     def entries(self) -> Iterator[RawEntry | Problem]:
-        """What the fallback finds, and what it cannot be trusted with."""
+        """The entries that the fallback finds, and Problems for those that it may have altered."""
         if self.is_full:
             yield over_limit("max_fallback_bytes", self._limit, "bytes for feedparser")
             return
         try:
-            found = self._ask(*self.question, limits=self._limits)
+            found = self._fallback(*self.arguments, limits=self._limits)
         except SitemapReaderError as error:
             yield report("S01", f"feedparser cannot read it either: {error}")
             return

@@ -1,7 +1,7 @@
-"""The Sitemap lines of a robots.txt: decoded text in, the values and their line numbers out.
+"""The Sitemap lines of a robots.txt: decoded text in; URLs with line numbers, and Problems, out.
 
-Groups play no part: Sitemap lines stand outside of them (RFC 9309 2.2.4), wherever they are written.
-Nothing is fetched.
+Sitemap lines are independent of groups (RFC 9309 2.2.4), wherever they are written. Rules are read elsewhere:
+frontier/robots_rules.py.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from ...model.limits import Limits
 
-# RFC 9309 2.2: lines end in CR, LF or both; U+2028 and its like are no line ends.
+# RFC 9309 2.2: lines end in CR, LF or both; not in U+2028 and other Unicode separators.
 _LINE_END = re.compile(r"\r\n|\n|\r")
-# A comment begins with white space, or a URL's fragment would be taken for one.
+# A comment follows white space: otherwise a fragment of a URL would be one.
 _COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
 _KEY = re.compile(
     r"""
-    (site[-_ ]?maps?(?:[-_ ]?(?:index|url))?)  # as it is written in the wild
-    (?: (\s*[:=\uff1a]+) \s*                   # the separator, U+FF1A among them
-      | \s+ (?=["'<]?(?:https?://|/)) )        # or none, where a URL or a path follows
+    (site[-_ ]?maps?(?:[-_ ]?(?:index|url))?)  # spellings in use
+    (?: (\s*[:=\uff1a]+) \s*                   # the separator, including U+FF1A
+      | \s+ (?=["'<]?(?:https?://|/)) )        # or none before a URL or a path
     (.*)
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
@@ -44,9 +44,9 @@ _HEAD_CHARACTERS = 1024
 
 @attrs.frozen
 class SitemapLine:
-    """One value of a Sitemap line. `loc` is what to resolve, empty where there is nothing; `raw` what was written.
+    """One value of a Sitemap line: `loc`, empty if the line has none, and `raw`, the text as written.
 
-    `line` counts from 1. `fault` says what is malformed (F12), None if nothing is; a relative `loc` is no fault here.
+    `line` counts from 1. `fault` is the message of an F12, None for a valid line; a relative `loc` is not a fault here.
     """
 
     loc: str
@@ -56,12 +56,12 @@ class SitemapLine:
 
 
 def sitemap_lines(text: str) -> list[SitemapLine]:
-    """All Sitemap lines in their order; none if the text is HTML.
+    """All Sitemap lines in order; none if the text is HTML.
 
     >>> sitemap_lines("User-agent: *\\nSitemap: https://example.com/sitemap.xml")
     [SitemapLine(loc='https://example.com/sitemap.xml', raw='https://example.com/sitemap.xml', line=2, fault=None)]
     """
-    text = _narrow(text)
+    text = _without_nuls(text)
     if is_html(text):
         return []
     lines = enumerate(_LINE_END.split(text), 1)
@@ -69,14 +69,14 @@ def sitemap_lines(text: str) -> list[SitemapLine]:
 
 
 def is_html(text: str) -> bool:
-    """True for a page in place of a robots.txt: its lines mean nothing."""
+    """Whether the text is an HTML page instead of a robots.txt."""
     head = text[:_HEAD_CHARACTERS].lstrip(_PADDING)
     # Comments and XML declarations may come first.
     return bool(_HTML.match(head) or (head.startswith(("<!--", "<?xml")) and _HTML.search(head)))
 
 
-def _narrow(text: str) -> str:
-    # UTF-16 without a BOM that was read as bytes: every other character is NUL. A single NUL stays where it is.
+def _without_nuls(text: str) -> str:
+    # UTF-16 without a BOM, decoded as bytes: every other character is NUL. A single NUL is kept.
     return text.replace("\0", "") if text.count("\0") * 3 > len(text) else text
 
 
@@ -109,7 +109,7 @@ def _key_fault(key: str, separator: str | None) -> str | None:
 
 
 def _values(raw: str) -> list[str]:
-    """The URLs of the line: one, unless all its words are absolute URLs."""
+    """The URLs of the line: one, unless all words are absolute URLs."""
     words = raw.replace(", ", " ").split()
     several = len(words) > 1 and all(_ABSOLUTE.match(_unwrap(word)) for word in words)
     return words if several else [raw]
@@ -131,9 +131,9 @@ def _names_sitemap(line: str) -> bool:
 
 
 class RobotsReader:
-    """A robots.txt as a document: close() gives an entry for each Sitemap line. `text` is what was read.
+    """Reads a robots.txt: close() returns an entry for each Sitemap line; `text` is the decoded file.
 
-    Beyond max_robots_bytes nothing is read (RFC 9309 2.5); a line that is cut off does not count.
+    Nothing is read beyond max_robots_bytes (RFC 9309 2.5); a line that is cut off is ignored.
     """
 
     def __init__(self, limits: Limits, url: str | None) -> None:
@@ -145,7 +145,7 @@ class RobotsReader:
 
     @property
     def stopped(self) -> bool:
-        """Nothing behind the limit is read."""
+        """Whether the limit is exceeded."""
         return len(self._body) > self._limit
 
     @property
@@ -170,7 +170,7 @@ class RobotsReader:
         return entries
 
     def _entry(self, found: SitemapLine) -> RawEntry | Problem:
-        """A relative line is a fault of the file (F12), and resolved all the same."""
+        """The entry of a line, or its problem; a relative URL is resolved, with an F12."""
         if not found.loc:
             return _malformed(found, found.fault)
         entry = RawEntry("sitemap", found.loc, found.line)

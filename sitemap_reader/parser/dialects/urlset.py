@@ -1,6 +1,6 @@
-"""`<urlset>` and `<sitemapindex>`: entries of the tree -> raw entries.
+"""`<urlset>` and `<sitemapindex>`: XML entries in, RawEntry objects out.
 
-Each entry is read for what it is, also a `<url>` inside an index. Source of the rules: sitemaps.org 0.9.
+Entries are read by their own name, also a `<url>` in an index. Source of the rules: sitemaps.org 0.9.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _vocabulary(namespace: str, implied_entry: str) -> Vocabulary:
 
 
 def judge_root(namespace: str, name: str) -> list[Problem]:
-    """S02 where the root's namespace is none of the protocol's, S10 where its name is in capitals."""
+    """S02 if the namespace of the root is not one of the protocol, S10 if its name is not in lower case."""
     problems = []
     if namespace not in CORE:
         which = f'the namespace "{namespace[:200]}" is none of the protocol\'s'
@@ -75,9 +75,9 @@ def judge_root(namespace: str, name: str) -> list[Problem]:
 
 
 def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
-    """One raw entry for each `<loc>`; without any, one that lacks it.
+    """One RawEntry per `<loc>`; one without a loc if there is none.
 
-    The fields are those of every `<loc>` of the entry; extensions and what was noted go with the first alone.
+    All share the fields of the entry; only the first has its extensions and problems.
     """
     kind: Literal["url", "sitemap"] = "sitemap" if entry.element.tag == "sitemap" else "url"
     locs: list[str] = []
@@ -122,7 +122,7 @@ def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
 
 
 def _bare_location(entry: Entry, problems: list[Problem]) -> str:
-    """`<sitemap>https://...</sitemap>`: seen in the wild; the text is the location."""
+    """The location in `<sitemap>https://...</sitemap>`, a form in use; else empty."""
     text = (own_text(entry.element) or "").strip()
     if entry.element.tag != "sitemap" or not is_web_url(text):
         return ""

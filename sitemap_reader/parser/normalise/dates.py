@@ -1,8 +1,7 @@
-"""lastmod dialects -> instant + precision.
+"""Parses dates: the stripped text of a date element in; a Date (UTC, precision, repairs) out, or None.
 
-In: the stripped text of a date element. Out: a Date (UTC, the start of the stated period, how much was stated
-and what had to be mended), or None where it is no date. Never raises for bad text, never guesses the order of
-day and month, and never fills a missing part with today's.
+Reads W3C dates, RFC 822 dates and a few common variants. Never raises for bad text, never guesses the order of day and
+month, and never fills in a missing part.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ Dialect = Literal["w3c", "rss"]
 Parts = dict[str, "str | None"]
 
 
-# Not frozen, which would take a third of the time of reading a stamp.
+# Not frozen: that would take a third of the time of parsing a timestamp.
 @attrs.define
 class Date:
-    """An instant as it was stated: `moment` is aware, UTC, the start of the period that `precision` names.
+    """A parsed date: `moment` is the start (UTC) of the period that `precision` names.
 
-    `repair` is None for a clean form, else a phrase that says what was read into the text. A text that is read again
-    gives the same object: it is not to be changed.
+    `repair` is None for a valid date, else a phrase that says how the text was interpreted. Objects are cached and
+    shared: do not modify them.
     """
 
     moment: datetime
@@ -38,10 +37,10 @@ class Date:
 
 
 def parse_date(text: str, dialect: Dialect = "w3c") -> Date | None:
-    """Read one date, or give None where the text is none.
+    """Parses one date; None if the text is not a date.
 
-    The six levels of the W3C profile of ISO 8601 (https://www.w3.org/TR/NOTE-datetime) are clean in both
-    dialects, RFC 822 dates are clean in `rss` only. Fractions are cut to microseconds.
+    The six levels of the W3C profile of ISO 8601 (https://www.w3.org/TR/NOTE-datetime) are valid in both dialects,
+    RFC 822 dates in `rss` only. Fractions are truncated to microseconds.
 
     >>> date = parse_date("2024-05-17T08:30+02:00")
     >>> date.moment.isoformat(), date.precision, date.repair
@@ -50,39 +49,38 @@ def parse_date(text: str, dialect: Dialect = "w3c") -> Date | None:
     'space instead of T; no zone, read as UTC'
     >>> parse_date("11/09/2025")
     """
-    return _remembered(text, dialect) if len(text) <= _REMEMBERED_CHARACTERS else _read(text, dialect)
+    return _cached(text, dialect) if len(text) <= _MAX_CACHED_CHARACTERS else _parse(text, dialect)
 
 
-def _read(text: str, dialect: Dialect) -> Date | None:
-    clean = _W3C.fullmatch(text)
-    if clean is not None:
-        return read_stamp(text) if clean.lastgroup == "stamp" else _period(text)
-    for shape, read in _SHAPES:
-        match = shape.fullmatch(text)
+def _parse(text: str, dialect: Dialect) -> Date | None:
+    valid = _W3C.fullmatch(text)
+    if valid is not None:
+        return read_stamp(text) if valid.lastgroup == "stamp" else _period(text)
+    for pattern, read in _VARIANTS:
+        match = pattern.fullmatch(text)
         if match is not None:
             return read(match.groupdict(), dialect)
     return None
 
 
-# Most sites have few different dates, and those without a date have one text for it. What is longer than any date
-# that people write would only take memory.
-_REMEMBERED_CHARACTERS = 40
-_remembered = lru_cache(maxsize=2048)(_read)
+# Most sites have few distinct dates. Texts longer than any date would only take memory.
+_MAX_CACHED_CHARACTERS = 40
+_cached = lru_cache(maxsize=2048)(_parse)
 
 
 # Precisions that state a time.
 TIMED = frozenset({"minute", "second", "subsecond"})
-# Clocks differ a little; where a day is stated, it may have begun elsewhere.
+# Clocks differ; a stated day may begin earlier in another time zone.
 CLOCK_TOLERANCE, DAY = timedelta(minutes=10), timedelta(days=1)
 
 
 def tolerance(precision: str | None) -> timedelta:
-    """How much later a date may be than it should, before it counts as later."""
+    """How far a date may lie after a moment before it counts as later."""
     return CLOCK_TOLERANCE if precision in TIMED else DAY
 
 
 def period_end(moment: datetime, precision: str) -> datetime:
-    """The first instant after the stated period; for the end of year 9999 the last one there is.
+    """The first instant after the stated period; datetime.max for the end of year 9999.
 
     `moment` is the start of the period, `precision` one of records.Precision.
     """
@@ -103,12 +101,12 @@ _LENGTHS = {
     "subsecond": timedelta(microseconds=1),
 }
 
-# How many characters of YYYY-MM-DDTHH:MM:SS.ffffff a precision states.
+# Precision -> how many characters of YYYY-MM-DDTHH:MM:SS.ffffff it states.
 PRECISION_CHARACTERS = {"year": 4, "month": 7, "day": 10, "minute": 16, "second": 19, "subsecond": 26}
 
 
 def format_date(moment: datetime, precision: str | None) -> str:
-    """A date as exact as it was stated.
+    """The date as ISO 8601 text, with the precision it was stated with.
 
     >>> moment = datetime(2026, 11, 1, 8, tzinfo=UTC)
     >>> format_date(moment, "day"), format_date(moment, "minute")
@@ -120,15 +118,15 @@ def format_date(moment: datetime, precision: str | None) -> str:
     return f"{text}Z" if precision in TIMED or precision is None else text
 
 
-# --- the clean forms ----------------------------------------------------------------------------------------
+# --- W3C dates ----------------------------------------------------------------------------------------------
 
-# YYYY-MM-DDThh:mm[:ss[.s+]]TZD, for a verbose pattern in which digits are ASCII digits: int() and fromisoformat()
-# differ on which others they take.
+# YYYY-MM-DDThh:mm[:ss[.s+]]TZD, for a verbose pattern with ASCII digits: int() and fromisoformat() differ on which
+# others they accept.
 STAMP = r"""
     [0-9]{4}-[0-9]{2}-[0-9]{2}
-    T (?:[01][0-9]|2[0-3]) : [0-5][0-9]                     # 24:00 is mended, below
+    T (?:[01][0-9]|2[0-3]) : [0-5][0-9]                     # 24:00 is a repair, below
     (?: : [0-5][0-9] (?: \.[0-9]+ | ) | )
-    (?: Z | [+-] (?: (?:0[0-9]|1[0-3]) : [0-5][0-9] | 14:00 ) )   # no zone is further off than 14 hours
+    (?: Z | [+-] (?: (?:0[0-9]|1[0-3]) : [0-5][0-9] | 14:00 ) )   # no zone is more than 14 hours off
 """
 _W3C = re.compile(
     rf"""
@@ -139,14 +137,14 @@ _W3C = re.compile(
 )
 
 
-# What its 20th character says of a stamp: whether seconds stand before it, and a fraction behind it.
+# The 20th character of a STAMP -> its precision: it follows the seconds, and begins a fraction.
 STAMP_PRECISIONS: dict[str, Precision] = {
     "": "minute", ":": "minute", "Z": "second", "+": "second", "-": "second", ".": "subsecond",
 }  # fmt: skip
 
 
 def read_stamp(text: str) -> Date | None:
-    """What has the form of a STAMP; None where it is no date."""
+    """The Date of a text that matches STAMP; None if there is no such date."""
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not UTC:
@@ -165,12 +163,12 @@ def _period(text: str) -> Date | None:
     return Date(moment, "day" if day else "month" if month else "year")
 
 
-# --- what else is seen, and unambiguous ---------------------------------------------------------------------
+# --- common variants that are unambiguous -------------------------------------------------------------------
 
 _NEAR_W3C = re.compile(
     r"""
     (?P<year>\d{4})
-    (?P<between>[-/])   (?P<month>\d{1,2})                  # year first, or the order would be a guess
+    (?P<between>[-/])   (?P<month>\d{1,2})                  # year first: otherwise the order would be a guess
     (?: (?P=between)    (?P<day>\d{1,2})
         (?: (?P<t>[Tt]|[ \t\r\n]+)
             (?P<hour>\d\d) : (?P<minute>\d\d)
@@ -182,8 +180,7 @@ _NEAR_W3C = re.compile(
     re.VERBOSE | re.ASCII,
 )
 
-# RFC 822 5.1, with the four-digit years of RFC 1123 5.2.14. Weekdays are not looked at: many contradict the
-# date, and it is the date that people set.
+# RFC 822 5.1, with the four-digit years of RFC 1123 5.2.14. Weekdays are ignored: many contradict the date.
 _RFC822 = re.compile(
     r"""
     (?: (?:mon|tue|wed|thu|fri|sat|sun) \s*,\s* )?
@@ -196,7 +193,7 @@ _RFC822 = re.compile(
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
 
-# Ten digits end in 2286; eight or twelve digits would be a compact date, which nobody can tell from a number.
+# Ten digits last until 2286; eight or twelve digits may be a compact date as well as a number.
 _EPOCH = re.compile(r"(?P<seconds>\d{10})(?P<milliseconds>\d{3})?", re.ASCII)
 
 _MONTHS = {
@@ -231,7 +228,7 @@ _RFC822_REPAIRS: dict[str, Repairs] = {
     "w3c": (("RFC 822 form", lambda _: True), *_CLOCK_REPAIRS),
 }
 
-# What is stated last decides; a part that is absent is None.
+# The finest part that is present decides.
 _PRECISIONS: tuple[tuple[str, Precision], ...] = (
     ("fraction", "subsecond"),
     ("second", "second"),
@@ -259,7 +256,7 @@ def _read_epoch(part: Parts, dialect: Dialect) -> Date:
     return Date(moment, "subsecond", "epoch milliseconds")
 
 
-_SHAPES: tuple[tuple[re.Pattern[str], Callable[[Parts, Dialect], Date | None]], ...] = (
+_VARIANTS: tuple[tuple[re.Pattern[str], Callable[[Parts, Dialect], Date | None]], ...] = (
     (_NEAR_W3C, _read_near_w3c),
     (_RFC822, _read_rfc822),
     (_EPOCH, _read_epoch),
@@ -272,7 +269,7 @@ def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:
         return None
     hour, minute, second = (int(part[name] or 0) for name in ("hour", "minute", "second"))
     microsecond = int((part.get("fraction") or "")[:6].ljust(6, "0"))
-    # ISO 8601: 24:00 is the end of the day. Any other time past 23:59 is none, and datetime refuses it.
+    # ISO 8601: 24:00 is the end of the day. datetime rejects any other time past 23:59.
     end_of_day = hour == 24 and not (minute or second or microsecond)
     try:
         moment = datetime(
@@ -281,7 +278,7 @@ def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:
             int(part["day"] or 1),
             0 if end_of_day else hour,
             minute,
-            59 if second == 60 else second,  # a leap second has no place in datetime
+            59 if second == 60 else second,  # datetime has no leap seconds
             microsecond,
             UTC,
         )
@@ -297,7 +294,7 @@ def _precision(part: Mapping[str, str | None]) -> Precision:
 
 
 def _offset(zone: str | None) -> timedelta | None:
-    """`Z`, `+hh`, `+hhmm`, `+hh:mm`, a name, or nothing; None where it can be no zone."""
+    """The offset of `Z`, `+hh`, `+hhmm`, `+hh:mm`, a name, or no zone; None if it is invalid."""
     if zone is None:
         return timedelta(0)
     if zone[0] not in "+-":

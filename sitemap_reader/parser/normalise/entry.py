@@ -1,7 +1,7 @@
-"""A raw entry -> a clean record and its problems, or none and the reason.
+"""Normalises entries: a RawEntry, text as in the document, in; its Problems, then its UrlRecord or SitemapRef, out.
 
-In: RawEntry, text as the document has it. Out: Problems, then the UrlRecord or SitemapRef they belong to.
-Nothing is guessed: a value that cannot be read is None, with a Problem that keeps the raw text.
+Nothing is guessed: an unreadable value is None, with a Problem that holds the raw text. An entry without a usable URL,
+or with one out of scope, gives Problems only.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from ...model.records import Extra
     from .scope import Scope
 
-_CHANGEFREQS: dict[str, ChangeFreq] = {each: each for each in get_args(ChangeFreq)}
-# What nearly everybody writes.
+_CHANGEFREQS: dict[str, ChangeFreq] = {value: value for value in get_args(ChangeFreq)}
+# The usual spellings.
 _PRIORITIES = {f"{tenths / 10:.1f}": tenths / 10 for tenths in range(11)}
 _TAG = re.compile(r"</?[A-Za-z]|[A-Za-z]/?>")
-# xsd:decimal, as the schema says; a comma or an exponent is no number.
+# xsd:decimal, as in the schema: no comma, no exponent.
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
-# Why a URL is out of scope -> the code and what to say.
+# Reason why a URL is out of scope -> problem code and message.
 _DROPS = {
     "host": ("U04", "is on another host than the sitemap may speak for"),
     "scheme": ("U04", "has another scheme than the sitemap may speak for"),
@@ -41,11 +41,11 @@ _DROPS = {
 
 @attrs.define
 class RawEntry:
-    """What one entry of a document says, unread.
+    """One entry of a document with its values as text.
 
-    `bases` are xml:base values, outermost first, `loc_base` that of the loc alone. A `relative` loc is refused, noted
-    (U01), or as it may be. `no_markup`: a loc that holds a tag is none.
-    `extensions` are the elements of other namespaces, known or not; `problems` is what the parser noticed.
+    `bases` are xml:base values, outermost first, `loc_base` that of the loc alone. `relative`: whether a relative loc
+    is rejected, resolved with a U01, or resolved silently. `no_markup`: a loc that contains a tag is rejected.
+    `extensions` are all elements of other namespaces; `problems` are those that the dialect found.
     """
 
     kind: Literal["url", "sitemap"]
@@ -58,18 +58,17 @@ class RawEntry:
     problems: list[Problem] = attrs.field(factory=list)
     bases: tuple[str, ...] = ()
     loc_base: str | None = None
-    relative: Literal["refused", "noted", "allowed"] = "noted"
+    relative: Literal["rejected", "reported", "allowed"] = "reported"
     no_markup: bool = False
     date_dialect: Literal["w3c", "rss"] = "w3c"
 
 
 class Normaliser:
-    """Cleans the entries of one document.
+    """Normalises the entries of one document.
 
-    `sitemap` is the URL it was asked for under, `base` the one it came from, `scope` what it may speak for,
-    `child_scope` where its children may lie: they inherit its authorities. `extras`: what no field is for is wanted
-    too. `max_problems` is how many are told of each entry; what there is more of them is in `untold`, by code.
-    `entries`, `kept` and `dropped` count.
+    `sitemap` is the requested URL of the document, `base` the final one. `scope` limits its pages, `child_scope` its
+    child sitemaps, which inherit the URL prefixes. `extras`: collect elements without a field, too. `max_problems` per
+    entry are reported; `unreported` counts the others by code. `entries`, `kept` and `dropped` (by reason) are counts.
     """
 
     def __init__(
@@ -91,28 +90,28 @@ class Normaliser:
         self._base = base
         self._scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
-        self._notes = _Notes(self)
-        self._inherited = tuple(dict.fromkeys(child_scope.prefixes))
+        self._problems = _EntryProblems(self)
+        self._child_prefixes = tuple(dict.fromkeys(child_scope.prefixes))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
         self.entries += 1
-        notes = self._notes
-        notes.begin(raw)
+        problems = self._problems
+        problems.start(raw)
         base = _resolved(self._base, raw.bases) if raw.bases else self._base
-        loc = self._loc(raw, base, notes)
+        loc = self._loc(raw, base, problems)
         if loc is None:
-            return [*notes.closed()]
+            return [*problems.finish()]
         self.kept += 1
-        record = self._record(raw, loc, base, notes)
-        if not notes.problems:
+        record = self._record(raw, loc, base, problems)
+        if not problems.found:
             return [record]
-        problems = notes.closed()
-        record.problems = tuple(problems)
-        return [*problems, record]
+        found = problems.finish()
+        record.problems = tuple(found)
+        return [*found, record]
 
     def bare_record(self, loc: str, line: int) -> UrlRecord | None:
-        """The record of an entry with nothing but a URL; None where that is not clean or not covered: clean() it."""
+        """The record of an entry with only a URL; None if that is not canonical or not in scope: call clean()."""
         if not is_clean(loc) or self._scopes["url"].reason(loc) is not None:
             return None
         self.entries += 1
@@ -122,106 +121,108 @@ class Normaliser:
         record.line = line
         return record
 
-    def _loc(self, raw: RawEntry, base: str | None, notes: _Notes) -> str | None:
-        """The URL of the entry; None, noted, where there is none or where it is out of scope."""
+    def _loc(self, raw: RawEntry, base: str | None, problems: _EntryProblems) -> str | None:
+        """The canonical URL of the entry; None, with a problem, if it has none or is out of scope."""
         text = raw.loc
         if not text:
-            notes.add("S11", "an entry without a location", "loc")
+            problems.add("S11", "an entry without a location", "loc")
             return None
         url: str | None = text
         if not is_clean(text):
             if raw.no_markup and _TAG.search(text):
-                notes.add("U15", "markup in a list of URLs", "loc", text)
+                problems.add("U15", "markup in a list of URLs", "loc", text)
                 return None
             own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
-            loc = clean_url(text, None if raw.relative == "refused" else own_base)
+            loc = clean_url(text, None if raw.relative == "rejected" else own_base)
             url = loc.url
             for code, message in loc.faults(may_be_relative=raw.relative == "allowed"):
-                notes.add(code, message, "loc", text)
+                problems.add(code, message, "loc", text)
         if url is None:
             return None
         reason = self._scopes[raw.kind].reason(url)
-        # sitemaps.org: pages lie below their sitemap's directory, the sitemaps of an index on its host.
+        # sitemaps.org: pages are below their sitemap's directory, the sitemaps of an index only on its host.
         if reason is None or (reason == "path" and raw.kind == "sitemap"):
             return url
         self.dropped[reason] += 1
         code, message = _DROPS[reason]
-        notes.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text)
+        problems.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text)
         return None
 
-    def _record(self, raw: RawEntry, loc: str, base: str | None, notes: _Notes) -> UrlRecord | SitemapRef:
-        date = read_date(raw.lastmod, "lastmod", raw.date_dialect, notes.add) if raw.lastmod else None
+    def _record(self, raw: RawEntry, loc: str, base: str | None, problems: _EntryProblems) -> UrlRecord | SitemapRef:
+        date = read_date(raw.lastmod, "lastmod", raw.date_dialect, problems.add) if raw.lastmod else None
         lastmod, precision = (date.moment, date.precision) if date else (None, None)
         if raw.kind == "sitemap":
-            return SitemapRef(loc, lastmod, precision, self.sitemap, raw.line, (), self._inherited)
-        changefreq = _changefreq(raw.changefreq, notes) if raw.changefreq else None
-        priority = _priority(raw.priority, notes) if raw.priority else None
+            return SitemapRef(loc, lastmod, precision, self.sitemap, raw.line, (), self._child_prefixes)
+        changefreq = _changefreq(raw.changefreq, problems) if raw.changefreq else None
+        priority = _priority(raw.priority, problems) if raw.priority else None
         record = UrlRecord(loc, lastmod, precision, changefreq, priority)
         record.sitemap = self.sitemap
         record.line = raw.line
         if raw.extensions:
             extras: list[Extra] | None = [] if self._extras else None
-            context = EntryContext(base, notes.add, raw.date_dialect, extras, bool(raw.bases))
+            context = EntryContext(base, problems.add, raw.date_dialect, extras, bool(raw.bases))
             for field, value in read_extensions(raw.extensions, context).items():
                 setattr(record, field, value)
         return record
 
 
 def _resolved(base: str | None, bases: tuple[str, ...]) -> str | None:
-    for each in bases:
-        base = clean_url(each, base).url or base
+    """The base URL after these values of xml:base; invalid ones are ignored."""
+    for xml_base in bases:
+        base = clean_url(xml_base, base).url or base
     return base
 
 
-class _Notes:
-    """The problems of the entry that was begun last, each with its place; no more than may be told."""
+class _EntryProblems:
+    """The problems of the current entry, with their position; at most max_problems."""
 
-    __slots__ = ("_line", "_normaliser", "_untold", "problems")
+    __slots__ = ("_line", "_normaliser", "_unreported", "found")
 
     def __init__(self, normaliser: Normaliser) -> None:
         self._normaliser = normaliser
 
-    def begin(self, raw: RawEntry) -> None:
-        """The first are those that the parser noticed."""
-        self.problems: list[Problem] = []
+    def start(self, raw: RawEntry) -> None:
+        """Begins an entry; its first problems are those that the dialect found."""
+        self.found: list[Problem] = []
         self._line = raw.line
-        self._untold = 0
+        self._unreported = 0
         for problem in raw.problems:
-            if self._has_room(problem.code):
-                self.problems.append(placed(problem, sitemap=self._normaliser.sitemap))
+            if self._count(problem.code):
+                self.found.append(placed(problem, sitemap=self._normaliser.sitemap))
 
     def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
-        if self._has_room(code):
+        if self._count(code):
             sitemap = self._normaliser.sitemap
-            self.problems.append(report(code, message, sitemap=sitemap, line=self._line, field=field, raw=text))
+            self.found.append(report(code, message, sitemap=sitemap, line=self._line, field=field, raw=text))
 
-    def closed(self) -> list[Problem]:
-        """All that are told, and how many are not."""
-        if self._untold:
-            what = f"{self._untold:,} more problems of this entry; raise max_entry_problems to be told of each"
-            told = report("S16", what, sitemap=self._normaliser.sitemap, line=self._line, severity="warning")
-            self.problems.append(told)
-        return self.problems
+    def finish(self) -> list[Problem]:
+        """The problems to report; the last one tells how many are not."""
+        if self._unreported:
+            what = f"{self._unreported:,} more problems of this entry; raise max_entry_problems to be told of each"
+            last = report("S16", what, sitemap=self._normaliser.sitemap, line=self._line, severity="warning")
+            self.found.append(last)
+        return self.found
 
-    def _has_room(self, code: str) -> bool:
-        if len(self.problems) < self._normaliser.max_problems:
+    def _count(self, code: str) -> bool:
+        """Whether one more problem may be reported; if not, it is counted."""
+        if len(self.found) < self._normaliser.max_problems:
             return True
-        self._untold += 1
+        self._unreported += 1
         self._normaliser.unreported[code] += 1
         return False
 
 
-def _changefreq(text: str, notes: _Notes) -> ChangeFreq | None:
+def _changefreq(text: str, problems: _EntryProblems) -> ChangeFreq | None:
     if value := _CHANGEFREQS.get(text) or _CHANGEFREQS.get(text.lower()):
         return value
-    notes.add("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
+    problems.add("H01", f'changefreq "{text[:80]}" is none of the seven', "changefreq", text)
     return None
 
 
-def _priority(text: str, notes: _Notes) -> float | None:
+def _priority(text: str, problems: _EntryProblems) -> float | None:
     if (usual := _PRIORITIES.get(text)) is not None:
         return usual
     if _DECIMAL.fullmatch(text) and 0 <= (value := float(text)) <= 1:
         return abs(value)  # -0 is 0
-    notes.add("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
+    problems.add("H02", f'priority "{text[:80]}" is not between 0 and 1', "priority", text)
     return None

@@ -1,9 +1,8 @@
-"""Authorities: which URLs a document may speak for.
+"""URL scope: which URLs a document may list (sitemaps.org: location, cross-submission).
 
-In: the URL of a document or robots.txt (what it proves), or a record's URL (is it covered?). Out: authorities, or
-the reason for a drop. An authority is a clean URL used as a prefix (`https://example.com/shop/`), always with a
-path, so that `https://example.com` never covers `https://example.com.evil.example/`. Never drops by itself: it
-says why, and the caller counts.
+In: the URL of a document or robots.txt; or a URL that a document lists. Out: the URL prefixes in scope; or the reason
+why the URL is out of scope. A prefix is a clean URL (`https://example.com/shop/`), always with a path, so that
+`https://example.com` never covers `https://example.com.evil.example/`. Dropping and counting is the caller's task.
 """
 
 from __future__ import annotations
@@ -22,51 +21,51 @@ SCOPE_MODES: tuple[ScopeMode, ...] = get_args(ScopeMode)
 
 
 def host_prefixes(url: str) -> tuple[str, ...]:
-    """What a robots.txt proof, or a submitted document, of the URL's host gives: both schemes, default ports.
+    """The prefixes that a robots.txt on the URL's host, or a submitted document, verifies: both schemes, default ports.
 
-    Where the URL has another port, that origin too: it is the one that was asked.
+    If the URL has another port, that origin, too.
 
-    >>> host_authorities("http://example.com:8080/sitemap.xml")
+    >>> host_prefixes("http://example.com:8080/sitemap.xml")
     ('http://example.com/', 'https://example.com/', 'http://example.com:8080/')
     """
     name = host(url)
     return tuple(dict.fromkeys((f"http://{name}/", f"https://{name}/", origin(url) + "/")))
 
 
-def verified_prefixes(asked: str, final: str) -> tuple[str, ...]:
-    """What robots.txt proves when `asked` was redirected to `final`: both hosts within one registrable domain.
+def verified_prefixes(requested: str, final: str) -> tuple[str, ...]:
+    """The prefixes that a robots.txt verifies if `requested` redirects to `final`: of both hosts in one domain.
 
-    Elsewhere the asked host only. Its owner chose where the file lives, so the file is its word (RFC 9309
-    2.3.1.2); but a redirect shows nothing of the other side: anyone can redirect to a file that a stranger serves.
+    With another registrable domain, those of the requested host only. Its owner chose the location of the file (RFC
+    9309 2.3.1.2), but a redirect proves nothing about the target: anyone can redirect to another site's file.
 
-    >>> proof_authorities("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
+    >>> verified_prefixes("https://example.com/robots.txt", "https://www.example.com/robots.txt")[2:]
     ('http://www.example.com/', 'https://www.example.com/')
     """
-    proven = host_prefixes(asked)
-    # The list of public suffixes takes its time to load: most files stay where they are.
-    if host(asked) == host(final) or registrable_domain(host(asked)) == registrable_domain(host(final)):
-        proven += host_prefixes(final)
-    return tuple(dict.fromkeys(proven))
+    prefixes = host_prefixes(requested)
+    # The public suffix list is slow to load: equal hosts, the usual case, do without.
+    if host(requested) == host(final) or registrable_domain(host(requested)) == registrable_domain(host(final)):
+        prefixes += host_prefixes(final)
+    return tuple(dict.fromkeys(prefixes))
 
 
 def clean_prefix(prefix: str) -> str:
-    """A prefix that a user gives, as an authority: clean, and a folder, so that /shop does not cover /shopping.
+    """A prefix that the user gave, canonical and ending in a slash, so that /shop does not cover /shopping.
 
-    UsageError for what is no http or https URL.
+    UsageError unless it is an http or https URL.
     """
     url = clean_url(prefix).url
     if url is None:
-        raise UsageError(f"authority {prefix!r} is no http or https URL; write it as https://example.com/shop/")
+        raise UsageError(f"authority {prefix!r} is not an http or https URL; write it as https://example.com/shop/")
     url = without_userinfo(url)
     return url if url.endswith("/") else url + "/"
 
 
 @attrs.frozen
 class Scope:
-    """A rule (`mode`) and the authorities that it measures by.
+    """A scope rule (`mode`) and the URL prefixes it compares with.
 
-    `protocol`: scheme, host, port and path as authorities have them; `host`: host and port; `domain`: the
-    registrable domain; `any`: all is covered. Without authorities nothing is covered but by `any`.
+    `protocol`: scheme, host, port and path of a URL must match a prefix; `host`: host and port; `domain`: the
+    registrable domain; `any`: all URLs are in scope. Without prefixes, only `any` has URLs in scope.
     """
 
     mode: ScopeMode
@@ -74,12 +73,12 @@ class Scope:
 
     @property
     def covered(self) -> tuple[str, ...]:
-        """What begins with one of these is covered, unless it has a `%2`: then reason() says more."""
+        """A URL that begins with one of these is in scope, unless it contains `%2`: then reason() decides."""
         return ("http",) if self.mode == "any" else self.prefixes
 
     def reason(self, url: str) -> DropReason | None:
-        """None where a clean URL is covered, else what the nearest authority differs in."""
-        # An escaped dot may lead out of the directory again.
+        """None if a clean URL is in scope, else the part in which it differs from the nearest prefix."""
+        # An escaped dot segment may lead out of the directory.
         if self.mode == "any" or (url.startswith(self.prefixes) and "%2" not in url):
             return None
         return _REASONS[self.mode](self, url)
@@ -89,44 +88,44 @@ class Scope:
         return tuple(map(comparable, self.prefixes))
 
     @cached_property
-    def _places(self) -> frozenset[_Place]:
-        return frozenset(_place(authority) for authority in self.prefixes)
+    def _origins(self) -> frozenset[_Origin]:
+        return frozenset(map(_origin, self.prefixes))
 
     @cached_property
     def _domains(self) -> frozenset[str]:
-        return frozenset(registrable_domain(host(authority)) for authority in self.prefixes)
+        return frozenset(registrable_domain(host(prefix)) for prefix in self.prefixes)
 
 
-class _Place(NamedTuple):
+class _Origin(NamedTuple):
     scheme: str
     host: str
-    port: int | None  # None: the scheme's default
+    port: int | None  # None: the default of the scheme
 
 
-def _place(url: str) -> _Place:
+def _origin(url: str) -> _Origin:
     scheme, _, rest = origin(url).partition("://")
     name = host(url)
     digits = rest[len(name) + 1 :]
-    return _Place(scheme, name, int(digits) if digits else None)
+    return _Origin(scheme, name, int(digits) if digits else None)
 
 
 def _by_protocol(scope: Scope, url: str) -> DropReason | None:
-    # Userinfo says who asks, not what is asked for.
+    # Userinfo does not identify the resource.
     if comparable(without_userinfo(url)).startswith(scope._comparable_prefixes):
         return None
-    place = _place(url)
-    near = [other for other in scope._places if other.host == place.host]
-    if place in near:
+    own = _origin(url)
+    near = [other for other in scope._origins if other.host == own.host]
+    if own in near:
         return "path"
-    if any(_same_port(place, other) for other in near):
+    if any(_same_port(own, other) for other in near):
         return "scheme"
     return "port" if near else "host"
 
 
 def _by_host(scope: Scope, url: str) -> DropReason | None:
-    place = _place(url)
-    near = [other for other in scope._places if other.host == place.host]
-    if any(_same_port(place, other) for other in near):
+    own = _origin(url)
+    near = [other for other in scope._origins if other.host == own.host]
+    if any(_same_port(own, other) for other in near):
         return None
     return "port" if near else "host"
 
@@ -138,10 +137,10 @@ def _by_domain(scope: Scope, url: str) -> DropReason | None:
 _REASONS = {"protocol": _by_protocol, "host": _by_host, "domain": _by_domain}
 
 
-def _same_port(one: _Place, other: _Place) -> bool:
-    """Two default ports count as the same: http and https differ by scheme only."""
-    return one.port == other.port or _number(one) == _number(other)
+def _same_port(one: _Origin, other: _Origin) -> bool:
+    """Whether the ports are equal, or both are defaults: http and https then differ by scheme only."""
+    return one.port == other.port or _port(one) == _port(other)
 
 
-def _number(place: _Place) -> int:
-    return DEFAULT_PORTS[place.scheme] if place.port is None else place.port
+def _port(origin: _Origin) -> int:
+    return DEFAULT_PORTS[origin.scheme] if origin.port is None else origin.port

@@ -1,10 +1,10 @@
-"""URLs made absolute, canonical and comparable.
+"""URL normalisation: makes URLs absolute, canonical and comparable.
 
-In: the text of a loc, and the URL it is relative to. Out: a Loc with the canonical URL and what had to be noted,
-or without a URL and the reason. Never raises for bad text, and never drops a character of what names a page:
-what is illegal is escaped, what cannot be a page's URL is refused.
+In: the text of a loc, and the URL it is relative to. Out: a Loc with the canonical URL and notes, or without a URL and
+with the reason. Never raises for bad text, and never drops a character of path or query: illegal ones are escaped, and
+text that cannot be the URL of a page is rejected.
 
-A URL that came from here is called clean; the functions on parts (`origin`, `host`, ...) take clean URLs only.
+A URL that clean_url() returned is called clean; the functions on parts (`origin`, `host`, ...) take clean URLs only.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Note = tuple[str, str]
 
-# XML white space and Unicode's White_Space (str.strip() alone would take the separators U+001C to U+001F too), and the
-# byte order mark, which stands before a URL where files were joined: no URL begins with it.
+# XML white space and Unicode's White_Space (str.strip() alone would also strip the separators U+001C to U+001F), and
+# the byte-order mark, which precedes a URL where files were concatenated.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -38,7 +38,7 @@ MAX_HOST_CHARACTERS = 253  # RFC 1035 2.3.4, as text
 
 @attrs.frozen
 class Loc:
-    """A clean URL, or None where the text is unusable: then the last note says why.
+    """The result of clean_url(): a clean URL, or None if the text is unusable; then the last note has the reason.
 
     `notes` are (problem code, message) pairs.
     """
@@ -47,28 +47,28 @@ class Loc:
     notes: tuple[Note, ...] = ()
 
     def faults(self, *, may_be_relative: bool) -> tuple[Note, ...]:
-        """The notes; without that of a relative URL where such a one may stand and can be resolved."""
+        """The notes; without that of a relative URL if such a URL is allowed here and could be resolved."""
         if may_be_relative and self.url is not None:
             return tuple(note for note in self.notes if note[0] != "U01")
         return self.notes
 
 
 def is_web_url(text: str) -> bool:
-    """Whether a text begins as the URL of a page does."""
+    """Whether a text begins with http:// or https://."""
     return text.lower().startswith(("http://", "https://"))
 
 
 def is_app_link(text: str) -> bool:
-    """Whether a text is the address of a page in an app, as an alternate may be: android-app:// or ios-app://."""
+    """Whether a text is a deep link to an app, as an alternate may be: android-app:// or ios-app://."""
     return _APP_LINK.fullmatch(text) is not None
 
 
 def clean_url(raw: str, base: str | None = None) -> Loc:
     """The canonical form of a URL, resolved against `base`, the URL of the document it stands in.
 
-    Done in silence: white space around it, case of scheme and host, IDN to punycode, default port, empty path,
-    dot segments, non-ASCII characters. Noted: U01 relative, U03 long, U08 fragment, U10 escaped characters,
-    U14 credentials. Refused: U01 relative without a base, U02 another scheme, U15 what no page can have.
+    Normalised without a note: surrounding white space, case of scheme and host, IDN to punycode, default port, empty
+    path, dot segments, non-ASCII characters. With a note: U01 relative, U03 long, U08 fragment, U10 escaped characters,
+    U14 credentials. Rejected: U01 relative without a base, U02 another scheme, U15 not the URL of a page.
 
     >>> clean_url("HTTPS://Example.COM:443/a/../caf\u00e9")
     Loc(url='https://example.com/caf%C3%A9', notes=())
@@ -82,22 +82,22 @@ def clean_url(raw: str, base: str | None = None) -> Loc:
     notes: list[Note] = []
     try:
         url = _clean(raw.strip(WHITE_SPACE), base, notes)
-    except _Refused as refused:
-        return Loc(None, (*notes, refused.note))
+    except _RejectedError as rejected:
+        return Loc(None, (*notes, rejected.note))
     return Loc(url, tuple(dict.fromkeys(notes)))
 
 
 def is_clean(raw: str) -> bool:
-    """True only for URLs that clean_url returns as they are, without a note; False says nothing."""
+    """True only for URLs that clean_url returns unchanged and without a note; False is inconclusive."""
     return len(raw) < PROTOCOL_MAX_LOC_CHARACTERS and _CANONICAL.fullmatch(raw) is not None
 
 
 def _canonical(safe: str, escape: str) -> str:
-    escape = rf"{escape} | %[0-9A-Fa-f]{{2}} | (?<![/.])\."  # not what may be a dot segment
+    escape = rf"{escape} | %[0-9A-Fa-f]{{2}} | (?<![/.])\."  # not a possible dot segment
     return rf"""
     https?://
     (?! [a-z0-9_.-]* \.\. )                                 # no empty label
-    [a-z0-9_-] [a-z0-9_.-]{{0,62}}                          # 63 in all, so no label is too long
+    [a-z0-9_-] [a-z0-9_.-]{{0,62}}                          # at most 63, so no label is too long
     (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
         (?: [1-9][0-9]{{0,3}} | [1-5][0-9]{{4}} | 6[0-4][0-9]{{3}} ) | )
     / [{safe}?]* (?: (?: {escape} ) [{safe}?]* )*           # path and query
@@ -105,16 +105,16 @@ def _canonical(safe: str, escape: str) -> str:
 
 
 _SAFE = r"A-Za-z0-9\-_~!$'()*+,;=:@/"
-# What needs nothing done; all else goes the long way, which gives the same for these (a test says so).
+# URLs that need no change; others go through _clean(), which returns the same for these (tested).
 _CANONICAL = re.compile(_canonical(_SAFE, "&"), re.VERBOSE | re.ASCII)
-# The same as XML writes it, for a verbose pattern.
+# The same with & escaped as in XML, for a verbose pattern.
 CANONICAL_IN_XML = _canonical(_SAFE, "&amp;")
 
 
-# --- the long way ----------------------------------------------------------------------------------------
+# --- normalisation ---------------------------------------------------------------------------------------
 
 
-class _Refused(Exception):
+class _RejectedError(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.note = (code, message)
@@ -127,7 +127,7 @@ _HTTP = re.compile(
     """,
     re.VERBOSE | re.ASCII | re.IGNORECASE | re.DOTALL,
 )
-# `http:/x`, `http:x` and `https//x` would otherwise be another scheme, or a path on the document's own site.
+# `http:/x`, `http:x` and `https//x`: otherwise read as another scheme, or as a path on the document's own site.
 _MANGLED = re.compile(r"https?(?:\s*:|\s*[;.,]?//)", re.ASCII | re.IGNORECASE)
 _APP_LINK = re.compile(r"""(?:android|ios)-app://[^\s<>"]+""", re.IGNORECASE)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
@@ -141,7 +141,7 @@ def _clean(text: str, base: str | None, notes: list[Note]) -> str:
         match = _HTTP.fullmatch(_resolve(text, base))
         notes.append(("U01", "relative URL, resolved against the document"))
     if match is None:
-        raise _Refused("U15", "no URL")
+        raise _RejectedError("U15", "no URL")
     scheme, authority, path, query, fragment = match.groups("")
     if fragment:
         notes.append(("U08", "fragment dropped"))
@@ -151,20 +151,20 @@ def _clean(text: str, base: str | None, notes: list[Note]) -> str:
 
 
 def _resolve(text: str, base: str | None) -> str:
-    """RFC 3986 5.2.2, for a text that is no http(s) URL itself; dot segments are left in."""
+    """Resolves a text that is not an http(s) URL itself by RFC 3986 5.2.2; dot segments are left in."""
     if not text:
-        raise _Refused("U15", "empty URL")
+        raise _RejectedError("U15", "empty URL")
     if _MANGLED.match(text):
-        raise _Refused("U15", 'the scheme is not followed by "://"')
+        raise _RejectedError("U15", 'the scheme is not followed by "://"')
     scheme = _SCHEME.match(text)
     if scheme is not None:
-        raise _Refused("U02", f'scheme "{scheme[1][:20]}" is neither http nor https')
-    if "<" in text or ">" in text:  # no path that anybody has written by itself
-        raise _Refused("U15", "markup in a relative URL")
+        raise _RejectedError("U02", f'scheme "{scheme[1][:20]}" is neither http nor https')
+    if "<" in text or ">" in text:  # never in a genuine path
+        raise _RejectedError("U15", "markup in a relative URL")
     url = clean_url(base).url if base else None
     if url is None:
-        raise _Refused("U01", "relative URL, and nothing to resolve it against")
-    # Not with the base's userinfo: a password would be copied into what the document never said.
+        raise _RejectedError("U01", "relative URL, and nothing to resolve it against")
+    # Without the base's userinfo: a password must not be copied into other URLs.
     if text.startswith("//"):
         return url.partition("//")[0] + text
     if text.startswith("/"):
@@ -177,7 +177,7 @@ def _resolve(text: str, base: str | None) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """RFC 3986 5.2.4; only literal dots, as existing escapes are left alone."""
+    """Removes dot segments by RFC 3986 5.2.4; only literal dots, as existing escapes are kept."""
     if "/." not in path:
         return path
     kept: list[str] = []
@@ -192,7 +192,7 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-# ASCII that RFC 3986 allows nowhere in path and query (square brackets only around IPv6), and half a surrogate pair.
+# ASCII that RFC 3986 forbids in path and query (square brackets only around IPv6), and lone surrogates.
 _ILLEGAL = re.compile(r'[\x00-\x20"<>\[\\\]^`{|}\x7f\ud800-\udfff]')
 _ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(0x21), *b'"<>[\\]^`{|}\x7f')}
 # A lone surrogate has no UTF-8 form: U+FFFD, as the URL standard has it.
@@ -203,7 +203,7 @@ _ASCII = "".join(map(chr, range(0x80)))
 
 
 def _escaped(text: str, notes: list[Note]) -> str:
-    # Nothing here is called once for each character: a stranger's URL may have a million to escape.
+    # No function call per character: an untrusted URL may have a million to escape.
     escaped = _BARE_PERCENT.sub("%25", text) if "%" in text else text
     if _ILLEGAL.search(escaped):
         escaped = escaped.translate(_ESCAPES)
@@ -215,17 +215,17 @@ def _escaped(text: str, notes: list[Note]) -> str:
 # --- scheme, host and port ----------------------------------------------------------------------------------
 
 _HOST_AND_PORT = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::(\d*))?", re.ASCII)
-# Underscores are seen in the wild. Other characters that RFC 3986 allows in a name cannot be looked up.
+# Underscores occur in practice. Other characters that RFC 3986 allows in a name cannot be resolved by DNS.
 _HOST = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?", re.ASCII)
 
 
 def _authority(scheme: str, authority: str, notes: list[Note]) -> str:
-    if "\\" in authority:  # browsers end the host there, RFC 3986 does not: two readers, two hosts
-        raise _Refused("U15", "backslash in the host")
+    if "\\" in authority:  # browsers end the host there, RFC 3986 does not: an ambiguous host
+        raise _RejectedError("U15", "backslash in the host")
     userinfo, _, place = authority.rpartition("@")
     parts = _HOST_AND_PORT.fullmatch(place)
     if parts is None:
-        raise _Refused("U15", "malformed host or port")
+        raise _RejectedError("U15", "malformed host or port")
     site = _host(parts[1]) + _port(scheme, parts[2] or "")
     if userinfo in ("", ":"):
         return site
@@ -234,7 +234,7 @@ def _authority(scheme: str, authority: str, notes: list[Note]) -> str:
 
 
 def _escaped_userinfo(userinfo: str, notes: list[Note]) -> str:
-    # The host stands behind the last @, so an earlier one belongs to the password.
+    # The host follows the last @: an earlier one belongs to the password.
     if "@" in userinfo:
         notes.append(_ESCAPED)
     return _escaped(userinfo, notes).replace("@", "%40")
@@ -245,7 +245,7 @@ def _port(scheme: str, digits: str) -> str:
         return ""
     significant = digits.lstrip("0") or "0"
     if len(significant) > len(str(MAX_PORT)) or int(significant) > MAX_PORT:
-        raise _Refused("U15", f"port over {MAX_PORT}")
+        raise _RejectedError("U15", f"port over {MAX_PORT}")
     return "" if int(significant) == DEFAULT_PORTS[scheme] else f":{significant}"
 
 
@@ -254,7 +254,7 @@ def _host(written: str) -> str:
         return _ipv6(written)
     host = written.lower() if written.isascii() and "%" not in written else _ascii_host(written)
     if len(host.removesuffix(".")) > MAX_HOST_CHARACTERS or _HOST.fullmatch(host) is None:
-        raise _Refused("U15", "unusable host" if host else "no host")
+        raise _RejectedError("U15", "unusable host" if host else "no host")
     return host
 
 
@@ -263,31 +263,31 @@ def _ipv6(literal: str) -> str:
     try:
         ipaddress.IPv6Address(address)
     except ValueError as exc:
-        raise _Refused("U15", "invalid IPv6 address") from exc
-    if "%" in address:  # RFC 6874 zones mean something on one machine only
-        raise _Refused("U15", "IPv6 address with a zone")
+        raise _RejectedError("U15", "invalid IPv6 address") from exc
+    if "%" in address:  # RFC 6874 zones are local to one machine
+        raise _RejectedError("U15", "IPv6 address with a zone")
     return f"[{address}]"
 
 
 @lru_cache(maxsize=1024)  # a site's URLs share their host
 def _ascii_host(written: str) -> str:
-    """UTS 46 to punycode, label by label: ASCII labels stay, `_` and all. Escapes are UTF-8 (RFC 3986 3.2.2)."""
+    """The host in punycode by UTS 46; ASCII labels stay, `_` included. Escapes are UTF-8 (RFC 3986 3.2.2)."""
     import idna
 
-    if len(written) > 12 * MAX_HOST_CHARACTERS:  # four escaped bytes a character; what is longer only costs time
-        raise _Refused("U15", "unusable host")
+    if len(written) > 12 * MAX_HOST_CHARACTERS:  # four escaped bytes per character; a longer one is too long anyway
+        raise _RejectedError("U15", "unusable host")
     try:
         name = unquote(written, errors="strict")
         if len(name) > MAX_HOST_CHARACTERS:
-            raise _Refused("U15", "unusable host")
+            raise _RejectedError("U15", "unusable host")
         labels = idna.uts46_remap(name, std3_rules=False).split(".")
         return ".".join(map(_punycode, labels))
     except UnicodeError as exc:  # idna.IDNAError is one
-        raise _Refused("U15", "host is no internationalised name") from exc
+        raise _RejectedError("U15", "host is no internationalised name") from exc
 
 
 def _punycode(label: str) -> str:
-    """One label, mapped before, in ASCII."""
+    """One label, already mapped by UTS 46, in ASCII."""
     import idna
 
     if label.isascii():
@@ -295,7 +295,7 @@ def _punycode(label: str) -> str:
     try:
         return idna.alabel(label).decode()
     except idna.InvalidCodepoint:
-        # Emoji, or `_` beside `ü`: IDNA 2008 has them not, but hosts with them exist, and browsers go there (UTS 46).
+        # Emoji, or `_` with `ü`: not in IDNA 2008, but such hosts exist, and browsers resolve them (UTS 46).
         return "xn--" + label.encode("punycode").decode()
 
 
@@ -329,51 +329,51 @@ def host(url: str) -> str:
 
 
 def without_userinfo(url: str) -> str:
-    """The URL as it may be requested and compared."""
+    """The URL without userinfo, as it is requested and compared."""
     end = url.index("/", 8)
     return origin(url) + url[end:] if "@" in url[:end] else url
 
 
 def without_credentials(target: str) -> str:
-    """A URL or host as it was typed, to be shown and stored.
+    """A URL or host as it was typed, without userinfo, to be shown and stored.
 
-    >>> without_login("https://me:secret@example.com/a@b.xml")
+    >>> without_credentials("https://me:secret@example.com/a@b.xml")
     'https://example.com/a@b.xml'
     """
     return _USERINFO.sub(r"\1", target)
 
 
 def comparable(url: str) -> str:
-    """The URL as RFC 3986 6.2.2 compares it; for comparing only: what is asked for is the URL as it was written.
+    """The URL normalised by RFC 3986 6.2.2, for comparison only: requests use the URL as it was written.
 
-    Unreserved characters stand for themselves, hex digits are capitals, dot segments are removed.
+    Unreserved characters are unescaped, hex digits upper case, dot segments removed.
 
     >>> comparable("https://example.com/%7eme/%2e%2e/sh%c3%b6p?a=%2F")
     'https://example.com/sh%C3%B6p?a=%2F'
     """
     end = url.index("/", 8)
-    head, *escaped = url[end:].split("%")  # no regular expression: a stranger's URL may have a million of them
-    plain = head + "".join([_PLAIN[part[:2]] + part[2:] for part in escaped])
+    head, *escaped = url[end:].split("%")  # no regular expression: an untrusted URL may have a million escapes
+    plain = head + "".join([_UNESCAPED[part[:2]] + part[2:] for part in escaped])
     path, mark, query = plain.partition("?")
     return url[:end] + _without_dots(path) + mark + query
 
 
-def _plain(digits: str) -> str:
-    """What compares as the escape with these hex digits."""
+def _unescaped(digits: str) -> str:
+    """The normalised form of the escape with these hex digits."""
     character = chr(int(digits, 16))
     is_unreserved = character.isascii() and (character.isalnum() or character in "-._~")
     return character if is_unreserved else f"%{digits.upper()}"
 
 
-_PLAIN = {one + other: _plain(one + other) for one in hexdigits for other in hexdigits}
+_UNESCAPED = {one + other: _unescaped(one + other) for one in hexdigits for other in hexdigits}
 
 
 @lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str:
-    """The public suffix of a host and one label more; IP addresses, single labels and suffixes are themselves.
+    """The public suffix of a host and one more label; IP addresses, single labels and suffixes are returned as is.
 
-    The list of suffixes is the Public Suffix List's, with its private section: a.github.io and b.github.io are
-    not of one hand. A trailing dot is left out.
+    By the Public Suffix List with its private section: a.github.io and b.github.io have different owners. A trailing
+    dot is removed.
 
     >>> registrable_domain("shop.example.co.uk")
     'example.co.uk'
@@ -382,9 +382,9 @@ def registrable_domain(host: str) -> str:
 
 
 def registrable_domain_or_none(host: str) -> str | None:
-    """The same; None for IP addresses, single labels and public suffixes."""
+    """registrable_domain(), but None for IP addresses, single labels and public suffixes."""
     name = host.removesuffix(".")
-    if name.startswith("[") or name.rpartition(".")[2].isdigit():  # no top-level domain is a number
+    if name.startswith("[") or name.rpartition(".")[2].isdigit():  # an IP address: no top-level domain is a number
         return None
     return _public_suffixes().privatesuffix(name)
 
