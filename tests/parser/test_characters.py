@@ -211,7 +211,7 @@ def test_other_problems_join_in_the_order_of_their_places() -> None:
     assert [problem.message for problem in rest] == [AND, "behind both"]
 
 
-MORE = "2 more places were repaired; raise max_entry_problems to list each"
+MORE = "2 more places were repaired; raise max_entry_problems to see each"
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 16])

@@ -159,7 +159,7 @@ class RepairLog:
         is_error = any(problem.severity == "error" for problem in rest) or any(line < 0 for line in lines)
         severity: Severity = "error" if is_error else "warning"
         line = rest[0].line if rest else abs(lines[0])
-        what = f"{count:,} more places were repaired; raise max_entry_problems to list each"
+        what = f"{count:,} more places were repaired; raise max_entry_problems to see each"
         return [*problems[: self._max_reported - 1], report("S01", what, severity=severity, line=line)]
 
     def discard(self, until: int | None) -> bool:
