@@ -196,7 +196,7 @@ def test_a_harvest_tells_blocked_from_nothing(
     harvests = pytest.importorskip("harvests")
     import attrs
 
-    from sitemap_reader.scale.report import account
+    from sitemap_reader.scale.report import load_harvest
     from sitemap_reader.scale.shard import harvest_shard
 
     order = harvests.order_of()
@@ -207,7 +207,7 @@ def test_a_harvest_tells_blocked_from_nothing(
     assert (row["site"], row["verdict"]) == (SITE, verdict.harvest)
     if verdict.code == 5:
         assert f"{CODES[kind]} {ROBOTS}" in row["why"]
-    found = account(tmp_path / "out")
+    found = load_harvest(tmp_path / "out")
     assert worst(_codes(found)) == verdict.code
     assert (found.missing() == "") is (verdict is COMPLETE)
 

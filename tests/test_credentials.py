@@ -200,17 +200,17 @@ def _recorded(target: str, options: dict[str, Any], folder: Path) -> None:
 
 def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
     pytest.importorskip("pyarrow")
-    from sitemap_reader.scale.folder import Folder, Plan
+    from sitemap_reader.scale.folder import HarvestFolder, HarvestPlan
     from sitemap_reader.scale.hosts import read_hosts, sharded
-    from sitemap_reader.scale.options import make_order
+    from sitemap_reader.scale.options import make_config
     from sitemap_reader.scale.shard import harvest_shard
 
-    order = make_order(
+    config = make_config(
         options, state=False, accept_removals=False, hosts_at_once=1, host_seconds=20.0, host_urls=100
     )
-    listed, laid = read_hosts([target]), Folder(folder / "harvest")
-    laid.begin(Plan(1, listed.sha256, 1, order.settings(), {}, "2026-01-01T00:00:00Z"), sharded(listed, 1))
-    harvest_shard(laid, 0, order)
+    listed, laid = read_hosts([target]), HarvestFolder(folder / "harvest")
+    laid.begin(HarvestPlan(1, listed.sha256, 1, config.settings(), {}, "2026-01-01T00:00:00Z"), sharded(listed, 1))
+    harvest_shard(laid, 0, config)
 
 
 CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]

@@ -14,8 +14,8 @@ from ..client.summary import count_of
 from ..model.errors import StateError, UsageError
 from ..scale.harvest import harvest
 from ..scale.hosts import read_hosts
-from ..scale.progress import shown
-from ..scale.report import account
+from ..scale.progress import bar_state
+from ..scale.report import load_harvest
 from ..serialize.dumps import STDIN
 from .exits import Exit, Interrupts
 from .messages import Console, bytes_on_stdin
@@ -34,7 +34,7 @@ _LINE_SECONDS = 60.0
 
 def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) -> Exit:
     """Runs the harvest and reports it; `reading` are keywords of scale.harvest()."""
-    console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", shown))
+    console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", bar_state))
     listed = read_hosts(bytes_on_stdin() if hosts == STDIN else hosts)
     _show_refused(console, hosts, listed)
     with Interrupts(), _without_logs():
@@ -91,7 +91,7 @@ class _ProgressLines:
             self._show(progress)
         elif progress.seconds >= self._next_line:
             self._next_line += _LINE_SECONDS
-            so_far = shown(progress)
+            so_far = bar_state(progress)
             self.console.line(f"{so_far.done:,} of {count_of(so_far.known, 'host')}; {so_far.text}")
 
     def _begin(self, progress: HarvestProgress) -> None:
@@ -130,7 +130,7 @@ def _show_names(console: Console, found: Harvest, most: int | None) -> None:
 def _show_so_far(console: Console, output: str) -> None:
     """Prints what an interrupted harvest has written."""
     with suppress(UsageError):  # nothing is written yet
-        console.line(f"{account(output)}; --resume does the rest")
+        console.line(f"{load_harvest(output)}; --resume does the rest")
 
 
 def _codes(found: Harvest) -> list[Exit]:

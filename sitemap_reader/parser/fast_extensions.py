@@ -270,7 +270,7 @@ class ExtensionReader:
         tag = self._vocabulary.get(_expanded(element.tag))
         if tag is None or max_depth < 0 or len(element.attrib) > self._max_attributes:
             raise _Odd
-        if tag in self._vocabulary.voids and len(element):
+        if tag in self._vocabulary.void_tags and len(element):
             raise _Odd
         element.tag = tag
         element.attrib = {_expanded(name): value for name, value in element.attrib.items()}

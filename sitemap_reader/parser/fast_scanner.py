@@ -1,8 +1,9 @@
-"""Plain entries: UTF-8 bytes in that begin right behind an entry of a `<urlset>`, the fields of its next entries out.
+"""Scanner for plain entries: UTF-8 bytes after an entry of a `<urlset>` in, records of the next entries out.
 
-One regular expression describes a `<url>` as nearly all of them are: at most the four fields, in the order of the
-schema, and behind them what tails.py may be able to read. Where it does not match, nothing is said of what stands
-there: that is for expat to read, which is what decides on all markup (markup.py). plain_path.py says when it is tried.
+A plain entry is a `<url>` with at most the four fields, in the order of the schema, and then extensions that
+fast_extensions.py can read. One regular expression matches many of them, column by column. Whatever it does not match
+is left to expat (xml/reader.py, which also decides when to scan); the output is always what expat and the Normaliser
+alone would give.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ if TYPE_CHECKING:
     from .normalise.scope import Scope
 
 
-# So much is looked at at once; no entry that is longer is plain.
+# Bytes that are matched at once; a longer entry is not plain.
 WINDOW_BYTES = 64 * 1024
 _FIRST_WINDOW_BYTES = 1024
 _END = "</url>"
 _END_TAG = _END.encode()
 
 _GAP = r"[ \t\r\n]*+"
-# What may stand in a field: ASCII without markup. Of a `\r` expat would make a line feed.
+# The text of a field: ASCII without markup, nor `\r`, which expat turns into a line feed.
 _TEXT = r"[\t\n -%'-;=?-~]"
 
 
-@cache  # most documents need the first alone
+@cache  # most documents need one of the two
 def _entries(ampersand: str) -> re.Pattern[str]:
-    """Entries in which `&` is written so. No two parts that follow each other match the same text: it is linear.
+    """Matches entries in which `&` is written like `ampersand`, in linear time: no two adjacent parts overlap.
 
-    What may be missing is `(?: ... | )`: with `( ... )?` re takes a third more time.
+    Optional parts are `(?: ... | )`: `( ... )?` takes a third more time in re.
     """
     other = rf"{_TEXT}* (?: {ampersand} {_TEXT}* )*"
     return re.compile(
@@ -61,23 +62,24 @@ def _entries(ampersand: str) -> re.Pattern[str]:
             (?: <priority> ( {_TEXT}+ ) </priority> {_GAP} | )
             (?: ( <[a-z]+: [^<]*+ (?: <(?![!?]|/url>) [^<]*+ )* ) | )
         </url> {_GAP} )
-        | ( .+ )                                            # the rest, from the first on that is no such entry
+        | ( .+ )                                            # the rest, from the first other entry on
         """,
         re.VERBOSE | re.ASCII | re.DOTALL,
     )
 
 
 _ESCAPED = "&amp;"
-# And what is no reference whatever stands behind it: mending.py decides on the others.
+# And a bare `&`, which is no reference; xml/recovery/characters.py decides on others.
 _ESCAPED_OR_BARE = r"& (?: amp; | (?! \# | [A-Za-z][A-Za-z0-9]*; ) )"
 _BARE = re.compile("&(?!amp;)")
 _FIRST = re.compile(rf"{_GAP}(?=<url>)")
 
 
 class Fields(NamedTuple):
-    """What stands in entries, by columns, None where there is nothing: the groups of the regular expression.
+    """The groups of the regular expression as columns, one item for each entry; None for a missing field.
 
-    A loc is clean or another, a date is a stamp or another; the tail is for tails.py.
+    A URL is in `locs` where it is canonical, else in `other_locs`; a date in `stamps` where it is a usual timestamp,
+    else in `other_dates`. `extension_xml` is for fast_extensions.py.
     """
 
     entries: Sequence[str]
@@ -87,21 +89,21 @@ class Fields(NamedTuple):
     other_dates: Sequence[str | None]
     changefreqs: Sequence[str | None]
     priorities: Sequence[str | None]
-    tails: Sequence[str | None]
+    extension_xml: Sequence[str | None]
 
 
-# split() gives so many strings for a match: what stands before it, the columns, and the rest.
+# Strings that split() gives for each match: the text before it, the columns, and the rest.
 _COLUMNS = range(1, 1 + len(Fields._fields))
 _STRIDE = 1 + len(_COLUMNS) + 1
-_TAIL = _COLUMNS[-1]
+_EXTENSION_COLUMN = _COLUMNS[-1]
 
 
-class Block(NamedTuple):
-    """Entries that stand one behind another, and the line of each. `is_last`: the next one is not plain.
+class EntryBlock(NamedTuple):
+    """Consecutive plain entries, and the line of each. `is_last`: the next one is not plain.
 
-    From behind the entry before them to their own end it is `size` bytes with `breaks` line breaks. At the offsets
-    `bare` an `&` is to be mended; `mends` is where whoever does that puts a Problem for each. `extensions`
-    is what `tails` has read of each entry.
+    The block is `size` bytes with `breaks` line breaks, from the end of the entry before it. `bare_ampersands` are
+    offsets of `&` to be repaired; the Problem of each is appended to `repairs`. `extensions` is what `extension_reader`
+    has read of each entry.
     """
 
     fields: Fields
@@ -109,29 +111,29 @@ class Block(NamedTuple):
     size: int
     breaks: int
     is_last: bool
-    bare: list[int]
-    mends: list[Problem]
+    bare_ampersands: list[int]
+    repairs: list[Problem]
     extensions: list[Extensions]
-    tails: ExtensionReader
+    extension_reader: ExtensionReader
 
     @property
-    def is_worth_it(self) -> bool:
-        """False where expat would have been no slower: most of the tails had to become elements."""
-        odd = sum(each[-1] is not None for each in self.extensions) if any(self.fields.tails) else 0
-        return 2 * odd <= len(self.lines)
+    def is_worthwhile(self) -> bool:
+        """False where expat would be no slower, as most extensions were read as elements."""
+        unusual = sum(each[-1] is not None for each in self.extensions) if any(self.fields.extension_xml) else 0
+        return 2 * unusual <= len(self.lines)
 
 
-def plain_blocks(
-    data: bytes, start: int, line: int, most_bare: Callable[[], int], tails: ExtensionReader
-) -> Iterator[Block]:
-    """The plain entries that begin at `start`, right behind an entry that ends on this line: as many as follow.
+def scan_blocks(
+    data: bytes, start: int, line: int, max_bare_ampersands: Callable[[], int], extension_reader: ExtensionReader
+) -> Iterator[EntryBlock]:
+    """The plain entries from `start` on, where an entry has ended on `line`, in blocks; up to the first other one.
 
-    `most_bare` says how many a block may have that are to be mended.
+    `max_bare_ampersands` returns how many `&` may be repaired in the next block.
     """
-    # At first a little: where one in five is not plain, all behind it in a window is read in vain.
+    # The first window is small: where one entry in five is not plain, the rest of a window is scanned in vain.
     is_short = data.find(_END_TAG, start, start + _FIRST_WINDOW_BYTES) >= 0
     window = _FIRST_WINDOW_BYTES if is_short else WINDOW_BYTES
-    while block := _block(data[start : start + window], line, most_bare(), tails):
+    while block := _block(data[start : start + window], line, max_bare_ampersands(), extension_reader):
         yield block
         if block.is_last or start + window >= len(data):
             return
@@ -139,64 +141,62 @@ def plain_blocks(
         window = min(4 * window, WINDOW_BYTES)
 
 
-def _block(window: bytes, line: int, most_bare: int, tails: ExtensionReader) -> Block | None:
-    # In Latin-1 each byte is a character: what is not ASCII is none that is looked for.
+def _block(window: bytes, line: int, max_bare_ampersands: int, extension_reader: ExtensionReader) -> EntryBlock | None:
+    # In Latin-1 each byte is a character, and no pattern matches one beyond ASCII.
     text = window.decode("latin-1")
     first = _FIRST.match(text)
     if first is None:
         return None
-    found: list[Any] = _entries(_ESCAPED_OR_BARE if most_bare else _ESCAPED).split(text[first.end() :])
+    found: list[Any] = _entries(_ESCAPED_OR_BARE if max_bare_ampersands else _ESCAPED).split(text[first.end() :])
     rest = found[-2] or ""
-    behind = len(found) - _STRIDE * bool(rest)
-    read = tails.read(found[_TAIL:behind:_STRIDE], with_bare=most_bare > 0)
+    matched = len(found) - _STRIDE * bool(rest)
+    read = extension_reader.read(found[_EXTENSION_COLUMN:matched:_STRIDE], with_bare=max_bare_ampersands > 0)
     if not read:
         return None
     refused = _STRIDE * len(read)
     fields = Fields(*(found[column:refused:_STRIDE] for column in _COLUMNS))
-    end = len(text) - len(rest) - sum(map(len, found[refused + 1 : behind : _STRIDE]))
+    end = len(text) - len(rest) - sum(map(len, found[refused + 1 : matched : _STRIDE]))
     size = text.rindex(_END, 0, end) + len(_END)
     if "\r" in text and text.count("\r", 0, size) != text.count("\r\n", 0, size):
-        return None  # to expat a `\r` alone ends a line too
+        return None  # expat counts a `\r` alone as a line break
     breaks = map(str.count, fields.entries, repeat("\n"))
     lines = [*accumulate(breaks, initial=line + text.count("\n", 0, first.end()))]
     all_breaks = lines.pop() - text.count("\n", size, end) - line
-    bare = [match.start() for match in _BARE.finditer(text, 0, size)] if most_bare else []
-    if len(bare) > most_bare:
-        return _block(window, line, 0, tails)
-    # Behind them stands what tails.py refused, or an entry that is all there; else the window cuts the next one.
+    bare_ampersands = [match.start() for match in _BARE.finditer(text, 0, size)] if max_bare_ampersands else []
+    if len(bare_ampersands) > max_bare_ampersands:
+        return _block(window, line, 0, extension_reader)
+    # The next entry is complete, and not plain, or has extensions that are not; else the window cuts it.
     is_last = end + len(rest) < len(text) or _END in rest
-    return Block(fields, lines, size, all_breaks, is_last, bare, [], read, tails)
+    return EntryBlock(fields, lines, size, all_breaks, is_last, bare_ampersands, [], read, extension_reader)
 
 
-# --- where it may be entered and left ---
-
-# The beginning of an entry, of which there is nothing to say yet.
+# The beginning of an entry that may be plain.
 _BEGINNING = re.compile(
     rf"""
     {_GAP} (?: <url> {_GAP} (?: <loc> {_TEXT}* (?: &amp; {_TEXT}* )*
         (?: </loc> {_GAP} (?: <(lastmod|changefreq|priority)> {_TEXT}* </\1> {_GAP} ){{0,2}}
                           (?: <(?:lastmod|changefreq|priority)> {_TEXT}* )? )?
     )? )?
-    (?: < [a-z/]* )?                                        # of a tag that has not ended nothing is said
+    (?: < [a-z/]* )?                                        # an unended tag
     """.encode(),
     re.VERBOSE,
 )
-_MOST_BEGINNING_BYTES = 2048
+_MAX_BEGINNING_BYTES = 2048
 
 
 def entry_end(data: bytes, start: int) -> int | None:
-    """Where the first entry ends that does so behind `start`."""
+    """The offset after the next `</url>`; None where there is none."""
     end = data.find(_END_TAG, start)
     return None if end < 0 else end + len(_END_TAG)
 
 
-def is_beginning(rest: bytes) -> bool:
-    """Whether it may be the beginning of a plain entry, and short."""
-    return len(rest) <= _MOST_BEGINNING_BYTES and _BEGINNING.fullmatch(rest) is not None
+def may_begin_entry(rest: bytes) -> bool:
+    """Whether the bytes may be the beginning of a plain entry, and are few."""
+    return len(rest) <= _MAX_BEGINNING_BYTES and _BEGINNING.fullmatch(rest) is not None
 
 
-def pass_all(limits: Limits) -> bool:
-    """Whether every limit lets any plain entry pass, the end of the one before it and the gap between."""
+def limits_allow_fast_path(limits: Limits) -> bool:
+    """Whether no limit can be met by plain entries, so that the scanner need not check any."""
     return (
         min(limits.max_entry_bytes, limits.max_token_bytes) >= 2 * WINDOW_BYTES
         and limits.max_entry_elements >= len(("loc", "lastmod", "changefreq", "priority"))
@@ -204,46 +204,46 @@ def pass_all(limits: Limits) -> bool:
     )
 
 
-# ----------------------------------------------------------------------------------------------------
-# The fields of plain entries (plain.py) in, their records out: all of a block at once, column by column.
-#
-# Where there may be something to say of an entry, its block is read one by one, and what is not as it should be goes to
-# the Normaliser. What comes out is always what the Normaliser alone would have given.
+# --- from fields to records ---
 
-
-# What is nearly always there, also nothing; other spellings are for the Normaliser.
-_USUAL_CHANGEFREQS: dict[str | None, ChangeFreq | None] = {
+# The usual spellings; others are left to the Normaliser.
+_COMMON_CHANGEFREQS: dict[str | None, ChangeFreq | None] = {
     None: None,
     **{spelled: each for each in get_args(ChangeFreq) for spelled in (each, each.title(), each.upper())},
 }
-_WEIGHTS = ("0", "1", *(f"{tenth / 10:.1f}" for tenth in range(11)), *(f"{number / 100:.2f}" for number in range(101)))
-_USUAL_PRIORITIES: dict[str | None, float | None] = {None: None, **{text: float(text) for text in _WEIGHTS}}
+_PRIORITY_TEXTS = (
+    "0",
+    "1",
+    *(f"{tenth / 10:.1f}" for tenth in range(11)),
+    *(f"{number / 100:.2f}" for number in range(101)),
+)
+_COMMON_PRIORITIES: dict[str | None, float | None] = {None: None, **{text: float(text) for text in _PRIORITY_TEXTS}}
 
 
-# The instant, and how much was stated.
+# The instant, and its precision.
 Lastmod = tuple["datetime | None", "Precision | None"]
 
 
-class _Lastmods(dict["str | None", Lastmod]):
-    """What is no stamp -> what it states. KeyError where there is something to say of it."""
+class _LastmodCache(dict["str | None", Lastmod]):
+    """A date in another format -> Lastmod; KeyError where it is invalid or needs a repair."""
 
     def __missing__(self, text: str) -> Lastmod:
         date = parse_date(text)
         if date is None or date.repair:
             raise KeyError(text)
         read = (date.moment, date.precision)
-        if len(self) < _MOST_DATES:
+        if len(self) < _MAX_DATES:
             self[text] = read
         return read
 
 
-_MOST_DATES = 4096  # most documents have few different days
+_MAX_DATES = 4096  # most documents have few distinct days
 
 
 class Columns(NamedTuple):
-    """The fields of entries of which there is nothing to say.
+    """The record fields of entries that are all valid, without Problems.
 
-    `extensions` are those of EXTENSIONS, None where no entry has any.
+    `extensions` are those of EXTENSIONS; None where no entry has any.
     """
 
     locs: Sequence[str]
@@ -255,32 +255,32 @@ class Columns(NamedTuple):
     extensions: Sequence[Iterable[Any]] | None
 
 
-# The columns, and the URL of their document -> what comes out for them.
+# Columns and the URL of their document -> items.
 Make = Callable[[Columns, "str | None"], "list[Any]"]
 _NO_EXTENSIONS = [*map(repeat, NO_EXTENSIONS)]
 
 
 def records_of(columns: Columns, sitemap: str | None) -> list[UrlRecord]:
-    """The records of many entries."""
+    """The records of columns."""
     *fields, lines, extensions = columns
     return [*map(UrlRecord, *fields, *(extensions or _NO_EXTENSIONS), repeat(()), repeat(sitemap), lines)]
 
 
 @attrs.define
 class Entries:
-    """Entries of one document of which nothing but these columns is to be told; they have no extensions."""
+    """Valid entries of one document as columns, without extensions and Problems: kept as such, they cost no records."""
 
     columns: Columns
     sitemap: str | None
 
     @property
     def urls(self) -> int:
-        """How many there are."""
+        """The number of entries."""
         return len(self.columns.lines)
 
 
 def merged(several: Sequence[Entries]) -> Entries:
-    """Those of one document, as one."""
+    """Several Entries of one document as one."""
     if len(several) == 1:
         return several[0]
     parts = zip(*(each.columns[:-1] for each in several), strict=True)
@@ -289,58 +289,58 @@ def merged(several: Sequence[Entries]) -> Entries:
 
 
 class FastNormaliser:
-    """Blocks in, their records out, and the problems of those for which the Normaliser was asked.
+    """Turns blocks into records; entries that are not valid as they are go to the Normaliser.
 
-    `scope` is what the document may speak for; `clean` has an entry read by the Normaliser, and what it says counted;
-    `note` counts a Problem, and gives it with the document's name. `make` makes records of many that are clean.
+    `scope` is the URL scope of the document. `read_raw` passes a RawEntry to the Normaliser and counts its Problems;
+    `count_problem` counts a Problem and returns it with the document's URL. `make` turns valid columns into items.
     """
 
     def __init__(
         self,
         normaliser: Normaliser,
         scope: Scope,
-        clean: Callable[[RawEntry], list[Item]],
-        note: Callable[[Problem], Problem],
+        read_raw: Callable[[RawEntry], list[Item]],
+        count_problem: Callable[[Problem], Problem],
         make: Make,
     ) -> None:
         self._normaliser = normaliser
         self._scope = scope
-        self._clean = clean
-        self._note = note
+        self._read_raw = read_raw
+        self._count_problem = count_problem
         self._make = make
-        self._lastmods = _Lastmods({None: (None, None)})
+        self._lastmods = _LastmodCache({None: (None, None)})
 
-    def items(self, block: Block, room: int) -> list[Item]:
-        """The records of no more than `room` entries in document order, each behind its problems."""
-        columns = self._columns(block) if len(block.lines) <= room else None
+    def items(self, block: EntryBlock, max_entries: int) -> list[Item]:
+        """The records of at most `max_entries` entries in document order, each after its Problems."""
+        columns = self._columns(block) if len(block.lines) <= max_entries else None
         if columns is None:
-            return self._one_by_one(block, room)
+            return self._one_by_one(block, max_entries)
         self._normaliser.entries += len(columns.lines)
         self._normaliser.kept += len(columns.lines)
         return self._make(columns, self._normaliser.sitemap)
 
-    def _columns(self, block: Block) -> Columns | None:
-        """None where there may be something to say of an entry."""
+    def _columns(self, block: EntryBlock) -> Columns | None:
+        """The columns of a block; None where an entry may have a Problem."""
         fields = block.fields
         if not all(fields.locs):
             return None
         locs = cast("Sequence[str]", fields.locs)
-        written = "\n".join(locs)  # no clean URL has a line feed
-        if "&" in written:
-            locs = written.replace("&amp;", "&").split("\n")
-        if "%2" in written or max(map(len, locs)) >= PROTOCOL_MAX_LOC_CHARACTERS:
+        joined = "\n".join(locs)  # no clean URL has a line feed
+        if "&" in joined:
+            locs = joined.replace("&amp;", "&").split("\n")
+        if "%2" in joined or max(map(len, locs)) >= PROTOCOL_MAX_LOC_CHARACTERS:
             return None
         if not all(map(str.startswith, locs, repeat(self._scope.covered))):
             return None
         extensions: Sequence[Iterable[Any]] | None = None
-        if any(fields.tails):
+        if any(fields.extension_xml):
             *extensions, elements = [*zip(*block.extensions, strict=True)]
             if any(each is not None for each in elements):
                 return None
         try:
             moments, precisions = self._dates(fields.stamps, fields.other_dates)
-            changefreqs = [*map(_USUAL_CHANGEFREQS.__getitem__, fields.changefreqs)]
-            priorities = [*map(_USUAL_PRIORITIES.__getitem__, fields.priorities)]
+            changefreqs = [*map(_COMMON_CHANGEFREQS.__getitem__, fields.changefreqs)]
+            priorities = [*map(_COMMON_PRIORITIES.__getitem__, fields.priorities)]
         except (KeyError, ValueError, OverflowError):
             return None
         return Columns(locs, moments, precisions, changefreqs, priorities, block.lines, extensions)
@@ -348,13 +348,13 @@ class FastNormaliser:
     def _dates(
         self, stamps: Sequence[str | None], others: Sequence[str | None]
     ) -> tuple[Sequence[datetime | None], Sequence[Precision | None]]:
-        """The instants and their precisions; as read_stamp(), or an error where there is something to say of one."""
+        """The instants and their precisions, as by read_stamp(); an error where a date is invalid."""
         read, precision_of, lastmods = datetime.fromisoformat, STAMP_PRECISIONS, self._lastmods
         moments: Sequence[datetime | None]
         precisions: Sequence[Precision | None]
         if all(stamps):
-            written = cast("Sequence[str]", stamps)
-            moments, precisions = [*map(read, written)], [precision_of[stamp[19:20]] for stamp in written]
+            texts = cast("Sequence[str]", stamps)
+            moments, precisions = [*map(read, texts)], [precision_of[stamp[19:20]] for stamp in texts]
         else:
             dates = [
                 (read(stamp), precision_of[stamp[19:20]]) if stamp else lastmods[other]
@@ -364,7 +364,7 @@ class FastNormaliser:
         return [each if each is None or each.tzinfo is UTC else each.astimezone(UTC) for each in moments], precisions
 
     def _lastmod(self, stamp: str | None, other: str | None) -> Lastmod:
-        """KeyError where there is something to say of it."""
+        """The lastmod of one entry; KeyError where it is invalid."""
         if not stamp:
             return self._lastmods[other]
         date = read_stamp(stamp)
@@ -372,49 +372,50 @@ class FastNormaliser:
             raise KeyError(stamp)
         return date.moment, date.precision
 
-    def _one_by_one(self, block: Block, room: int) -> list[Item]:
+    def _one_by_one(self, block: EntryBlock, max_entries: int) -> list[Item]:
         sitemap, covered, reason = self._normaliser.sitemap, self._scope.covered, self._scope.reason
-        mends = iter(block.mends)
+        repairs = iter(block.repairs)
         out: list[Item] = []
         problems: tuple[Problem, ...] = ()
-        odd = 0
+        unusual = 0
         rows = zip(*block.fields, block.extensions, block.lines, strict=True)
-        for row in islice(rows, room):
-            _, written, other_loc, stamp, other_date, often, weight, tail, extensions, line = row
+        for row in islice(rows, max_entries):
+            _, clean_loc, other_loc, stamp, other_date, *others = row
+            changefreq_text, priority_text, extension_xml, extensions, line = others
             *values, elements = extensions
-            loc = (written or "").replace("&amp;", "&")
+            loc = (clean_loc or "").replace("&amp;", "&")
             if other_loc:
-                loc, problems = _mended(other_loc, mends)
+                loc, problems = _repaired_loc(other_loc, repairs)
             try:
                 moment, precision = self._lastmod(stamp, other_date)
-                changefreq, priority = _USUAL_CHANGEFREQS[often], _USUAL_PRIORITIES[weight]
-                is_odd = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS or elements is not None
+                changefreq, priority = _COMMON_CHANGEFREQS[changefreq_text], _COMMON_PRIORITIES[priority_text]
+                is_unusual = not loc or len(loc) >= PROTOCOL_MAX_LOC_CHARACTERS or elements is not None
             except KeyError:
-                is_odd = True
-            if is_odd or not ((loc.startswith(covered) and "%2" not in loc) or reason(loc) is None):
+                is_unusual = True
+            if is_unusual or not ((loc.startswith(covered) and "%2" not in loc) or reason(loc) is None):
                 if elements is None:
-                    elements = block.tails.elements(tail)
-                texts = (written or other_loc, stamp or other_date, often, weight)
-                out += self._clean(_raw_entry(texts, line, elements, problems))
-                odd, problems = odd + 1, ()
+                    elements = block.extension_reader.elements(extension_xml)
+                texts = (clean_loc or other_loc, stamp or other_date, changefreq_text, priority_text)
+                out += self._read_raw(_raw_entry(texts, line, elements, problems))
+                unusual, problems = unusual + 1, ()
             else:
                 fields = (loc, moment, precision, changefreq, priority, *values, (), sitemap, line)
                 record = UrlRecord(*fields)  # mypy does not count what *values adds
                 if problems:
-                    record.problems, problems = tuple(map(self._note, problems)), ()
+                    record.problems, problems = tuple(map(self._count_problem, problems)), ()
                     out += record.problems
                 out.append(record)
-        read = min(room, len(block.lines)) - odd
+        read = min(max_entries, len(block.lines)) - unusual
         self._normaliser.entries += read
         self._normaliser.kept += read
         return out
 
 
-def _mended(text: str, mends: Iterator[Problem]) -> tuple[str, tuple[Problem, ...]]:
-    """A loc that is clean once each `&` is written as it should be, or none; with its own of the block's mends."""
-    bare = text.count("&") - text.count("&amp;")
+def _repaired_loc(text: str, repairs: Iterator[Problem]) -> tuple[str, tuple[Problem, ...]]:
+    """The loc with each bare `&` repaired, "" where that is not canonical; and the Problems of these repairs."""
+    bare_ampersands = text.count("&") - text.count("&amp;")
     loc = text.replace("&amp;", "&")
-    return loc if bare and is_clean(loc) else "", tuple(islice(mends, bare))
+    return loc if bare_ampersands and is_clean(loc) else "", tuple(islice(repairs, bare_ampersands))
 
 
 def _raw_entry(

@@ -22,11 +22,11 @@ from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsReader
 from .dialects.text import TextLines, TextReader, text_entry
-from .fast_scanner import Block, FastNormaliser, records_of
+from .fast_scanner import EntryBlock, FastNormaliser, records_of
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
 from .normalise.urls import clean_url, directory, without_credentials
-from .xml.errors import ENTRY, PROBLEM, Budget, html_page
+from .xml.errors import ENTRY_STEPS, PROBLEM_STEPS, Budget, html_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..model.records import Item
     from .dialects.feed_fallback import FeedFallback
     from .fast_scanner import Make
-    from .xml.reader import MarkupReader, Reader
+    from .xml.reader import Reader, XmlReader
 
 
 # Kind of a document that is not a sitemap -> the problem to report.
@@ -99,7 +99,7 @@ class SitemapParser:
         self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
         self._head: bytes | None = b""  # bytes for sniff(); None after the format is known
         self._reader: Reader | None = None
-        self._markup: MarkupReader | None = None  # the same reader, if the document is XML
+        self._markup: XmlReader | None = None  # the same reader, if the document is XML
         self._format: Format | None = None
         self._deferred_problem: Problem | None = None
         self._is_aborted = False
@@ -268,10 +268,10 @@ class SitemapParser:
         if sniffed.kind == "text":
             self._format, reader = Format.TEXT, TextReader(self._limits)
         else:
-            from .xml.reader import MarkupReader  # lazy: a run of unchanged documents reads no XML
+            from .xml.reader import XmlReader  # lazy: a run of unchanged documents reads no XML
 
             line = 1 + skipped.count(b"\n")
-            self._markup = reader = MarkupReader(self._limits, self._budget, line, plain=self._may_be_plain)
+            self._markup = reader = XmlReader(self._limits, self._budget, line, plain=self._may_be_plain)
         self._reader = reader
         return items + self._items_of(reader.feed(head))
 
@@ -281,7 +281,7 @@ class SitemapParser:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _items_of(self, raws: Iterable[RawEntry | Block | TextLines | Problem]) -> list[Item]:
+    def _items_of(self, raws: Iterable[RawEntry | EntryBlock | TextLines | Problem]) -> list[Item]:
         limit = self._limits.max_entries
         items: list[Item] = []
         for raw in raws:
@@ -290,7 +290,7 @@ class SitemapParser:
             if isinstance(raw, Problem):
                 items += self._problem_items(raw)
                 lines = ()
-            elif isinstance(raw, Block):
+            elif isinstance(raw, EntryBlock):
                 items += self._plain.items(raw, left)
                 lines = raw.lines
             elif isinstance(raw, TextLines):
@@ -300,7 +300,7 @@ class SitemapParser:
                 items += self._normalised(raw) if left else ()
                 lines = (raw.line,)
             problem = over_limit("max_entries", limit, "entries", lines[left]) if len(lines) > left else None
-            if problem is None and self._budget.is_used_up():
+            if problem is None and self._budget.is_exceeded():
                 problem = self._budget.problem(raw.line if isinstance(raw, Problem) else lines[-1] if lines else None)
             if problem:
                 self._is_aborted, self._complete = True, False
@@ -322,7 +322,7 @@ class SitemapParser:
         return items
 
     def _normalised(self, raw: RawEntry) -> list[Item]:
-        self._budget.count(ENTRY)
+        self._budget.count(ENTRY_STEPS)
         items: list[Item] = [*self._normaliser.clean(raw)]
         for item in items:
             if isinstance(item, Problem):
@@ -330,7 +330,7 @@ class SitemapParser:
         return items
 
     def _reported(self, problem: Problem) -> Problem:
-        self._budget.count(PROBLEM)
+        self._budget.count(PROBLEM_STEPS)
         problem = placed(problem, sitemap=self._url)
         self._tally.add(problem)
         return problem

@@ -1,10 +1,10 @@
-"""Reading the sitemaps of very many hosts: `sr.scale.harvest()` spreads them over workers, and `account()` sums up.
+"""Reads the sitemaps of very many hosts on a Dask cluster (extra `dask`).
 
-Needs the extra `dask`.
+In: a list of hosts. Out: a folder of Parquet files, summed up by a Harvest. Imports client/ and the layers below it.
 """
 
 from .harvest import harvest
 from .progress import HarvestProgress
-from .report import Harvest, SkippedHost, account
+from .report import Harvest, SkippedHost, load_harvest
 
-__all__ = ["Harvest", "HarvestProgress", "SkippedHost", "account", "harvest"]
+__all__ = ["Harvest", "HarvestProgress", "SkippedHost", "harvest", "load_harvest"]

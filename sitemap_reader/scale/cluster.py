@@ -1,6 +1,7 @@
-"""The workers of a harvest: those of a scheduler that is named, or a cluster on this machine's loopback.
+"""Dask for a harvest: connects to a scheduler or starts a local cluster, and runs one task for each shard.
 
-In: an address, or how many processes. Out: a client of distributed's, and how long to wait for whom.
+A task whose worker died is run again on another one; one that fails is recorded. Tasks are cancelled however the
+harvest ends. A local cluster listens on 127.0.0.1 only.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ import attrs
 from ..model.errors import StateError, UsageError, install_hint
 from ..serialize.arrow import require_pyarrow
 from .folder import HarvestCancelled
-from .progress import Counting
+from .progress import ProgressTracker
 from .shard import harvest_shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from .folder import Folder, Plan
-    from .options import HarvestOrder
+    from .folder import HarvestFolder, HarvestPlan
+    from .options import HarvestConfig
     from .progress import HarvestProgress
-    from .shard import Tally
+    from .shard import ShardProgress
 
 
 LOOPBACK = "127.0.0.1"
-# Shards that a process reads at once: when one waits for its last hosts, the other goes on.
+# Threads of a process: while one shard waits for its last hosts, the other goes on.
 SHARDS_PER_WORKER = 2
 CONNECT_SECONDS = 10
 _NO_MAIN = 'each runs this script first: call harvest() below `if __name__ == "__main__":`, so that they do not call it'
@@ -54,9 +55,9 @@ def require_dask() -> None:
 
 @contextmanager
 def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """A distributed.Client, for as long as the block lasts; a cluster of our own ends with it.
+    """A context with a distributed.Client; a cluster that it started ends with it.
 
-    UsageError where there is nobody at the address.
+    UsageError where no scheduler answers.
     """
     if scheduler is None:
         with _started(workers or os.cpu_count() or 1) as cluster, _client(cluster) as client:
@@ -78,15 +79,15 @@ def _client_at(scheduler: str) -> Any:
     try:
         return _client(scheduler, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as exc:  # a TimeoutError is an OSError
-        told = f"no scheduler answers at {scheduler}: {exc}; `dask scheduler` starts one, and prints its address"
-    gc.collect()  # where one that did not start is collected while another starts, they wait for each other
-    raise UsageError(told)
+        message = f"no scheduler answers at {scheduler}: {exc}; `dask scheduler` starts one, and prints its address"
+    gc.collect()  # a client collected while another one starts deadlocks with it
+    raise UsageError(message)
 
 
 def _started(workers: int) -> Any:
-    """A cluster. An interrupt waits until it is there: nobody could end half of one."""
+    """A local cluster; an interrupt is delivered once it has started and can be closed."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        sys.exit(_NO_MAIN)  # a worker, which nobody asks
+        sys.exit(_NO_MAIN)  # in a worker process
     with ThreadPoolExecutor(1, "sitemap-reader-cluster") as thread:
         starting = thread.submit(_start, workers)
         try:
@@ -99,14 +100,14 @@ def _started(workers: int) -> Any:
 
 
 def _start(workers: int) -> Any:
-    """Begins in a thread that hears of no interrupt, nor do the threads and processes that it starts, at any time.
+    """Starts a cluster in a thread that blocks SIGINT, as do the threads and processes that it starts.
 
-    A terminal interrupts all processes of a command: what becomes of the workers is ours to say.
+    A terminal sends SIGINT to all processes of a command; workers are ended by the client instead.
     """
     import distributed
 
     if hasattr(signal, "pthread_sigmask"):
-        resource_tracker.ensure_running()  # which would let interrupts through where it starts
+        resource_tracker.ensure_running()  # it would unblock SIGINT as it starts
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     return distributed.LocalCluster(
         n_workers=workers,
@@ -114,101 +115,97 @@ def _start(workers: int) -> Any:
         processes=True,
         host=LOOPBACK,
         dashboard_address=f"{LOOPBACK}:0",
-        silence_logs=logging.CRITICAL + 1,  # what becomes of a worker is told by who reads the futures
+        silence_logs=logging.CRITICAL + 1,  # failures are read from the futures
     )
 
 
 def shards_at_once(client: Any) -> int:
-    """How many shards are read at once by the workers that are there."""
+    """The number of shards that the connected workers read at once."""
     return sum(worker["nthreads"] for worker in client.scheduler_info(n_workers=-1)["workers"].values())
 
 
-# ----------------------------------------------------------------------------------------------------
-# The tasks of a harvest: the shards that are left to do, to Dask; what they come to, out.
-#
-# A task whose worker is lost goes to another one; one that fails is named. Whoever is stopped leaves nobody at work.
+_POLL_SECONDS = 0.25
+_WORKER_COUNT_SECONDS = 5.0  # between two counts of the workers
 
 
-_LOOK_SECONDS = 0.25
-_COUNT_SECONDS = 5.0  # how often the scheduler is asked for its workers
-
-
-class Tasks:
-    """The tasks of a harvest, from their submission to the last result."""
+class HarvestTasks:
+    """Submits the shards that are not done, and collects their results; `failed` maps a shard to why."""
 
     def __init__(
         self,
         client: Any,
-        folder: Folder,
-        plan: Plan,
-        order: HarvestOrder,
-        hears: Sequence[Callable[[HarvestProgress], None]],
+        folder: HarvestFolder,
+        plan: HarvestPlan,
+        config: HarvestConfig,
+        callbacks: Sequence[Callable[[HarvestProgress], None]],
     ) -> None:
         self.failed: dict[int, str] = {}
         self._client = client
         self._topic = f"sitemap-reader-{os.urandom(6).hex()}"
         self._folder = attrs.evolve(folder, run=self._topic)
-        self._order = order.dated(plan.dates)
-        self._hears = hears
-        self._left = self._folder.settle(plan.shards)
+        self._config = config.with_dates(plan.dates)
+        self._callbacks = callbacks
+        self._pending = self._folder.clean_up(plan.shards)
         done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
-        self.counting = Counting(plan.hosts, plan.shards, done, client.dashboard_link)
+        self.progress_tracker = ProgressTracker(plan.hosts, plan.shards, done, client.dashboard_link)
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._futures: dict[Any, int] = {}
         self._shards_at_once = 0
-        self._count_at = 0.0
+        self._next_count = 0.0
 
-    def carry_out(self) -> None:
-        """Every shard that is left; one that cannot be written ends them all."""
-        self._client.subscribe_topic(self._topic, lambda event: self.counting.hear(event[1]))
+    def run(self) -> None:
+        """Runs all tasks; raises where files cannot be written, and cancels the others."""
+        self._client.subscribe_topic(self._topic, lambda event: self.progress_tracker.update(event[1]))
         try:
             self._submit()
             while self._futures:
-                self._tell()
+                self._report_progress()
                 with suppress(queue.Empty):
-                    self._end(self._ended.get(timeout=_LOOK_SECONDS))
-            self._tell()
+                    self._end(self._ended.get(timeout=_POLL_SECONDS))
+            self._report_progress()
         finally:
             self._client.unsubscribe_topic(self._topic)
-            self._call_off()
+            self._cancel()
 
     def _submit(self) -> None:
-        for shard in self._left:
+        for shard in self._pending:
             key = f"{self._topic}-{shard}"
-            future = self._client.submit(_task, self._folder, shard, self._order, self._topic, key=key, pure=False)
+            future = self._client.submit(
+                _run_shard, self._folder, shard, self._config, self._topic, key=key, pure=False
+            )
             self._futures[future] = shard
             future.add_done_callback(self._ended.put)
 
     def _end(self, future: Any) -> None:
         shard = self._futures.pop(future)
-        failure = _LOST if future.cancelled() else _why(future.exception())
+        failure = _LOST if future.cancelled() else _failure_message(future.exception())
         if failure is not None:
-            self.counting.failed(shard)
+            self.progress_tracker.failed(shard)
             self.failed[shard] = failure
             return
-        kind, *told = future.result()
+        kind, *values = future.result()
         if kind != _DONE:
-            raise _STOPS[kind](*told)
-        self.counting.done(*told)
+            raise _STOPS[kind](*values)
+        self.progress_tracker.done(*values)
 
-    def _tell(self) -> None:
-        if time.monotonic() >= self._count_at:
-            with suppress(OSError):  # the scheduler is lost: each future tells
+    def _report_progress(self) -> None:
+        if time.monotonic() >= self._next_count:
+            with suppress(OSError):  # the scheduler is lost, which each future reports
                 self._shards_at_once = shards_at_once(self._client)
-            self._count_at = time.monotonic() + _COUNT_SECONDS
-        progress = self.counting.now(self._shards_at_once)
-        for hear in self._hears:
-            hear(progress)
+            self._next_count = time.monotonic() + _WORKER_COUNT_SECONDS
+        progress = self.progress_tracker.now(self._shards_at_once)
+        for callback in self._callbacks:
+            callback(progress)
 
-    def _call_off(self) -> None:
-        """Nobody works for this harvest any more."""
+    def _cancel(self) -> None:
+        """Cancels the tasks that are left."""
         if self._futures:
             self._client.cancel([*self._futures])
-        self._folder.call_off()
+        self._folder.cancel()
 
 
-# What a task comes to: the manifest of its shard, or what stops the harvest. (Not every exception of ours, with all
-# that led to it, comes through what Dask sends.)
+# A task returns the manifest of its shard, or an exception that ends the harvest, as values: not all of our exceptions
+# can be pickled with their causes.
 _DONE = "done"
 _STOPS: dict[str, Callable[..., Exception]] = {
     "usage": UsageError,
@@ -217,20 +214,20 @@ _STOPS: dict[str, Callable[..., Exception]] = {
 }
 
 
-def _task(folder: Folder, shard: int, order: HarvestOrder, topic: str) -> tuple[Any, ...]:
-    """What runs on a worker."""
+def _run_shard(folder: HarvestFolder, shard: int, config: HarvestConfig, topic: str) -> tuple[Any, ...]:
+    """Runs on a worker."""
     from distributed import get_worker
 
     worker = get_worker()
     _permit_many_files()
 
-    def tell(tally: Tally) -> None:
-        worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(tally)})
+    def on_progress(progress: ShardProgress) -> None:
+        worker.log_event(topic, {"shard": shard, "worker": worker.address, **attrs.asdict(progress)})
 
     if not folder.path.is_dir():
         return "usage", f"the worker {worker.address} sees no folder {folder.path}: all must see it under the same name"
     try:
-        return _DONE, harvest_shard(folder, shard, order, tell)
+        return _DONE, harvest_shard(folder, shard, config, on_progress)
     except OSError as exc:
         return "disk", exc.errno, exc.strerror or str(exc), exc.filename
     except StateError as exc:
@@ -242,19 +239,19 @@ def _task(folder: Folder, shard: int, order: HarvestOrder, topic: str) -> tuple[
 
 
 def _permit_many_files() -> None:
-    """A connection is one, and many systems permit a thousand unless they are asked for more."""
+    """Raises the limit on open files, often 1,024, to the maximum: each connection is one."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 _LOST = "the connection to the scheduler was lost"
 
 
-def _why(error: BaseException | None) -> str | None:
-    """In words."""
+def _failure_message(error: BaseException | None) -> str | None:
+    """The message for a failed task; None for a task without an error."""
     if error is None:
         return None
     if type(error).__name__ == "KilledWorker":

@@ -1,6 +1,7 @@
-"""harvest(): a list of hosts in; a folder of Parquet, and what it came to, out. Dask does the distributing.
+"""harvest(): a list of hosts in; a folder of Parquet files, and a Harvest that sums it up, out.
 
-A new harvest lays its plan out in the folder; one that is resumed finds it there. What is left to do is for tasks.py.
+Checks the keywords, writes the plan of a new harvest or checks that of a resumed one, and has cluster.py read the
+shards that are not done.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.jsonl import stamp
 from ..state.sync import settings_difference
-from .cluster import Tasks, connected, require_dask, shards_at_once
-from .folder import Folder, Plan
+from .cluster import HarvestTasks, connected, require_dask, shards_at_once
+from .folder import HarvestFolder, HarvestPlan
 from .hosts import HostList, read_hosts, sharded
-from .options import make_order
-from .progress import shown
-from .report import account
+from .options import make_config
+from .progress import bar_state
+from .report import load_harvest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
-    from .options import HarvestOrder
+    from .options import HarvestConfig
     from .progress import HarvestProgress
     from .report import Harvest
 
 HOSTS_AT_ONCE = 50
 HOST_SECONDS = 1_800.0
 HOST_URLS = 10_000_000
-# A shard is some minutes' work, at whose end the slowest of its hosts is waited for.
+# Some minutes of work: at the end of a shard its slowest host is waited for.
 _HOSTS_OF_A_SHARD = 5_000
-_AT_ONCE_UNKNOWN = 8  # where the workers are still to come
+_AT_ONCE_UNKNOWN = 8  # where no worker has connected yet
 
 
 class HarvestOptions(ReaderOptions, total=False):
@@ -83,10 +84,11 @@ def harvest(
     without it there are `workers` processes here (as many as cores), which listen on 127.0.0.1 alone.
 
     A worker reads `hosts_at_once` of a shard. It waits for each no longer than `host_seconds` in all, and takes hardly
-    more than `host_urls` of it: then the host is given up, and what it gave is kept. `resume` does the shards that are
-    not done. With `state` the URLs are changes since the last harvest in the same folder, whose tables go to earlier/;
-    `accept_removals` is as in changes(). `options` are the keywords of SitemapReader (but for session, fetcher, record)
-    and the filters of urls(); an age such as since="7d" counts from now, also for who resumes later.
+    more than `host_urls` of it: then the host is skipped, and its URLs so far are kept. `resume` does the shards that
+    are not done. With `state` the URLs are changes since the last harvest in the same folder, whose tables go to
+    earlier/; `accept_removals` is as in changes(). `options` are the keywords of SitemapReader (but for session,
+    fetcher, record) and the filters of urls(); an age such as since="7d" counts from now,
+    also when the harvest is resumed later.
 
     A shard that could not be done is in Harvest.failed. UsageError for what cannot be carried out; OSError, or
     StateError, where the folder cannot be written: the shards that were done by then stay, and `resume` does the rest.
@@ -96,7 +98,7 @@ def harvest(
     if not str(output):
         raise UsageError("output is the name of a folder, and empty")
     now = datetime.now(UTC)
-    order = make_order(
+    config = make_config(
         dict(options),
         state=state,
         accept_removals=accept_removals,
@@ -104,75 +106,86 @@ def harvest(
         host_seconds=host_seconds,
         host_urls=host_urls,
     )
-    folder = Folder(Path(output).absolute())
+    folder = HarvestFolder(Path(output).absolute())
     listed = hosts if isinstance(hosts, HostList) else read_hosts(hosts)
-    before = folder.plan()
-    plan = _resumed(folder, before, listed, order, shards) if resume else None
+    previous = folder.plan()
+    plan = _resumed_plan(folder, previous, listed, config, shards) if resume else None
     if plan is None:
-        _check_room(folder, before, order, shards)
+        _check_new(folder, previous, config, shards)
     started = time.monotonic()
-    told: dict[str, Any] = {}
-    if plan is None or folder.settle(plan.shards):
+    in_this_run: dict[str, Any] = {}
+    if plan is None or folder.clean_up(plan.shards):
         with connected(scheduler, workers) as client:
             if plan is None:
-                plan = _begun(folder, before, listed, order, shards or _shards_for(listed, client), now)
-            with ProgressBar("hosts", shown) if show_progress else nullcontext() as bar:
-                hears = [each for each in (bar, on_progress) if each is not None]
-                tasks = Tasks(client, folder, plan, order, hears)
-                tasks.carry_out()
-            told = {"failed": tasks.failed, "again": tasks.counting.again}
+                plan = _new_plan(folder, previous, listed, config, shards or _shards_for(listed, client), now)
+            with ProgressBar("hosts", bar_state) if show_progress else nullcontext() as bar:
+                callbacks = [callback for callback in (bar, on_progress) if callback is not None]
+                tasks = HarvestTasks(client, folder, plan, config, callbacks)
+                tasks.run()
+            in_this_run = {"failed": tasks.failed, "again": tasks.progress_tracker.restarts}
     seconds = time.monotonic() - started
-    return attrs.evolve(account(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **told)
+    return attrs.evolve(
+        load_harvest(folder.path), refused=listed.refused, repeated=listed.repeated, seconds=seconds, **in_this_run
+    )
 
 
-def _resumed(folder: Folder, before: Plan | None, listed: HostList, order: HarvestOrder, shards: int | None) -> Plan:
-    """The plan of the harvest that is to go on; UsageError where there is none, or it is another."""
-    if before is None or folder.earlier(before).exists():
+def _resumed_plan(
+    folder: HarvestFolder, previous: HarvestPlan | None, listed: HostList, config: HarvestConfig, shards: int | None
+) -> HarvestPlan:
+    """The plan of the harvest to resume; UsageError where there is none, or it has other hosts or settings."""
+    if previous is None or folder.archive_path(previous).exists():
         raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out resume=True")
-    if listed.sha256 != before.hosts_sha256:
+    if listed.sha256 != previous.hosts_sha256:
         raise UsageError(f"the harvest in {folder.path} has another list of hosts; resume it with that")
-    _check_settings(before, {**order.settings(), "shards": shards or before.shards}, f"the harvest in {folder.path}")
-    return before
+    _check_settings(
+        previous, {**config.settings(), "shards": shards or previous.shards}, f"the harvest in {folder.path}"
+    )
+    return previous
 
 
-def _check_settings(before: Plan, wanted: dict[str, Any], what: str) -> None:
-    """UsageError where it was something else before."""
-    told = settings_difference({**before.settings, "shards": before.shards}, wanted)
-    if told:
-        raise UsageError(f"{what} {told}; go on as it was, or name another folder")
+def _check_settings(previous: HarvestPlan, wanted: dict[str, Any], what: str) -> None:
+    """UsageError where settings differ from those of a plan."""
+    differences = settings_difference({**previous.settings, "shards": previous.shards}, wanted)
+    if differences:
+        raise UsageError(f"{what} {differences}; go on as it was, or name another folder")
 
 
-def _check_room(folder: Folder, before: Plan | None, order: HarvestOrder, shards: int | None) -> None:
-    """UsageError where a new harvest would go over another one."""
-    if before is None:
+def _check_new(folder: HarvestFolder, previous: HarvestPlan | None, config: HarvestConfig, shards: int | None) -> None:
+    """UsageError where a new harvest would overwrite another one."""
+    if previous is None:
         return
-    undone = () if folder.earlier(before).exists() else folder.undone(before.shards)
-    if undone:
-        told = f"{len(undone):,} of {count_of(before.shards, 'shard')}"
+    pending_shards = () if folder.archive_path(previous).exists() else folder.pending_shards(previous.shards)
+    if pending_shards:
+        count = f"{len(pending_shards):,} of {count_of(previous.shards, 'shard')}"
         raise UsageError(
-            f"{folder.path} holds a harvest that is not done, {told} left: resume=True goes on with it; "
+            f"{folder.path} holds a harvest that is not done, {count} left: resume=True goes on with it; "
             "or name another folder"
         )
-    if not (order.state and before.has_state):
+    if not (config.state and previous.has_state):
         raise UsageError(f"{folder.path} holds a harvest that is done; name another folder")
-    wanted = {**order.followed(), "shards": shards or before.shards}
-    _check_settings(before, wanted, f"what {folder.path} remembers")
+    wanted = {**config.followed(), "shards": shards or previous.shards}
+    _check_settings(previous, wanted, f"what {folder.path} remembers")
 
 
-def _begun(
-    folder: Folder, before: Plan | None, listed: HostList, order: HarvestOrder, shards: int, now: datetime
-) -> Plan:
-    """The plan of a new harvest, laid out in the folder; one before it, whose state it takes over, is put aside."""
-    if before is not None:
-        folder.put_aside(before)
-        shards = before.shards
+def _new_plan(
+    folder: HarvestFolder,
+    previous: HarvestPlan | None,
+    listed: HostList,
+    config: HarvestConfig,
+    shards: int,
+    now: datetime,
+) -> HarvestPlan:
+    """Writes and returns the plan of a new harvest; the previous one, whose state it continues, is archived."""
+    if previous is not None:
+        folder.archive(previous)
+        shards = previous.shards
     started = stamp(now) or ""
-    plan = Plan(len(listed.targets), listed.sha256, shards, order.settings(), order.dates(now), started)
+    plan = HarvestPlan(len(listed.targets), listed.sha256, shards, config.settings(), config.dates(now), started)
     folder.begin(plan, sharded(listed, shards))
     return plan
 
 
 def _shards_for(listed: HostList, client: Any) -> int:
-    """Enough that all workers have one, and none is too long."""
+    """A number of shards that keeps all workers busy, with none too long."""
     domains, at_once = len(set(listed.domains)), shards_at_once(client) or _AT_ONCE_UNKNOWN
     return max(1, min(domains, max(at_once, math.ceil(len(listed.targets) / _HOSTS_OF_A_SHARD))))

@@ -1,7 +1,7 @@
-"""The hosts of a harvest: lines of a list in; targets, each once, and the shard that each belongs to out.
+"""The hosts of a harvest: a list in; targets without duplicates, and the shard of each, out.
 
-All hosts of a registrable domain are of one shard: so one task sees to it that the domain is asked politely. A list
-that is given again, with other hosts beside the old ones, puts each of these where it was.
+All hosts of a registrable domain are in one shard, so that one task limits the requests to it. The shard depends on the
+domain and the number of shards only: a host stays in its shard when others join the list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class HostList:
-    """`targets` in their order, and the domain of each; what stood there again, and what is no host: its line, and why.
+    """`targets` in their order, with their `domains`; the number of duplicates; invalid lines, each with its reason.
 
     Lines count from 1.
     """
@@ -37,18 +37,18 @@ class HostList:
 
     @property
     def sha256(self) -> str:
-        """Of the targets: another list has another."""
+        """The digest of the targets, by which a list is recognised."""
         return hashlib.sha256("\n".join(self.targets).encode()).hexdigest()
 
 
 def read_hosts(hosts: str | Path | bytes | Iterable[str]) -> HostList:
-    """Of a file, or the bytes of one, with one target a line; or of those that are given themselves.
+    """The hosts of a file with one target a line, of its bytes, or of an iterable.
 
     Blank lines and # comments are skipped. UsageError for a file that cannot be read, and where there is no host.
     """
     named = isinstance(hosts, str | Path)
     found = _numbered(hosts)
-    targets: dict[str, tuple[str, str]] = {}  # what it is called, however it is spelled -> as it was spelled; domain
+    targets: dict[str, tuple[str, str]] = {}  # normalised name -> name as given, domain
     repeated, refused = 0, []
     for number, target in found:
         try:
@@ -81,8 +81,8 @@ def _numbered(hosts: str | Path | bytes | Iterable[str]) -> Iterable[tuple[int, 
     try:
         return read_target_list(Path(hosts).read_bytes())
     except (OSError, ValueError) as exc:
-        told = f"cannot read {hosts}: {getattr(exc, 'strerror', None) or exc}"
-        raise UsageError(f"{told}; it is the name of a file with one host a line") from exc
+        message = f"cannot read {hosts}: {getattr(exc, 'strerror', None) or exc}"
+        raise UsageError(f"{message}; it is the name of a file with one host a line") from exc
 
 
 def _site(target: str) -> Target:
@@ -119,13 +119,13 @@ def by_domain(targets: Iterable[str]) -> dict[str, list[str]]:
 
 
 def shard_of(domain: str, shards: int) -> int:
-    """Which one of so many shards a domain is of, here as on any other machine."""
+    """The shard of a domain, the same on every machine."""
     digest = hashlib.blake2b(domain.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % shards
 
 
 def sharded(hosts: HostList, shards: int) -> list[list[str]]:
-    """The targets of each shard, from 0; some may have none."""
+    """The targets of each shard, from 0; shards may be empty."""
     found: list[list[str]] = [[] for _ in range(shards)]
     for target, domain in zip(hosts.targets, hosts.domains, strict=True):
         found[shard_of(domain, shards)].append(target)

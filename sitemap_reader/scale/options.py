@@ -1,4 +1,7 @@
-"""What is asked of a harvest, as it goes to whoever carries it out: keywords in, a value that can be sent out."""
+"""The configuration of a harvest: keywords of harvest() in, a checked HarvestConfig that can be sent to workers out.
+
+Raises UsageError for keywords that a harvest cannot have; reads no file but that of `netrc`.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,21 @@ from ..model.errors import UsageError
 from ..model.limits import Limits
 from ..serialize.jsonl import stamp
 
-# Of the keywords of SitemapReader those that belong to one process.
+# Keywords of SitemapReader that cannot be sent to another process.
 _NOT_SENT = ("session", "fetcher", "record")
 _FILTERS = ("since", "until", "undated", "trust_lastmod", "include", "exclude", "follow", "no_follow")
 
 
 @attrs.frozen
-class HarvestOrder:
-    """How hosts are read: the keywords of SitemapReader and the filters of urls(), and what a host may cost.
+class HarvestConfig:
+    """How hosts are read: the keywords of SitemapReader, the filters of urls(), and limits on each host.
 
-    Of a shard `hosts_at_once` are read; each is waited for `host_seconds`, and left when it has given more than
-    `host_urls`.
+    `hosts_at_once` of a shard are read; one is skipped after `host_seconds` of waiting, or more than `host_urls` URLs.
     """
 
-    reading: ReaderOptions = attrs.field(repr=False)  # a worker that fails logs what it was given
+    reader_options: ReaderOptions = attrs.field(
+        repr=False
+    )  # may hold passwords, and a failing worker logs its arguments
     filters: dict[str, Any]
     state: bool
     accept_removals: bool
@@ -38,36 +42,36 @@ class HarvestOrder:
     host_urls: int
 
     def followed(self) -> dict[str, Any]:
-        """What a state is good for, as JSON can hold it."""
-        return {"state": self.state, **SitemapReader(**self.reading).state_settings(Query(**self.filters))}
+        """The settings that must stay the same for a state to be used again, as JSON values."""
+        return {"state": self.state, **SitemapReader(**self.reader_options).state_settings(Query(**self.filters))}
 
     def settings(self) -> dict[str, Any]:
-        """All that decides on the rows."""
-        dates = {name: _shown(self.filters.get(name)) for name in ("since", "until")}
+        """All settings that the rows depend on, as JSON values."""
+        dates = {name: _text_of(self.filters.get(name)) for name in ("since", "until")}
         dates["undated"] = self.filters.get("undated", "keep")
         if "trust_lastmod" in self.filters:
             dates["trust_lastmod"] = self.filters["trust_lastmod"]
-        limits = attrs.asdict(self.reading.get("limits", Limits()))
-        reading = {
-            "probe": self.reading.get("probe", "auto"),
-            "obey_robots": self.reading.get("obey_robots", True),
+        limits = attrs.asdict(self.reader_options.get("limits", Limits()))
+        reader_options = {
+            "probe": self.reader_options.get("probe", "auto"),
+            "obey_robots": self.reader_options.get("obey_robots", True),
             "limits": [f"{name}={value}" for name, value in limits.items() if value != getattr(Limits(), name)],
         }
-        return {**self.followed(), **dates, **reading}
+        return {**self.followed(), **dates, **reader_options}
 
     def dates(self, now: datetime) -> dict[str, str | None]:
-        """What `since` and `until` come to now, as stamps: an age is one from now on, whenever a shard is read."""
+        """`since` and `until` as timestamps: an age such as "7d" counts from `now`, for all shards."""
         query = Query(**self.filters)
         window = make_window(query.since, query.until, query.undated, now)
         return {"since": stamp(window.since), "until": stamp(window.until)}
 
-    def dated(self, dates: dict[str, str | None]) -> HarvestOrder:
-        """With what dates() gave when the harvest began."""
+    def with_dates(self, dates: dict[str, str | None]) -> HarvestConfig:
+        """The configuration with the dates() of when the harvest began."""
         moments = {name: text and datetime.fromisoformat(text) for name, text in dates.items()}
         return attrs.evolve(self, filters={**self.filters, **moments})
 
 
-def make_order(
+def make_config(
     keywords: dict[str, Any],
     *,
     state: bool,
@@ -75,19 +79,19 @@ def make_order(
     hosts_at_once: int,
     host_seconds: float,
     host_urls: int,
-) -> HarvestOrder:
-    """`keywords` are those of SitemapReader, and the filters of its urls(). UsageError for what cannot be."""
-    filters = {name: _kept(keywords.pop(name)) for name in _FILTERS if name in keywords}
+) -> HarvestConfig:
+    """The configuration for `keywords`: those of SitemapReader, and the filters of its urls(); UsageError."""
+    filters = {name: _materialised(keywords.pop(name)) for name in _FILTERS if name in keywords}
     for name in _NOT_SENT:
         if keywords.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
     if callable(filters.get("follow")):
-        raise UsageError("follow is a function, of which nobody could say whether it is the same later: give patterns")
+        raise UsageError("follow is a function, which cannot be compared when the harvest is resumed: give patterns")
     if accept_removals and not state:
         raise UsageError("accept_removals says what to do with removals, which only a harvest with a state finds")
     if "headers" in keywords:
-        keywords["headers"] = _kept(keywords["headers"])
-    if keywords.get("netrc"):  # the workers need not see the file
+        keywords["headers"] = _materialised(keywords["headers"])
+    if keywords.get("netrc"):  # workers need not have the file
         keywords["netrc"] = read_netrc(keywords["netrc"])
     check_positive(hosts_at_once=hosts_at_once, host_urls=host_urls)
     if not host_seconds > 0:
@@ -95,16 +99,16 @@ def make_order(
     if state and any(filters.get(name) is not None for name in ("since", "until")):
         raise UsageError("since and until choose by date, and a state by what has changed: give one of them")
     Query(**filters).plan_fields(datetime.now(UTC))
-    SitemapReader(**keywords)  # says what is wrong here, and not once a host
-    reading = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
-    return HarvestOrder(reading, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
+    SitemapReader(**keywords)  # raises for wrong keywords here, not in each host
+    reader_options = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
+    return HarvestConfig(reader_options, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
 
 
-def _kept(value: Any) -> Any:
-    """What may be looked at more than once."""
+def _materialised(value: Any) -> Any:
+    """An iterator as a tuple, which can be read more than once."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 
-def _shown(value: Any) -> str | None:
-    """As it was given."""
+def _text_of(value: Any) -> str | None:
+    """A date as text, as it was given."""
     return value if value is None else stamp(value) if isinstance(value, datetime) else str(value)

@@ -1,4 +1,4 @@
-"""How far a harvest is: what workers tell and what shards came to in; totals, and when it may be over, out."""
+"""Progress of a harvest: events of workers and manifests of shards in, totals and an estimated end out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 from tqdm.std import tqdm
 
 from ..client.progressbar import BarState, size_of
-from .shard import Tally
+from .shard import ShardProgress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class HarvestProgress:
-    """Of hosts that are `not_whole` something may be missing; `shards_at_once` are read at the same time.
+    """Totals of a harvest so far; `not_whole` counts hosts of which something may be missing.
 
-    `dashboard` is the URL of Dask's. `eta_seconds`: in how long it may be done, None until that can be told.
+    `shards_at_once` shards are read at the same time. `dashboard` is the URL of Dask's dashboard. `eta_seconds` is the
+    estimated time left; None until a host is done.
     """
 
     hosts_done: int
@@ -35,56 +36,56 @@ class HarvestProgress:
     eta_seconds: float | None
 
 
-class Counting:
-    """hear() what workers tell, done() with a shard; now() tells how far all is."""
+class ProgressTracker:
+    """Adds up the progress of shards; now() returns the totals."""
 
     def __init__(self, hosts: int, shards: int, finished: Iterable[dict[str, Any]], dashboard: str) -> None:
-        """`finished` are the manifests of an earlier try at the harvest."""
+        """`finished` are the manifests of an earlier run of the harvest."""
         self._hosts = hosts
         self._shards = shards
         self._dashboard = dashboard
-        self._done: dict[int, Tally] = {}
-        self._running: dict[int, Tally] = {}
+        self._done: dict[int, ShardProgress] = {}
+        self._running: dict[int, ShardProgress] = {}
         self._failed: set[int] = set()
         self._workers: dict[int, set[str]] = {}
         self._started = time.monotonic()
         for manifest in finished:
             self.done(manifest)
-        self._hosts_before = sum(tally.hosts for tally in self._done.values())
+        self._hosts_before = sum(progress.hosts for progress in self._done.values())
 
-    def hear(self, told: dict[str, Any]) -> None:
-        """A worker tells how far it is with a shard. May come from another thread, and late."""
-        shard = told["shard"]
-        self._workers.setdefault(shard, set()).add(told["worker"])
-        self._running[shard] = Tally(**{field.name: told[field.name] for field in attrs.fields(Tally)})
+    def update(self, event: dict[str, Any]) -> None:
+        """Takes an event of a worker: its progress with a shard. May come from another thread, and late."""
+        shard = event["shard"]
+        self._workers.setdefault(shard, set()).add(event["worker"])
+        self._running[shard] = ShardProgress(**{field.name: event[field.name] for field in attrs.fields(ShardProgress)})
 
     def done(self, manifest: dict[str, Any]) -> None:
-        """A shard is done."""
-        self._done[manifest["shard"]] = Tally.of(manifest)
+        """Takes the manifest of a shard that is done."""
+        self._done[manifest["shard"]] = ShardProgress.of(manifest)
 
     def failed(self, shard: int) -> None:
-        """Nothing of it counts."""
+        """Leaves a shard out of the totals."""
         self._failed.add(shard)
 
     @property
-    def again(self) -> dict[int, int]:
-        """Shard -> how often it was begun anew, by another worker."""
+    def restarts(self) -> dict[int, int]:
+        """Shard -> how often it was begun again, by another worker."""
         return {shard: len(workers) - 1 for shard, workers in self._workers.items() if len(workers) > 1}
 
     def now(self, shards_at_once: int) -> HarvestProgress:
-        """How far it is."""
+        """The totals."""
         over = self._done.keys() | self._failed
         running = self._running.copy()
-        tallies = [*self._done.values(), *(tally for shard, tally in running.items() if shard not in over)]
+        tallies = [*self._done.values(), *(progress for shard, progress in running.items() if shard not in over)]
         seconds = time.monotonic() - self._started
-        hosts = sum(tally.hosts for tally in tallies)
+        hosts = sum(progress.hosts for progress in tallies)
         read = hosts - self._hosts_before
         return HarvestProgress(
             hosts_done=hosts,
             hosts=self._hosts,
-            urls=sum(tally.urls for tally in tallies),
-            bytes_wire=sum(tally.bytes_wire for tally in tallies),
-            not_whole=sum(tally.not_whole for tally in tallies),
+            urls=sum(progress.urls for progress in tallies),
+            bytes_wire=sum(progress.bytes_wire for progress in tallies),
+            not_whole=sum(progress.not_whole for progress in tallies),
             shards_done=len(self._done),
             shards=self._shards,
             shards_at_once=shards_at_once,
@@ -94,11 +95,11 @@ class Counting:
         )
 
 
-def shown(progress: HarvestProgress) -> BarState:
-    """On a bar: `hosts  312/1,000 [00:41, 1,204,331 URLs, 88.1 MB, 3 not whole, 00:58 left]`."""
-    told = f"{progress.urls:,} URLs, {size_of(progress.bytes_wire)}"
+def bar_state(progress: HarvestProgress) -> BarState:
+    """The state of a progress bar: `hosts  312/1,000 [00:41, 1,204,331 URLs, 88.1 MB, 3 not whole, 00:58 left]`."""
+    text = f"{progress.urls:,} URLs, {size_of(progress.bytes_wire)}"
     if progress.not_whole:
-        told += f", {progress.not_whole:,} not whole"
+        text += f", {progress.not_whole:,} not whole"
     if progress.eta_seconds is not None:
-        told += f", {tqdm.format_interval(round(progress.eta_seconds))} left"
-    return BarState(progress.hosts_done, progress.hosts, told)
+        text += f", {tqdm.format_interval(round(progress.eta_seconds))} left"
+    return BarState(progress.hosts_done, progress.hosts, text)

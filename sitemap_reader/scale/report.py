@@ -1,4 +1,4 @@
-"""What a harvest came to, by the manifests in its folder: a Harvest out, and the line that ends it."""
+"""The result of a harvest: sums up the manifests in its folder as a Harvest, which prints as one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .folder import NOT_WHOLE, SUMS, Folder
+from .folder import INCOMPLETE, SUMS, HarvestFolder
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +28,7 @@ _WORDS = {
 
 @attrs.frozen
 class SkippedHost:
-    """A host that was given up, or that we failed with, and why."""
+    """A host with verdict `given_up` or `failed`, and why."""
 
     site: str
     verdict: str
@@ -37,14 +37,14 @@ class SkippedHost:
 
 @attrs.frozen
 class Harvest:
-    """What there is in `folder`: `hosts` were asked for, of which each shard that is done tells what became.
+    """The result of a harvest of `hosts` hosts in `folder`, as far as its shards are done.
 
-    `has_state`: the rows of urls/ are changes. `verdicts` counts the hosts: complete, partial, nothing (no sitemap, or
-    no URL in them), blocked (the host refused, or did not answer), unreadable, given_up, failed. `rows` counts those of
-    each table; `urls` are those that were read, `bytes_wire` as they came. `given_up` are hosts that were, each with
-    why. `failed` says why shards could not be done (the number of a shard -> why), `again` how often one was begun anew
-    as its worker was lost, both in this run. `refused` are entries of the list that are no hosts, with the number of
-    their line; `repeated` counts those that stood there before.
+    `has_state`: the rows of urls/ are changes. `verdicts` counts hosts: complete, partial, nothing (no sitemap, or no
+    URL in them), blocked (the host refused, or did not answer), unreadable, given_up, failed. `rows` counts the rows of
+    each table; `urls` counts URLs read, `bytes_wire` bytes received. `given_up` are the hosts that were skipped for
+    time or size, or failed. `failed` maps the number of a shard to why it is not done, `again` to how often it was
+    begun again after a worker died, both in this run. `refused` are lines of the list that are no hosts (line number,
+    reason); `repeated` counts hosts that the list has more than once.
     """
 
     folder: Path
@@ -67,7 +67,7 @@ class Harvest:
 
     @property
     def complete(self) -> bool:
-        """Every host was read, and nothing is missing of any."""
+        """Whether every host was read, and nothing is missing."""
         return not self.missing()
 
     @property
@@ -76,47 +76,47 @@ class Harvest:
 
     def __str__(self) -> str:
         urls = f"{count_of(self.urls, 'URL')} from {self._hosts()}"
-        parts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
-        parts += [f"{self.verdicts[name]:,} {words}" for name, words in _WORDS.items() if self.verdicts.get(name)]
+        writer = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
+        writer += [f"{self.verdicts[name]:,} {words}" for name, words in _WORDS.items() if self.verdicts.get(name)]
         if self.problems:
-            parts.append(count_of(self.problems, "problem"))
+            writer.append(count_of(self.problems, "problem"))
         if self.seconds is not None:
-            parts.append(f"{self.seconds:.1f} s")
-        return "; ".join(parts)
+            writer.append(f"{self.seconds:.1f} s")
+        return "; ".join(writer)
 
     def missing(self) -> str:
-        """`2 hosts unreadable, 1 shard of 12 not done`; nothing if nothing is missing."""
-        parts = [
-            f"{count_of(self.verdicts[name], 'host')} {_WORDS[name]}" for name in NOT_WHOLE if self.verdicts.get(name)
+        """What is missing, as `2 hosts unreadable, 1 of 12 shards not done`; empty if nothing is."""
+        writer = [
+            f"{count_of(self.verdicts[name], 'host')} {_WORDS[name]}" for name in INCOMPLETE if self.verdicts.get(name)
         ]
         if self.hosts_done != self.hosts:
-            parts.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
+            writer.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
         if self.shards_done != self.shards:
-            parts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
-        return ", ".join(parts)
+            writer.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
+        return ", ".join(writer)
 
     def _hosts(self) -> str:
         done = self.hosts_done
         return count_of(done, "host") if done == self.hosts else f"{done:,} of {count_of(self.hosts, 'host')}"
 
 
-def account(folder: str | os.PathLike[str]) -> Harvest:
-    """What the harvest in a folder has come to so far. UsageError where there is none."""
-    place = Folder(Path(folder))
-    plan = place.plan()
+def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
+    """The result so far of the harvest in a folder, also while it runs; UsageError where there is none."""
+    harvest_folder = HarvestFolder(Path(folder))
+    plan = harvest_folder.plan()
     if plan is None:
         raise UsageError(f"there is no harvest in {folder}")
-    found = (place.manifest(shard) for shard in range(plan.shards))
+    found = (harvest_folder.manifest(shard) for shard in range(plan.shards))
     manifests = [manifest for manifest in found if manifest is not None]
     verdicts, rows, sums = Counter[str](), Counter[str](), Counter[str]()
     for manifest in manifests:
         verdicts.update(manifest["verdicts"])
         rows.update(manifest["rows"])
         sums.update({name: manifest[name] for name in SUMS})
-    given_up = tuple(SkippedHost(**each) for manifest in manifests for each in manifest["given_up"])
+    given_up = tuple(SkippedHost(**host) for manifest in manifests for host in manifest["given_up"])
     summed: dict[str, Any] = {name: sums[name] for name in SUMS}
     return Harvest(
-        place.path,
+        harvest_folder.path,
         plan.has_state,
         plan.hosts,
         plan.shards,

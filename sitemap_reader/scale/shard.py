@@ -1,7 +1,8 @@
-"""The task: one shard, from the list of its hosts to its parts. Runs on a worker, a few hosts at once.
+"""Reads one shard of a harvest on a worker: the hosts of the shard in, its Parquet files and manifest out.
 
-In: a folder that every worker sees, the number of a shard, and what is asked. Out: the shard's manifest, and its files
-in their places. A shard that is done already is not done again; what stops it leaves nothing of it behind.
+Several hosts are read at once, those of one registrable domain one after the other. A shard that has a manifest is not
+read again; one that fails leaves no files. An error of one host is a verdict in its row; an error of this machine
+(files, memory) is raised.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..model.problems import report
 from ..pipeline.document_parser import LineOptions
 from ..pipeline.executor import WorkerThread
 from ..state.sync import SyncPlan
-from .folder import NAMED, NOT_WHOLE, SUMS, HostRow, Parts
+from .folder import INCOMPLETE, NAMED, SUMS, HostRow, ShardWriter
 from .hosts import by_domain
 
 if TYPE_CHECKING:
@@ -33,44 +34,38 @@ if TYPE_CHECKING:
     from ..client.streams import Walk
     from ..pipeline.document_parser import Batch
     from ..serialize.jsonl import Lines
-    from .folder import Folder, Verdict
-    from .options import HarvestOrder
+    from .folder import HarvestFolder, HostVerdict
+    from .options import HarvestConfig
 
 
-# ----------------------------------------------------------------------------------------------------
-# One host of a harvest, from its name to its row: what it gives goes to the parts on the way.
-#
-# A host that hangs, or never ends, is left when its time or its URLs are up, and what it gave is kept. Its time is that
-# in which it is waited for: it does not pay for the others of its shard. What goes wrong with it is said in its row;
-# only
-# what goes wrong here, with files or memory, is raised.
+class _HostReader:
+    """Reads one host into the shard's files, with limits on its time and URLs.
 
-
-async def read_site(
-    target: str, domain: str, order: HarvestOrder, parts: Parts, aside: WorkerThread, tally: Tally
-) -> HostRow:
-    """Reads a host; the `tally` tells meanwhile how far it is."""
-    return await _Site(target, domain, order, parts, aside, tally).read()
-
-
-class _Site:
-    """What belongs to one host. What touches the parts runs in the thread beside the loop."""
+    The time limit counts only while the host is waited for, not while others of the shard are written. All that touches
+    files runs in `worker_thread`.
+    """
 
     def __init__(
-        self, target: str, domain: str, order: HarvestOrder, parts: Parts, aside: WorkerThread, tally: Tally
+        self,
+        target: str,
+        domain: str,
+        config: HarvestConfig,
+        writer: ShardWriter,
+        worker_thread: WorkerThread,
+        progress: ShardProgress,
     ) -> None:
         self._target = target
         self._domain = domain
-        self._order = order
-        self._parts = parts
-        self._worker_thread = aside
-        self._tally = tally
+        self._config = config
+        self._writer = writer
+        self._worker_thread = worker_thread
+        self._progress = progress
 
     async def read(self) -> HostRow:
         started = time.monotonic()
-        async with SitemapReader(**self._order.reading) as reader:
+        async with SitemapReader(**self._config.reader_options) as reader:
             walk = await self._worker_thread.run(self._walk, reader)
-            verdict, why = await self._walked(walk)
+            verdict, why = await self._read_walk(walk)
         summary = walk.summary()
         return HostRow(
             self._target,
@@ -85,31 +80,31 @@ class _Site:
         )
 
     def _walk(self, reader: SitemapReader) -> Walk:
-        query = Query(**self._order.filters, on_item=lambda item: self._parts.hear(item, self._target))
-        site, state = site_target(self._target), self._parts.state
+        query = Query(**self._config.filters, on_item=lambda item: self._writer.add_item(item, self._target))
+        site, state = site_target(self._target), self._writer.state
         if state is None:
             return reader.walk(site, query, as_lines=LineOptions(self._target))
-        plan = SyncPlan(query.trust_lastmod, accept_removals=self._order.accept_removals)
+        plan = SyncPlan(query.trust_lastmod, accept_removals=self._config.accept_removals)
         return reader.change_walk(site, query, state, plan, None, site=self._target)
 
-    async def _walked(self, walk: Walk) -> tuple[Verdict, str | None]:
-        """What it comes to, and why."""
+    async def _read_walk(self, walk: Walk) -> tuple[HostVerdict, str | None]:
+        """The verdict on the host, and why."""
         ending = ExitStack()
         ending.enter_context(walk.reading())
         try:
-            left = await self._take_all(walk)
+            left = await self._read_all_batches(walk)
             if left is None and isinstance(walk, ChangeWalk):
                 await self._worker_thread.run(self._write, walk.last_lines())
         finally:
-            await asyncio.shield(self._worker_thread.run(ending.close))  # also of a host that is left while it ends
+            await asyncio.shield(self._worker_thread.run(ending.close))  # also where the host is skipped meanwhile
         return left or _verdict(walk)
 
-    async def _take_all(self, walk: Walk) -> tuple[Verdict, str] | None:
-        """All that it gives; why it was left, if it was."""
-        order, seconds = self._order, self._order.host_seconds
+    async def _read_all_batches(self, walk: Walk) -> tuple[HostVerdict, str] | None:
+        """Writes all batches; the verdict where the host is skipped or has failed, else None."""
+        config, seconds = self._config, self._config.host_seconds
         async with aclosing(batches_of(walk.run)) as batches:
             while True:
-                since = time.monotonic()
+                waiting_since = time.monotonic()
                 try:
                     async with asyncio.timeout(seconds) as waiting:
                         batch = await anext(batches)
@@ -117,38 +112,38 @@ class _Site:
                     return None
                 except Exception as exc:
                     if waiting.expired():
-                        return await self._give_up(walk, f"{order.host_seconds:g} s are up", "host_seconds")
-                    if _is_ours(exc):
+                        return await self._skip(walk, f"{config.host_seconds:g} s are up", "host_seconds")
+                    if _is_local_failure(exc):
                         raise
-                    # Not all others are to be lost for this one.
+                    # A defect in reading one host must not end the shard.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
-                seconds -= time.monotonic() - since
-                await self._worker_thread.run(self._take, walk, batch)
-                if self._tally.urls > order.host_urls:
-                    return await self._give_up(walk, f"it has given {self._tally.urls:,} URLs", "host_urls")
+                seconds -= time.monotonic() - waiting_since
+                await self._worker_thread.run(self._write_batch, walk, batch)
+                if self._progress.urls > config.host_urls:
+                    return await self._skip(walk, f"it has given {self._progress.urls:,} URLs", "host_urls")
 
-    async def _give_up(self, walk: Walk, why: str, option: str) -> tuple[Verdict, str]:
-        told = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.run(walk.count, [report("S16", told, sitemap=self._target)])
-        return "given_up", told
+    async def _skip(self, walk: Walk, why: str, option: str) -> tuple[HostVerdict, str]:
+        message = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
+        await self._worker_thread.run(walk.count, [report("S16", message, sitemap=self._target)])
+        return "given_up", message
 
-    def _take(self, walk: Walk, batch: Batch) -> None:
+    def _write_batch(self, walk: Walk, batch: Batch) -> None:
         self._write(walk.change_lines(batch) if isinstance(walk, ChangeWalk) else walk.lines(batch))
         progress = walk.progress()
-        self._tally.urls, self._tally.bytes_wire = progress.urls, progress.bytes_wire
+        self._progress.urls, self._progress.bytes_wire = progress.urls, progress.bytes_wire
 
     def _write(self, lines: Iterator[Lines]) -> None:
-        for some in lines:
-            self._parts.urls(some.data, some.urls)
+        for chunk in lines:
+            self._writer.add_urls(chunk.data, chunk.urls)
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether it is this machine that has no more to give."""
+def _is_local_failure(error: Exception) -> bool:
+    """Whether this machine is out of memory, disk space or open files."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) in (EMFILE, ENFILE, ENOMEM, ENOSPC)
 
 
-def _verdict(walk: Walk) -> tuple[Verdict, str | None]:
-    """Of a host that was read to its end."""
+def _verdict(walk: Walk) -> tuple[HostVerdict, str | None]:
+    """The verdict on a host that was read to its end, and why."""
     summary, error = walk.summary(), walk.verdict()
     if error is not None:
         if isinstance(error, NothingFound):
@@ -164,13 +159,13 @@ def _verdict(walk: Walk) -> tuple[Verdict, str | None]:
     return "nothing", "its sitemaps list no URL"
 
 
-# How often is told how far it is.
-TELL_SECONDS = 1.0
+# The interval between reports of progress.
+PROGRESS_SECONDS = 1.0
 
 
 @attrs.define
-class Tally:
-    """How far a try at a shard is. Of hosts that are `not_whole` something may be missing."""
+class ShardProgress:
+    """Counts of one shard so far; of hosts that are `not_whole` something may be missing."""
 
     hosts: int = 0
     urls: int = 0
@@ -178,96 +173,104 @@ class Tally:
     not_whole: int = 0
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Tally:
-        """What a manifest tells, or what will be one."""
-        not_whole = sum(told["verdicts"].get(name, 0) for name in NOT_WHOLE)
-        return cls(told["hosts"], told["urls"], told["bytes_wire"], not_whole)
+    def of(cls, manifest: Mapping[str, Any]) -> ShardProgress:
+        """The counts in a manifest."""
+        not_whole = sum(manifest["verdicts"].get(name, 0) for name in INCOMPLETE)
+        return cls(manifest["hosts"], manifest["urls"], manifest["bytes_wire"], not_whole)
 
 
 def harvest_shard(
-    folder: Folder, shard: int, order: HarvestOrder, tell: Callable[[Tally], None] = lambda tally: None
+    folder: HarvestFolder,
+    shard: int,
+    config: HarvestConfig,
+    on_progress: Callable[[ShardProgress], None] = lambda progress: None,
 ) -> dict[str, Any]:
-    """Reads its hosts. OSError or StateError where its files cannot be written, CalledOff where nobody wants them."""
-    return folder.manifest(shard) or asyncio.run(_Shard(folder, shard, order, tell).read())
+    """Reads the hosts of a shard; its manifest.
+
+    OSError or StateError where files cannot be written; HarvestCancelled where another run has the shard.
+    """
+    return folder.manifest(shard) or asyncio.run(_ShardReader(folder, shard, config, on_progress).read())
 
 
-class _Shard:
-    """One try."""
+class _ShardReader:
+    """One attempt at a shard."""
 
-    def __init__(self, folder: Folder, shard: int, order: HarvestOrder, tell: Callable[[Tally], None]) -> None:
+    def __init__(
+        self, folder: HarvestFolder, shard: int, config: HarvestConfig, on_progress: Callable[[ShardProgress], None]
+    ) -> None:
         self._folder = folder
         self._number = shard
-        self._order = order
-        self._tell = tell
+        self._config = config
+        self._on_progress = on_progress
         self._domains = by_domain(folder.targets(shard))
-        # Files are written, and the state is asked, in one thread: one host after the other.
+        # All hosts write their files, and use the state, in this one thread.
         self._worker_thread = WorkerThread("sitemap-reader-parts")
-        self._running: dict[str, Tally] = {}
-        # What the manifest will tell of the hosts that are done.
-        self._told: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}
+        self._running: dict[str, ShardProgress] = {}
+        # The manifest so far: of the hosts that are done.
+        self._totals: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}
 
     async def read(self) -> dict[str, Any]:
-        """All its hosts, and then its files into their places."""
+        """Reads all hosts, then publishes the files; the manifest."""
         started = time.monotonic()
-        shared_by = self._order.hosts_at_once if self._order.state else None
-        parts = Parts(self._folder, self._number, state_shared_by=shared_by)
+        shared_by = self._config.hosts_at_once if self._config.state else None
+        writer = ShardWriter(self._folder, self._number, state_shared_by=shared_by)
         try:
-            await self._read_all(parts)
+            await self._read_all(writer)
             seconds = round(time.monotonic() - started, 3)
-            return await self._worker_thread.run(parts.publish, {**self._told, "seconds": seconds})
+            return await self._worker_thread.run(writer.publish, {**self._totals, "seconds": seconds})
         except (OSError, StateError):
-            if parts.are_gone:  # then they cannot be written either
-                raise self._folder.called_off() from None
+            if writer.is_gone:  # the folder was removed: the error is not the disk's
+                raise self._folder.cancelled() from None
             raise
         finally:
             try:
-                await self._worker_thread.run(parts.close)  # behind what hosts that were left have begun
+                await self._worker_thread.run(writer.close)  # after what skipped hosts have queued
             finally:
                 await self._worker_thread.close()
 
-    async def _read_all(self, parts: Parts) -> None:
-        # Of a domain with many hosts each waits for the one before: it begins first.
+    async def _read_all(self, writer: ShardWriter) -> None:
+        # Largest domains first, as their hosts are read one after the other.
         waiting = iter(sorted(self._domains.items(), key=lambda each: -len(each[1])))
         try:
             async with asyncio.TaskGroup() as ticking:
-                ticks = ticking.create_task(self._tick(parts))
+                ticks = ticking.create_task(self._report_regularly(writer))
                 async with asyncio.TaskGroup() as tasks:
-                    for _ in range(min(self._order.hosts_at_once, len(self._domains))):
-                        tasks.create_task(self._read_some(parts, waiting))
+                    for _ in range(min(self._config.hosts_at_once, len(self._domains))):
+                        tasks.create_task(self._read_some(writer, waiting))
                 ticks.cancel()
         except* Exception as group:
-            raise first_failure(group) from None  # the others were cancelled for it
-        self._tell(self._tally())
+            raise first_failure(group) from None  # all others were cancelled
+        self._on_progress(self._progress())
 
-    async def _read_some(self, parts: Parts, waiting: Iterable[tuple[str, list[str]]]) -> None:
-        """One domain after the other; of a domain one host after the other."""
+    async def _read_some(self, writer: ShardWriter, waiting: Iterable[tuple[str, list[str]]]) -> None:
+        """Reads waiting domains, one host after the other."""
         for domain, targets in waiting:
             for target in targets:
-                tally = self._running[target] = Tally()
-                row = await read_site(target, domain, self._order, parts, self._worker_thread, tally)
-                await self._worker_thread.run(parts.host, row)
-                del self._running[target]  # until it is entered, what it has given counts here
-                self._enter(row)
+                progress = self._running[target] = ShardProgress()
+                row = await _HostReader(target, domain, self._config, writer, self._worker_thread, progress).read()
+                await self._worker_thread.run(writer.add_host, row)
+                del self._running[target]  # from here on it counts in _totals
+                self._add_row(row)
 
-    def _enter(self, row: HostRow) -> None:
-        told, verdicts = self._told, self._told["verdicts"]
-        told["hosts"] += 1
+    def _add_row(self, row: HostRow) -> None:
+        totals, verdicts = self._totals, self._totals["verdicts"]
+        totals["hosts"] += 1
         verdicts[row.verdict] = verdicts.get(row.verdict, 0) + 1
         for name in SUMS:
-            told[name] += getattr(row, name)
+            totals[name] += getattr(row, name)
         if row.verdict in NAMED:
-            told["given_up"].append({"site": row.site, "verdict": row.verdict, "why": row.why})
+            totals["given_up"].append({"site": row.site, "verdict": row.verdict, "why": row.why})
 
-    def _tally(self) -> Tally:
-        tally = Tally.of(self._told)
+    def _progress(self) -> ShardProgress:
+        progress = ShardProgress.of(self._totals)
         for running in self._running.values():
-            tally.urls += running.urls
-            tally.bytes_wire += running.bytes_wire
-        return tally
+            progress.urls += running.urls
+            progress.bytes_wire += running.bytes_wire
+        return progress
 
-    async def _tick(self, parts: Parts) -> None:
-        """Tells how far it is; and looks whether anybody still wants that."""
+    async def _report_regularly(self, writer: ShardWriter) -> None:
+        """Reports progress once in an interval, and checks that this attempt still has the shard."""
         while True:
-            self._tell(self._tally())
-            await asyncio.sleep(TELL_SECONDS)
-            parts.check()
+            self._on_progress(self._progress())
+            await asyncio.sleep(PROGRESS_SECONDS)
+            writer.check()

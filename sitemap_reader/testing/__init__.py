@@ -1,4 +1,7 @@
-"""Believable sites and damaged documents, with the URLs that a reader should find in them."""
+"""Generated sites and damaged sitemaps, with the records that a reader should find in them.
+
+In: a size and a seed. Out: a folder, or bytes, and the truth. No parser takes part; imports model/ only.
+"""
 
 from .damage import DAMAGES, Damaged, damaged
 from .site import Dates, Extension, Layout, Site, make_site

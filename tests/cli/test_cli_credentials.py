@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, kind: str) -> None:
     from sitemap_reader.client.targets import find_target
-    from sitemap_reader.scale.options import make_order
+    from sitemap_reader.scale.options import make_config
 
     target, _ = given(kind, walled.url, tmp_path)
     keywords: dict[str, Any] = {
@@ -281,7 +281,7 @@ def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, k
     reader = shown[1]
     shown += [vars(reader), vars(reader._network)]
     chosen = {"state": False, "accept_removals": False, "hosts_at_once": 1, "host_seconds": 1.0, "host_urls": 1}
-    shown.append(make_order(keywords, **chosen))
+    shown.append(make_config(keywords, **chosen))
     texts = [text for each in shown for text in (repr(each), str(each))]
     assert not [text for text in texts for form in FORMS if form.decode() in text]
 

@@ -19,7 +19,7 @@ from sitemap_reader.cli.harvest import _ProgressLines
 from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
-from sitemap_reader.scale.folder import Parts
+from sitemap_reader.scale.folder import ShardWriter
 
 pytest.importorskip("pyarrow")
 
@@ -244,7 +244,7 @@ def test_nothing_readable_is_unreadable(harvest, site):
 def test_a_disk_that_is_full_is_unwritable_and_what_is_done_stays(harvest, site, monkeypatch):
     """The second shard finds it so."""
     hosts = [site("a"), f"http://localhost:{site('b').rpartition(':')[2]}"]
-    right, seen = Parts.publish, []
+    right, seen = ShardWriter.publish, []
 
     def full(self, told):
         seen.append(self)
@@ -252,14 +252,14 @@ def test_a_disk_that_is_full_is_unwritable_and_what_is_done_stays(harvest, site,
             raise OSError(errno.ENOSPC, "No space left on device", "out/urls/part-00001.parquet")
         return right(self, told)
 
-    monkeypatch.setattr(Parts, "publish", full)
+    monkeypatch.setattr(ShardWriter, "publish", full)
     result = harvest(hosts, "--shards", "3")
     assert result.exit_code == Exit.UNWRITABLE
     told = lines(result)
     assert told[-2].endswith("; --resume does the rest")
     assert told[-1].startswith("error: ")
     assert "No space left on device" in told[-1]
-    monkeypatch.setattr(Parts, "publish", right)
+    monkeypatch.setattr(ShardWriter, "publish", right)
     assert harvest(hosts, "--shards", "3", "--resume").exit_code == Exit.COMPLETE
 
 
@@ -280,7 +280,7 @@ def test_a_shard_that_fails_is_told_and_left(harvest, site, monkeypatch, tmp_pat
 
     host = site("a")
     with monkeypatch.context() as patch:
-        patch.setattr(Parts, "host", broken)
+        patch.setattr(ShardWriter, "add_host", broken)
         result = harvest([host])
     assert result.exit_code == Exit.PARTIAL
     assert "error: shard 0 is not done: ZeroDivisionError: by us; --resume tries it again" in lines(result)

@@ -15,7 +15,7 @@ import attrs
 from broken import hold
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.expat_driver import Driver
+from sitemap_reader.parser.xml.expat_driver import ExpatDriver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,14 +164,14 @@ def check_growth(body: bytes, *, thorough: bool = False) -> None:
 def counted() -> Iterator[list[int]]:
     """How many bytes expat has still before it, at each new beginning."""
     sizes: list[int] = []
-    restart = Driver.restart
+    restart = ExpatDriver.restart
 
-    def counting(self: Driver) -> None:
-        sizes.append(len(self._pending))
+    def counting(self: ExpatDriver) -> None:
+        sizes.append(len(self._buffer))
         restart(self)
 
-    Driver.restart = counting  # type: ignore[method-assign]
+    ExpatDriver.restart = counting  # type: ignore[method-assign]
     try:
         yield sizes
     finally:
-        Driver.restart = restart  # type: ignore[method-assign]
+        ExpatDriver.restart = restart  # type: ignore[method-assign]

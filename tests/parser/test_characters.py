@@ -11,8 +11,8 @@ from sitemap_reader.parser.parser import SitemapParser
 from sitemap_reader.parser.xml.errors import Budget
 from sitemap_reader.parser.xml.recovery.characters import CharacterRepair
 from sitemap_reader.parser.xml.recovery.edits import Repair, RepairLog
-from sitemap_reader.parser.xml.scan import controls_back
-from sitemap_reader.parser.xml.scan import stand_in as stand_ins
+from sitemap_reader.parser.xml.scan import placeholder as stand_ins
+from sitemap_reader.parser.xml.scan import restore_controls
 
 NOTED, SECTION = 10_000, 1_000
 
@@ -35,7 +35,7 @@ def section(opening: str) -> str:
     return f"{opening} was read as <![CDATA["
 
 
-def stand_in(code: int) -> bytes:
+def placeholder(code: int) -> bytes:
     """What stands for a control character while expat reads."""
     return stand_ins(chr(code))
 
@@ -80,17 +80,17 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
         [entity("CounterClockwiseContourIntegral", "&#8755;")],
     ),
     # characters that XML does not allow
-    (b"\x00", stand_in(0), [CONTROL]),
-    (b"a\x08b\x1fc", b"a" + stand_in(8) + b"b" + stand_in(0x1F) + b"c", [CONTROL] * 2),
+    (b"\x00", placeholder(0), [CONTROL]),
+    (b"a\x08b\x1fc", b"a" + placeholder(8) + b"b" + placeholder(0x1F) + b"c", [CONTROL] * 2),
     (b"\t\n\r \x7f\xc2\x85", None, []),
-    (b"\xef\xbf\xbe\xef\xbf\xbf", stand_in(0xFFFE) + stand_in(0xFFFF), [CONTROLS]),
+    (b"\xef\xbf\xbe\xef\xbf\xbf", placeholder(0xFFFE) + placeholder(0xFFFF), [CONTROLS]),
     (b"\xef\xbf\xbd\xef\xbe\xbe", None, []),
-    (b"&#1;", stand_in(1), [number("&#1;")]),
-    (b"&#x1F;", stand_in(0x1F), [number("&#x1F;")]),
-    (b"&#0;", stand_in(0), [number("&#0;")]),
-    (b"&#xFFFE;", stand_in(0xFFFE), [number("&#xFFFE;")]),
-    (b"&#65535;", stand_in(0xFFFF), [number("&#65535;")]),
-    (b"&#000000001;", stand_in(1), [number("&#000000001;")]),
+    (b"&#1;", placeholder(1), [number("&#1;")]),
+    (b"&#x1F;", placeholder(0x1F), [number("&#x1F;")]),
+    (b"&#0;", placeholder(0), [number("&#0;")]),
+    (b"&#xFFFE;", placeholder(0xFFFE), [number("&#xFFFE;")]),
+    (b"&#65535;", placeholder(0xFFFF), [number("&#65535;")]),
+    (b"&#000000001;", placeholder(1), [number("&#000000001;")]),
     (b"&#0000000001;", None, []),  # more digits than any character has
     (b"&#9;&#xD;&#10;&#32;", None, []),
     # comments
@@ -107,7 +107,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"<!- a ->", None, []),
     # CDATA sections
     (b"<![CDATA[a & b &nbsp; <!-- -- --> &#1;]]>", None, []),
-    (b"<![CDATA[\x01]]>", b"<![CDATA[" + stand_in(1) + b"]]>", [CONTROL]),
+    (b"<![CDATA[\x01]]>", b"<![CDATA[" + placeholder(1) + b"]]>", [CONTROL]),
     (b"<loc><![CDATA[a]]></loc>", None, []),
     (b"<loc><![CDATA[a&b</loc>&", b"<loc><![CDATA[a&b]]></loc>&amp;", [UNCLOSED, AND]),
     (b"<s:loc><![CDATA[a</s:loc>", b"<s:loc><![CDATA[a]]></s:loc>", [UNCLOSED]),
@@ -119,7 +119,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"<t><![CDATA[[a]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[[a]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[[a]]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + stand_in(1) + b"]]></t>", [UNCLOSED]),
+    (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + placeholder(1) + b"]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # it may quote all that
     (b"<t><![CDATA[a</t>]]></t>", None, []),
     (b"<t><![CDATA[a</t>]]> b <![CDATA[</u>]]><!-- </u> --></t>", None, []),
@@ -141,7 +141,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"<t>[CDATA[a&b]]></t>", b"<t>[CDATA[a&amp;b]]></t>", [AND]),
     # processing instructions
     (b"<?x & &nbsp; <!-- ?>&", b"<?x & &nbsp; <!-- ?>&amp;", [AND]),
-    (b"<?x \x01?>", b"<?x " + stand_in(1) + b"?>", [CONTROL]),
+    (b"<?x \x01?>", b"<?x " + placeholder(1) + b"?>", [CONTROL]),
     (b"<?x & ", None, []),
     # nothing of markup or text is dropped
     (b"<a b=c></d> < 5 ]]> </", None, []),
@@ -149,11 +149,11 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
 
 
 def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
-    mender = CharacterRepair(line, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
-    pieces = [mender.feed(data[at : at + size]) for at in range(0, len(data), size)]
-    while mender.is_behind:
-        pieces.append(mender.feed(b""))
-    return b"".join([*pieces, mender.feed(b"", final=True)]), mender.mends.taken(None)
+    character_repair = CharacterRepair(line, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
+    pieces = [character_repair.feed(data[at : at + size]) for at in range(0, len(data), size)]
+    while character_repair.has_more:
+        pieces.append(character_repair.feed(b""))
+    return b"".join([*pieces, character_repair.feed(b"", final=True)]), character_repair.log.take(None)
 
 
 @pytest.mark.parametrize(("data", "mended", "said"), ROWS)
@@ -167,7 +167,7 @@ def test_what_no_document_may_hold_is_mended_and_nothing_else(
     assert found.count(b"\n") == data.count(b"\n")
     for size in (1, 2, 3, 7):
         assert mend(data, size) == (found, problems), size
-    if stand_in(0)[:3] not in found:  # the mark of a stand-in has one itself
+    if placeholder(0)[:3] not in found:  # the mark of a stand-in has one itself
         assert mend(found, len(found)) == (found, [])
 
 
@@ -187,35 +187,36 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_mends_are_taken_up_to_an_offset_of_the_mended_bytes(size: int) -> None:
+def test_repairs_are_taken_up_to_an_offset_of_the_repaired_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
     mended, _ = mend(data, size)
-    mender = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
+    character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     for at in range(0, len(data), size):
-        mender.feed(data[at : at + size])
-    mender.feed(b"", final=True)
-    ends = [mended.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", stand_in(1))]
+        character_repair.feed(data[at : at + size])
+    character_repair.feed(b"", final=True)
+    ends = [mended.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", placeholder(1))]
     for end, message in zip(ends, (AND, entity("nbsp", "&#160;"), COMMENT, number("&#1;")), strict=True):
-        assert mender.mends.taken(end - 1) == []
-        assert [problem.message for problem in mender.mends.taken(end)] == [message]
-    assert mender.mends.taken(None) == []
+        assert character_repair.log.take(end - 1) == []
+        assert [problem.message for problem in character_repair.log.take(end)] == [message]
+    assert character_repair.log.take(None) == []
 
 
 def test_other_problems_join_in_the_order_of_their_places() -> None:
-    mender = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
-    assert mender.feed(b"a&b&c ") == b"a&amp;b&amp;c "
+    character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
+    assert character_repair.feed(b"a&b&c ") == b"a&amp;b&amp;c "
     others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
-    mender.mends.join([Repair(end, report("S01", message)) for end, message in others])
-    assert [problem.message for problem in mender.mends.taken(7)] == [AND, "at the first one's end", "between them"]
-    assert [problem.message for problem in mender.mends.taken(None)] == [AND, "behind both"]
+    character_repair.log.merge([Repair(end, report("S01", message)) for end, message in others])
+    first, rest = character_repair.log.take(7), character_repair.log.take(None)
+    assert [problem.message for problem in first] == [AND, "at the first one's end", "between them"]
+    assert [problem.message for problem in rest] == [AND, "behind both"]
 
 
-MORE = "2 more places were mended; raise max_entry_problems to be told of each"
+MORE = "2 more places were repaired; raise max_entry_problems to see each"
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 16])
 @pytest.mark.parametrize(("count", "told", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
-def test_so_many_mends_of_an_entry_are_told_and_the_rest_are_counted(
+def test_repairs_of_an_entry_above_the_limit_are_counted(
     count: int, told: int, more: list[str], size: int
 ) -> None:
     mended, problems = mend(b"&\n" * count, size)
@@ -225,25 +226,25 @@ def test_so_many_mends_of_an_entry_are_told_and_the_rest_are_counted(
 
 
 @pytest.mark.parametrize("error", [0, 11_000])
-def test_mends_that_are_only_counted_are_taken_with_those_they_stand_beside(error: int) -> None:
-    mends = RepairLog(3, 1_000)
+def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
+    log = RepairLog(3, 1_000)
     for place in range(12_000):
         severity: Severity = "error" if error and place == error else "warning"
-        mends.add(Repair(place, report("S01", "mended", line=place + 1, severity=severity)))
-    mends.condense()
-    first, second = mends.taken(10_999), mends.taken(None)
+        log.add(Repair(place, report("S01", "mended", line=place + 1, severity=severity)))
+    log.condense()
+    first, second = log.take(10_999), log.take(None)
     assert [(each.message[:7], each.line, each.severity) for each in (first[-1], second[-1])] == [
         ("10,998 ", 3, "warning"),
         ("1,000 m", 11_001, "error" if error else "warning"),
     ]
-    assert mends.taken(None) == []
+    assert log.take(None) == []
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
 def test_run_of_control_characters_is_one_mend(size: int) -> None:
     mended, problems = mend(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
     run = "\x00\x01\ufffe\x02\ufdd0"
-    assert mended == b"a\n&amp;" + stand_ins(run) + b"b" + stand_in(0) + stand_in(1) + stand_in(0)
+    assert mended == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
     assert [(problem.message, problem.line, problem.raw) for problem in problems] == [
         (AND, 2, "&"),
         ("5 control characters were read as they stand", 2, "&\x00"),
@@ -255,12 +256,12 @@ def test_run_of_control_characters_is_one_mend(size: int) -> None:
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
 def test_what_has_begun_waits_for_its_end(data: bytes) -> None:
-    mender = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
+    character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
-    assert mender.feed(data) == data[: -len(begun)]
-    assert mender.feed(b"b ") == b""
-    assert mender.feed(b"", final=True) == begun + b"b "
-    assert mender.mends.taken(None) == []
+    assert character_repair.feed(data) == data[: -len(begun)]
+    assert character_repair.feed(b"b ") == b""
+    assert character_repair.feed(b"", final=True) == begun + b"b "
+    assert character_repair.log.take(None) == []
 
 
 MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "\U0001fffe\ufdd0a"]
@@ -270,7 +271,7 @@ MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "
 def test_characters_that_stand_for_others_come_back_as_they_were(text: str) -> None:
     mended, _ = mend(b"&" + text.encode(), 1)
     shown = mended.decode()
-    assert controls_back(shown) == "&amp;" + text
+    assert restore_controls(shown) == "&amp;" + text
 
 
 @pytest.mark.parametrize("text", MARKS)
@@ -287,4 +288,4 @@ def test_every_control_character_has_a_stand_in_that_expat_reads() -> None:
     controls = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
     shown = stand_ins(controls).decode()
     assert not set(shown) & set(controls)
-    assert controls_back(shown) == controls
+    assert restore_controls(shown) == controls

@@ -83,7 +83,7 @@ def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     block = plain._block
 
-    def noted(*asked: Any) -> plain.Block | None:
+    def noted(*asked: Any) -> plain.EntryBlock | None:
         given = block(*asked)
         found.extend(given.lines if given else ())
         return given

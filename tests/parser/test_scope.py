@@ -1,4 +1,4 @@
-"""Which URLs a document may speak for: one row a rule."""
+"""Which URLs a document may list: one row a rule."""
 
 from __future__ import annotations
 

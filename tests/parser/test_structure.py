@@ -11,9 +11,9 @@ from damaged_entries import PLACES
 
 import sitemap_reader as sr
 from sitemap_reader.parser.xml.errors import Budget
-from sitemap_reader.parser.xml.expat_driver import Driver
+from sitemap_reader.parser.xml.expat_driver import ExpatDriver
 from sitemap_reader.parser.xml.recovery.structure import StructureRepair
-from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_character, is_slip, next_token
+from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_character, is_misspelling, next_token
 
 if TYPE_CHECKING:
     from sitemap_reader.model.records import Item
@@ -177,13 +177,13 @@ def test_nothing_that_begins_like_markup_waits_for_ever() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     restarts = []
-    restart = Driver.restart
+    restart = ExpatDriver.restart
 
-    def counted(driver: Driver) -> bytes:
+    def counted(driver: ExpatDriver) -> bytes:
         restarts.append(driver)
         return restart(driver)
 
-    monkeypatch.setattr(Driver, "restart", counted)
+    monkeypatch.setattr(ExpatDriver, "restart", counted)
     body = "<urlset>" + "\n".join(kind.format(number) for number in range(MANY)) + "\n</urlset>"
     read(body.replace("@", HOST).encode(), 1 << 14)
     assert 0 < len(restarts) <= 3 * MANY + 2
@@ -209,11 +209,12 @@ def test_a_straightener_reads_on_where_it_stopped() -> None:
     """An entry that comes in small pieces is not read from its beginning with each."""
     entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
     limits = sr.Limits(max_entry_repairs=1)
-    straightener = StructureRepair(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
-    settled = [straightener.go_on(entry[:end]) for end in range(len(entry) + 1)]
+    structure_repair = StructureRepair(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
+    settled = [structure_repair.advance(entry[:end]) for end in range(len(entry) + 1)]
     assert settled.index(True) == len(entry)
-    assert not straightener.hopeless
-    assert [(edit.start, edit.problem.severity) for edit in straightener.edits.in_order] == [(len(entry) - 12, "error")]
+    assert not structure_repair.failed
+    edits = structure_repair.edits.in_order
+    assert [(edit.start, edit.problem.severity) for edit in edits] == [(len(entry) - 12, "error")]
 
 
 @pytest.mark.parametrize(("count", "found"), [(EDITS, "1 2 9"), (EDITS + 1, "1 9"), (5 * EDITS, "1 9")])
@@ -259,19 +260,19 @@ def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
         (b"<<", "stray", 1),
         (b"<", None, 0),
         (b"<?", None, 0),
-        (b"<?x ?>", "aside", 6),
+        (b"<?x ?>", "delimited", 6),
         (b"<?x ?", None, 0),
-        (b"<?= ?>", "aside", 6),
+        (b"<?= ?>", "delimited", 6),
         (b'<?xml version="1.0"?>', "declaration", 21),
-        (b"<?xml-stylesheet a?>", "aside", 20),
+        (b"<?xml-stylesheet a?>", "delimited", 20),
         (b'<?XML version="1.0"?>', "declaration", 21),
         (b"<!DOCTYPE x>", "declaration", 12),
         (b"<!DOCTYPE x<", "stray", 2),
         (b"<!", None, 0),
         (b"<!-", None, 0),
-        (b"<!-- <a> --> <b>", "aside", 12),
+        (b"<!-- <a> --> <b>", "delimited", 12),
         (b"<!-- <a>", None, 0),
-        (b"<![CDATA[ <a> ]]>", "aside", 17),
+        (b"<![CDATA[ <a> ]]>", "delimited", 17),
         (b"<![CDATA[ <a> ]]", None, 0),
         (b"]]>", "stray", 3),
         (b"]]", None, 0),
@@ -340,7 +341,7 @@ def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
     ],
 )
 def test_a_slip_is_alike_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
-    assert is_slip(name, meant) is slip
+    assert is_misspelling(name, meant) is slip
 
 
 @pytest.mark.parametrize(

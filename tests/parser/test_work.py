@@ -12,7 +12,7 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.xml.errors import ALLOWED_BYTES, Budget, Spent
+from sitemap_reader.parser.xml.errors import ALLOWED_BYTES, Budget, BudgetExceeded
 from sitemap_reader.parser.xml.recovery.characters import CharacterRepair
 from sitemap_reader.parser.xml.recovery.edits import RepairLog
 
@@ -50,25 +50,25 @@ def test_every_byte_permits_so_many_steps_and_so_do_some_that_have_not_come() ->
     budget = Budget(Limits(max_work_per_byte=3))
     budget.receive(10)
     budget.spend(3 * (10 + ALLOWED_BYTES))
-    with pytest.raises(Spent):
+    with pytest.raises(BudgetExceeded):
         budget.spend(1)
 
 
 def test_that_it_is_used_up_is_said_once() -> None:
     budget = Budget(Limits(max_work_per_byte=0))
-    assert not budget.is_used_up()
+    assert not budget.is_exceeded()
     budget.count(1)
-    assert budget.is_used_up()
-    assert not budget.is_used_up()
+    assert budget.is_exceeded()
+    assert not budget.is_exceeded()
     budget.spend(1_000_000)
     assert budget.steps == 1_000_001
 
 
 def test_bytes_and_tags_are_steps() -> None:
     budget = Budget(Limits())
-    budget.look(b"<a>b</a>c<d", 1, 9, 100)
+    budget.spend_on_markup(b"<a>b</a>c<d", 1, 9, 100)
     assert budget.steps == 8 + 100
-    budget.look(b"<a>", 3, 1, 100)
+    budget.spend_on_markup(b"<a>", 3, 1, 100)
     assert budget.steps == 108
 
 
@@ -121,7 +121,7 @@ def test_levels_beyond_the_limit_are_not_repaired(name: str) -> None:
     head, unit, tail = SHAPES[name]
     steps, parser, _ = read(head + unit * 5_000 + tail)
     assert not parser.outcome.complete
-    assert "raise max_xml_depth to have more mended" in str(parser.outcome.samples)
+    assert "raise max_xml_depth to have more repaired" in str(parser.outcome.samples)
     assert steps < 5_000 * 1_000
 
 
@@ -150,26 +150,27 @@ FULL = [
 @pytest.mark.parametrize("data", FULL)
 @pytest.mark.parametrize("size", [4_096, 1 << 20])
 def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
-    mender = CharacterRepair(1, RepairLog(1_000, 10_000_000), 1 << 20, Budget(Limits(max_work_per_byte=1_000_000)))
+    budget = Budget(Limits(max_work_per_byte=1_000_000))
+    character_repair = CharacterRepair(1, RepairLog(1_000, 10_000_000), 1 << 20, budget)
     calls = taken = 0
     for at in range(0, len(data), size):
-        mender.feed(data[at : at + size], final=at + size >= len(data))
-        while mender.is_behind:
-            before = len(mender._held)
-            mender.feed(b"", final=at + size >= len(data))
-            calls, taken = calls + 1, taken + before - len(mender._held)
-            assert len(mender._held) < before
+        character_repair.feed(data[at : at + size], final=at + size >= len(data))
+        while character_repair.has_more:
+            before = len(character_repair._input)
+            character_repair.feed(b"", final=at + size >= len(data))
+            calls, taken = calls + 1, taken + before - len(character_repair._input)
+            assert len(character_repair._input) < before
     assert calls <= 2 * (len(data) // 4_000 + 2)
 
 
 def test_a_loop_that_takes_nothing_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with the code."""
 
-    def stuck(mender: CharacterRepair, data: bytes, *, final: bool) -> list[bytes]:
-        mender._waiting, mender.is_behind = 0, True
+    def stuck(character_repair: CharacterRepair, data: bytes, *, final: bool) -> list[bytes]:
+        character_repair._kept_from, character_repair.has_more = 0, True
         return []
 
-    monkeypatch.setattr(CharacterRepair, "_mended", stuck)
+    monkeypatch.setattr(CharacterRepair, "_repaired", stuck)
     _, parser, _ = read(URLSET + b"<url>&</url>", max_work_per_byte=1)
     assert len(of_work(parser)) == 1
 

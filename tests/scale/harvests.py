@@ -9,10 +9,10 @@ from hostfarm import changed_locs
 from pyarrow import parquet as pq
 
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.scale.folder import TABLES, Folder, Plan
+from sitemap_reader.scale.folder import TABLES, HarvestFolder, HarvestPlan
 from sitemap_reader.scale.harvest import HOST_SECONDS, HOST_URLS, HOSTS_AT_ONCE
 from sitemap_reader.scale.hosts import read_hosts, sharded
-from sitemap_reader.scale.options import make_order
+from sitemap_reader.scale.options import make_config
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.jsonl import stamp
 
@@ -26,18 +26,18 @@ _OF_A_HARVEST = {
 }
 
 
-def order_of(**keywords):
+def config_of(**keywords):
     """What harvest() makes of these, for hosts on loopback that are asked once."""
     chosen = {name: keywords.pop(name, value) for name, value in _OF_A_HARVEST.items()}
-    return make_order({"allow_private": True, "limits": HASTY, **keywords}, **chosen)
+    return make_config({"allow_private": True, "limits": HASTY, **keywords}, **chosen)
 
 
-def lay_out(path, hosts, order, *, shards=1):
+def lay_out(path, hosts, config, *, shards=1):
     """The folder of a harvest that has begun."""
-    listed, folder = read_hosts([getattr(host, "target", host) for host in hosts]), Folder(path)
+    listed, folder = read_hosts([getattr(host, "target", host) for host in hosts]), HarvestFolder(path)
     now = datetime.now(UTC)
-    plan = Plan(
-        len(listed.targets), listed.sha256, shards, order.settings(), order.dates(now), stamp(now) or ""
+    plan = HarvestPlan(
+        len(listed.targets), listed.sha256, shards, config.settings(), config.dates(now), stamp(now) or ""
     )
     folder.begin(plan, sharded(listed, shards))
     return folder
@@ -45,9 +45,9 @@ def lay_out(path, hosts, order, *, shards=1):
 
 def one_shard(path, hosts, tell=lambda tally: None, **keywords):
     """The hosts as one shard, read in this process; its folder, and what its manifest says."""
-    order = order_of(**keywords)
-    folder = lay_out(path, hosts, order)
-    return folder, harvest_shard(folder, 0, order, tell)
+    config = config_of(**keywords)
+    folder = lay_out(path, hosts, config)
+    return folder, harvest_shard(folder, 0, config, tell)
 
 
 def table(folder, name):
@@ -58,7 +58,7 @@ def table(folder, name):
 
 
 def _path(folder):
-    return folder.path if isinstance(folder, Folder) else Path(folder)
+    return folder.path if isinstance(folder, HarvestFolder) else Path(folder)
 
 
 def _lasting(row):

@@ -12,14 +12,14 @@ from types import ModuleType
 import attrs
 import orjson
 import pytest
-from harvests import HASTY, lay_out, order_of
+from harvests import HASTY, config_of, lay_out
 from kills import killed_at
 from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
-from sitemap_reader.scale.folder import TABLES, Folder, HarvestCancelled, HostRow, Parts, Plan
-from sitemap_reader.scale.report import account
+from sitemap_reader.scale.folder import TABLES, HarvestCancelled, HarvestFolder, HarvestPlan, HostRow, ShardWriter
+from sitemap_reader.scale.report import load_harvest
 
 SHARDS = [["a.example", "b.example"], [], ["c.example"]]
 SUMS = {"urls": 1, "sitemaps": 0, "problems": 0, "bytes_wire": 10}
@@ -29,12 +29,12 @@ TOLD = {"hosts": 1, "verdicts": {"complete": 1}, **SUMS, "seconds": 0.1, "given_
 
 def plan(state=True, started="2026-01-01T08:30:00Z"):
     settings = {"state": state, "since": None, "include": [], "scope": "protocol"}
-    return Plan(3, "00", len(SHARDS), settings, {"since": None, "until": None}, started)
+    return HarvestPlan(3, "00", len(SHARDS), settings, {"since": None, "until": None}, started)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return Folder(tmp_path / "out")
+    return HarvestFolder(tmp_path / "out")
 
 
 @pytest.fixture
@@ -45,19 +45,19 @@ def begun(folder):
 
 def publish(folder, shard, name, *, has_state=True):
     """A shard of one host with one URL, both called `name`; the state then knows that."""
-    with closing(Parts(folder, shard, state_shared_by=1 if has_state else None)) as parts:
+    with closing(ShardWriter(folder, shard, state_shared_by=1 if has_state else None)) as writer:
         url = {"type": "change", "change": "new", "loc": name} if has_state else {"loc": name}
-        parts.urls(orjson.dumps({"site": name, **url}) + b"\n", 1)
-        parts.host(HostRow(name, name, "complete", None, 1, 0, 0, 10, 0.1))
-        if parts.state is not None:
+        writer.add_urls(orjson.dumps({"site": name, **url}) + b"\n", 1)
+        writer.add_host(HostRow(name, name, "complete", None, 1, 0, 0, 10, 0.1))
+        if writer.state is not None:
             sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
-            parts.state.db.execute(sql, (name,))
-        return parts.publish(TOLD)
+            writer.state.db.execute(sql, (name,))
+        return writer.publish(TOLD)
 
 
 @pytest.fixture(scope="module")
 def _done(tmp_path_factory):
-    folder = Folder(tmp_path_factory.mktemp("done") / "out")
+    folder = HarvestFolder(tmp_path_factory.mktemp("done") / "out")
     folder.begin(plan(), SHARDS)
     for shard in range(3):
         publish(folder, shard, f"host{shard}")
@@ -98,22 +98,22 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
     assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: whole without a journal beside it
     assert remembered(begun.state(0)) == ["a"]
-    assert begun.settle(3) == [1, 2]
+    assert begun.clean_up(3) == [1, 2]
     assert not any(begun.unfinished.iterdir())
 
 
 def test_nothing_of_a_shard_is_to_be_seen_before_its_end(begun):
     before = files(begun.path)
-    with closing(Parts(begun, 0, state_shared_by=1)) as parts:
-        parts.urls(b'{"type":"change","change":"new","loc":"a"}\n' * 50_000, 50_000)
+    with closing(ShardWriter(begun, 0, state_shared_by=1)) as writer:
+        writer.add_urls(b'{"type":"change","change":"new","loc":"a"}\n' * 50_000, 50_000)
         assert {path.partition("/")[0] for path in {*files(begun.path)} - {*before}} == {"unfinished"}
     assert files(begun.path) == before
     assert not any(begun.unfinished.iterdir())
 
 
 def test_a_shard_without_rows_has_its_tables_all_the_same(begun):
-    with closing(Parts(begun, 1, state_shared_by=None)) as parts:
-        parts.publish({**TOLD, "hosts": 0})
+    with closing(ShardWriter(begun, 1, state_shared_by=None)) as writer:
+        writer.publish({**TOLD, "hosts": 0})
     assert {name: pq.read_table(begun.table(name, 1)).num_rows for name in TABLES} == dict.fromkeys(TABLES, 0)
 
 
@@ -121,18 +121,18 @@ def test_a_shard_without_rows_has_its_tables_all_the_same(begun):
 def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
     """With a state of an earlier harvest: the changes are told with the new one, or again."""
     publish(begun, 0, "before")
-    begun.put_aside(plan())
+    begun.archive(plan())
     begun.begin(plan(started="2026-01-02T08:30:00Z"), SHARDS)
     with killed_at(moment) as wanted:
         publish(begun, 0, "now")
     is_done = begun.manifest(0) is not None
     if is_done:
         assert [row["loc"] for row in rows(begun, "urls")] == ["now"]
-    assert begun.settle(3) == ([1, 2] if is_done else [0, 1, 2])
+    assert begun.clean_up(3) == ([1, 2] if is_done else [0, 1, 2])
     assert remembered(begun.state(0)) == (["before", "now"] if is_done else [])
     assert remembered(begun.state_before(0)) == ["before"]
     assert (begun.manifest(0) is not None) == is_done
-    assert account(begun.path).shards_done == is_done
+    assert load_harvest(begun.path).shards_done == is_done
     assert len(rows(begun, "urls")) == is_done  # who reads the folder sees no rows that do not count
     assert not any(begun.unfinished.iterdir())
     if not is_done:
@@ -149,9 +149,9 @@ def test_a_settling_that_is_killed_is_done_again(begun, moment):
         publish(begun, shard, f"host{shard}")
     begun.manifest_path(2).unlink()
     with killed_at(moment) as wanted:
-        begun.settle(3)
+        begun.clean_up(3)
     assert len(wanted) <= 21, "there are more moments than are tried"
-    assert begun.settle(3) == [1, 2]
+    assert begun.clean_up(3) == [1, 2]
     assert remembered(begun.state(0)) == ["host0"]
     assert {path.partition(".")[0].rpartition("/")[2] for path in files(begun.path)} == {"harvest", *PARTS}
     assert "part-00002" not in " ".join(path for path in files(begun.path) if not path.startswith("plan"))
@@ -162,7 +162,7 @@ def test_a_shard_whose_table_is_gone_is_not_done(begun, table):
     publish(begun, 0, "a")
     begun.table(table, 0).unlink()
     assert begun.manifest(0) is None
-    assert begun.settle(3) == [0, 1, 2]
+    assert begun.clean_up(3) == [0, 1, 2]
     assert not begun.manifest_path(0).exists()
 
 
@@ -180,20 +180,20 @@ def test_nor_is_one_whose_manifest_is_damaged(begun, text):
     publish(begun, 0, "a")
     begun.manifest_path(0).write_text(text, "utf-8")
     assert begun.manifest(0) is None
-    assert begun.settle(3) == [0, 1, 2]
+    assert begun.clean_up(3) == [0, 1, 2]
 
 
 def test_a_try_takes_the_place_of_the_one_before(begun):
-    first = Parts(begun, 0, state_shared_by=None)
-    other = Parts(begun, 2, state_shared_by=None)
+    first = ShardWriter(begun, 0, state_shared_by=None)
+    other = ShardWriter(begun, 2, state_shared_by=None)
     first.check()
-    with closing(Parts(begun, 0, state_shared_by=None)) as second:
+    with closing(ShardWriter(begun, 0, state_shared_by=None)) as second:
         first.check()  # once is no proof
         with pytest.raises(HarvestCancelled, match="has taken"):
             first.check()
         second.check()
         other.check()
-        first.urls(b'{"loc":"a"}\n', 1)
+        first.add_urls(b'{"loc":"a"}\n', 1)
         with pytest.raises(HarvestCancelled):
             first.publish(TOLD)
         first.close()
@@ -205,33 +205,33 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
 def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
     runs = [attrs.evolve(begun, run=name) for name in ("one", "two")]
     for run in runs:
-        run.tries.mkdir()
-    first, second = (Parts(run, 0, state_shared_by=None) for run in runs)
-    runs[1].call_off()
+        run.attempts.mkdir()
+    first, second = (ShardWriter(run, 0, state_shared_by=None) for run in runs)
+    runs[1].cancel()
     with pytest.raises(HarvestCancelled):
-        Parts(runs[1], 1, state_shared_by=None)
-    assert (first.are_gone, second.are_gone) == (False, True)
+        ShardWriter(runs[1], 1, state_shared_by=None)
+    assert (first.is_gone, second.is_gone) == (False, True)
     second.close()
     first.publish(TOLD)
     first.close()
-    runs[0].call_off()
+    runs[0].cancel()
     assert not begun.unfinished.exists()
 
 
-@pytest.mark.parametrize("ends", [Folder.call_off, lambda run: run.attempt(0)], ids=["run", "attempt"])
+@pytest.mark.parametrize("ends", [HarvestFolder.cancel, lambda run: run.new_attempt(0)], ids=["run", "attempt"])
 def test_a_worker_that_still_writes_leaves_no_folder(begun, ends):
     """Its files come while the folder is deleted: five times, as it need not happen the first time."""
     for number in range(5):
         run = attrs.evolve(begun, run=f"run-{number}")
-        run.tries.mkdir(parents=True)
-        attempt, is_at_work = run.attempt(0), threading.Event()
-        worker = threading.Thread(target=write_files, args=(attempt, is_at_work))
+        run.attempts.mkdir(parents=True)
+        new_attempt, is_at_work = run.new_attempt(0), threading.Event()
+        worker = threading.Thread(target=write_files, args=(new_attempt, is_at_work))
         worker.start()
         assert is_at_work.wait(30)
         ends(run)
         worker.join()
-        assert not attempt.exists()
-        run.call_off()
+        assert not new_attempt.exists()
+        run.cancel()
         assert not begun.unfinished.exists()
 
 
@@ -284,7 +284,7 @@ def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
         folder.begin(plan(), SHARDS)
     assert folder.plan() == plan()
     assert [folder.targets(shard) for shard in range(3)] == SHARDS
-    assert folder.settle(3) == [0, 1, 2]
+    assert folder.clean_up(3) == [0, 1, 2]
     assert len(wanted) <= 21, "there are more moments than are tried"
 
 
@@ -295,7 +295,7 @@ def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done,
 
     def begin():
         if done.plan() == plan():
-            done.put_aside(plan())
+            done.archive(plan())
             done.begin(later, SHARDS)
 
     with killed_at(moment) as wanted:
@@ -303,12 +303,12 @@ def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done,
     with killed_at(moment // 3):
         begin()
     begin()
-    earlier = done.earlier(plan())
+    earlier = done.archive_path(plan())
     assert earlier.name == "2026-01-01T08-30-00Z"
-    assert account(earlier).shards_done == 3
-    assert [row["loc"] for row in rows(Folder(earlier), "urls")] == ["host0", "host1", "host2"]
+    assert load_harvest(earlier).shards_done == 3
+    assert [row["loc"] for row in rows(HarvestFolder(earlier), "urls")] == ["host0", "host1", "host2"]
     assert done.plan() == later
-    assert done.settle(3) == [0, 1, 2]
+    assert done.clean_up(3) == [0, 1, 2]
     assert [done.targets(shard) for shard in range(3)] == SHARDS
     assert rows(done, "urls") == []
     assert [remembered(done.state_before(shard)) for shard in range(3)] == [["host0"], ["host1"], ["host2"]]
@@ -338,7 +338,7 @@ def test_a_folder_of_a_newer_version_is_refused(begun):
     with pytest.raises(sr.UsageError, match="is of another version of sitemap-reader; name another folder"):
         begun.plan()
     with pytest.raises(sr.UsageError, match="another version"):
-        account(begun.path)
+        load_harvest(begun.path)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b'{"version":1}', b'{"version":1,"x":2}', b"\xff", b"x" * 3])
@@ -351,13 +351,13 @@ def test_a_plan_that_is_damaged_is_told(begun, data):
 def test_there_is_nothing_to_sum_up_where_there_is_no_harvest(tmp_path):
     for name in ("none", "."):
         with pytest.raises(sr.UsageError, match="there is no harvest in"):
-            account(tmp_path / name)
+            load_harvest(tmp_path / name)
 
 
 def test_the_sum_of_a_harvest_is_that_of_its_shards(begun):
     for shard in (0, 2):
         publish(begun, shard, f"host{shard}")
-    found = account(str(begun.path))
+    found = load_harvest(str(begun.path))
     assert (found.hosts, found.hosts_done, found.shards, found.shards_done) == (3, 2, 3, 2)
     assert (found.urls, found.bytes_wire, found.verdicts) == (2, 20, {"complete": 2})
     assert found.rows == {"urls": 2, "sitemaps": 0, "problems": 0, "hosts": 2}
@@ -365,8 +365,8 @@ def test_the_sum_of_a_harvest_is_that_of_its_shards(begun):
     assert found.missing() == "1 host not read, 1 of 3 shards not done"
     assert str(found) == "2 changes; 2 URLs from 2 of 3 hosts read; 2 complete"
     publish(begun, 1, "host1")
-    assert account(begun.path).complete
-    assert account(begun.path).missing() == ""
+    assert load_harvest(begun.path).complete
+    assert load_harvest(begun.path).missing() == ""
 
 
 # --- two commands at once ---
@@ -382,32 +382,32 @@ def host(site_server):
 
 @pytest.mark.parametrize("state", [True, False])
 def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder, host, state):
-    order = order_of(state=state)
-    first = attrs.evolve(lay_out(folder.path, [host], order), run="first")
-    first.tries.mkdir()
-    parts = Parts(first, 0, state_shared_by=1 if state else None)
+    config = config_of(state=state)
+    first = attrs.evolve(lay_out(folder.path, [host], config), run="first")
+    first.attempts.mkdir()
+    writer = ShardWriter(first, 0, state_shared_by=1 if state else None)
     with pytest.raises(sr.UsageError, match=r"not done, 1 of 1 shard left: resume=True goes on"):
         harvest_near([host], folder.path, state=state)
-    parts.check()
-    parts.check()
-    parts.publish(TOLD)
-    parts.close()
+    writer.check()
+    writer.check()
+    writer.publish(TOLD)
+    writer.close()
     assert folder.manifest(0) is not None
 
 
 def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
-    order = order_of()
-    first = attrs.evolve(lay_out(folder.path, [host], order), run="first")
-    first.tries.mkdir()
-    parts = Parts(first, 0, state_shared_by=None)
+    config = config_of()
+    first = attrs.evolve(lay_out(folder.path, [host], config), run="first")
+    first.attempts.mkdir()
+    writer = ShardWriter(first, 0, state_shared_by=None)
     found = harvest_near([host], folder.path, limits=HASTY, resume=True)
     assert (found.complete, found.urls) == (True, 1)
     with pytest.raises(HarvestCancelled):
-        parts.publish(TOLD)
-    parts.close()
+        writer.publish(TOLD)
+    writer.close()
     assert [row["loc"] for row in rows(folder, "urls")] == [f"{host}/a"]
     with pytest.raises(HarvestCancelled):
-        Parts(first, 0, state_shared_by=None)
+        ShardWriter(first, 0, state_shared_by=None)
     assert not folder.unfinished.exists()
 
 

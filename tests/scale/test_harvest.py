@@ -19,8 +19,8 @@ from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.scale import cluster as workers_of
-from sitemap_reader.scale.folder import Folder
-from sitemap_reader.scale.report import account
+from sitemap_reader.scale.folder import HarvestFolder
+from sitemap_reader.scale.report import load_harvest
 
 needs("distributed")
 psutil = needs("psutil")
@@ -81,7 +81,7 @@ def wait_for(condition, *, of):
 
 
 def done_shards(out):
-    return [shard for shard in range(SHARDS) if Folder(out).manifest(shard) is not None]
+    return [shard for shard in range(SHARDS) if HarvestFolder(out).manifest(shard) is not None]
 
 
 def workers_below(process):
@@ -236,7 +236,7 @@ def test_a_harvest_that_is_killed_is_resumed_where_it_was(farm, hosts, listed, o
     assert code == 3, stderr
     assert tables(out) == right
     read = {target for target, paths in farm.asked().items() if paths}
-    left = {target for shard in range(SHARDS) if shard not in done for target in Folder(out).targets(shard)}
+    left = {target for shard in range(SHARDS) if shard not in done for target in HarvestFolder(out).targets(shard)}
     assert 0 < len(read) < HOSTS
     assert read == left
     after = {name: (out / name).stat().st_mtime_ns for name in before}
@@ -265,9 +265,9 @@ def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, r
     assert "Error" not in stderr
     assert stderr.splitlines()[-2].endswith("; --resume does the rest")
     assert stderr.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert account(out).shards_done == len(done_shards(out)) >= 1
+    assert load_harvest(out).shards_done == len(done_shards(out)) >= 1
     assert not (out / "unfinished").exists()
-    assert len(table(out, "hosts")) == account(out).hosts_done
+    assert len(table(out, "hosts")) == load_harvest(out).hosts_done
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.scale.folder import Folder
+from sitemap_reader.scale.folder import HarvestFolder
 from sitemap_reader.scale.hosts import HostList, by_domain, domain_of, read_hosts, shard_of, sharded
-from sitemap_reader.scale.options import make_order
+from sitemap_reader.scale.options import make_config
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_a_longer_list_leaves_old_hosts_where_they_are(before, more, shards, dic
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """One with room for a plan."""
-    folder = Folder(tmp_path_factory.mktemp("folder"))
+    folder = HarvestFolder(tmp_path_factory.mktemp("folder"))
     (folder.path / "plan").mkdir()
     return folder
 
@@ -210,11 +210,11 @@ def test_a_plan_gives_back_the_hosts_that_were_laid_out(folder, given_hosts):
 # --- what is asked of them ---
 
 
-def order(**keywords):
+def config(**keywords):
     limits = {"hosts_at_once": 5, "host_seconds": 60.0, "host_urls": 100}
     chosen = {name: keywords.pop(name) for name in [*keywords] if name in limits}
     state = keywords.pop("state", False)
-    return make_order(keywords, state=state, accept_removals=False, **{**limits, **chosen})
+    return make_config(keywords, state=state, accept_removals=False, **{**limits, **chosen})
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def order(**keywords):
 )
 def test_what_cannot_be_asked_is_told_at_once_and_not_by_each_host(keywords, words):
     with pytest.raises(sr.UsageError, match=words):
-        order(**keywords)
+        config(**keywords)
 
 
 def test_a_keyword_that_there_is_not_is_told_by_its_name():
@@ -244,16 +244,16 @@ def test_a_keyword_that_there_is_not_is_told_by_its_name():
 
 
 def test_whether_an_index_is_trusted_decides_on_the_rows():
-    assert order(trust_lastmod="never").settings()["trust_lastmod"] == "never"
-    assert "trust_lastmod" not in order().settings()
+    assert config(trust_lastmod="never").settings()["trust_lastmod"] == "never"
+    assert "trust_lastmod" not in config().settings()
     with pytest.raises(sr.UsageError, match="trust_lastmod must be one of"):
-        order(trust_lastmod="now")
+        config(trust_lastmod="now")
 
 
 def test_an_age_is_one_from_the_beginning_of_the_harvest_on():
     begun = datetime(2026, 3, 8, 12, tzinfo=UTC)
-    asked = order(since="7d")
+    asked = config(since="7d")
     assert asked.settings()["since"] == "7d"
     dates = asked.dates(begun)
     assert dates == {"since": "2026-03-01T12:00:00Z", "until": None}
-    assert asked.dated(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert asked.with_dates(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -6,61 +6,61 @@ import attrs
 import pytest
 
 from sitemap_reader.client.progressbar import BarState
-from sitemap_reader.scale.progress import Counting, HarvestProgress, shown
-from sitemap_reader.scale.shard import Tally
+from sitemap_reader.scale.progress import HarvestProgress, ProgressTracker, bar_state
+from sitemap_reader.scale.shard import ShardProgress
 
 
 def told(shard, worker="a", **counts):
-    return {"shard": shard, "worker": worker, **attrs.asdict(Tally(**counts))}
+    return {"shard": shard, "worker": worker, **attrs.asdict(ShardProgress(**counts))}
 
 
 def manifest(shard, hosts, urls, **verdicts):
     return {"shard": shard, "hosts": hosts, "urls": urls, "bytes_wire": 10 * urls, "verdicts": verdicts}
 
 
-def counts(counting):
-    progress = counting.now(2)
+def counts(tracker):
+    progress = tracker.now(2)
     return progress.hosts_done, progress.urls, progress.not_whole, progress.shards_done
 
 
 def test_shards_that_run_and_those_that_are_done_are_counted_once():
-    counting = Counting(10, 3, [], "")
-    counting.hear(told(0, hosts=1, urls=5))
-    counting.hear(told(1, hosts=2, urls=7, not_whole=1))
-    counting.hear(told(0, hosts=2, urls=9, bytes_wire=3))
-    assert counts(counting) == (4, 16, 1, 0)
-    counting.done(manifest(0, 3, 12, complete=2, partial=1))
-    assert counts(counting) == (5, 19, 2, 1)
-    counting.hear(told(0, hosts=1, urls=5))  # which comes late
-    assert counts(counting) == (5, 19, 2, 1)
-    assert counting.now(2).bytes_wire == 120
+    tracker = ProgressTracker(10, 3, [], "")
+    tracker.update(told(0, hosts=1, urls=5))
+    tracker.update(told(1, hosts=2, urls=7, not_whole=1))
+    tracker.update(told(0, hosts=2, urls=9, bytes_wire=3))
+    assert counts(tracker) == (4, 16, 1, 0)
+    tracker.done(manifest(0, 3, 12, complete=2, partial=1))
+    assert counts(tracker) == (5, 19, 2, 1)
+    tracker.update(told(0, hosts=1, urls=5))  # which comes late
+    assert counts(tracker) == (5, 19, 2, 1)
+    assert tracker.now(2).bytes_wire == 120
 
 
 def test_a_shard_that_failed_counts_for_nothing():
-    counting = Counting(10, 3, [], "")
-    counting.hear(told(0, hosts=3, urls=5))
-    counting.failed(0)
-    counting.hear(told(0, hosts=4, urls=6))
-    assert counts(counting) == (0, 0, 0, 0)
+    tracker = ProgressTracker(10, 3, [], "")
+    tracker.update(told(0, hosts=3, urls=5))
+    tracker.failed(0)
+    tracker.update(told(0, hosts=4, urls=6))
+    assert counts(tracker) == (0, 0, 0, 0)
 
 
 def test_a_shard_begun_anew_by_another_worker_is_told():
-    counting = Counting(10, 3, [], "")
+    tracker = ProgressTracker(10, 3, [], "")
     for worker in ("a", "a", "b", "b", "c"):
-        counting.hear(told(1, worker, hosts=1))
-    counting.hear(told(2, "a"))
-    assert counting.again == {1: 2}
-    assert counts(counting)[0] == 1
+        tracker.update(told(1, worker, hosts=1))
+    tracker.update(told(2, "a"))
+    assert tracker.restarts == {1: 2}
+    assert counts(tracker)[0] == 1
 
 
 def test_the_time_that_is_left_goes_by_what_was_read_in_this_run(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    counting = Counting(100, 4, [manifest(0, 60, 600, complete=60)], "http://127.0.0.1:8787/status")
+    tracker = ProgressTracker(100, 4, [manifest(0, 60, 600, complete=60)], "http://127.0.0.1:8787/status")
     clock[0] = 110.0
-    assert counting.now(4).eta_seconds is None
-    counting.hear(told(1, hosts=10))
-    now = counting.now(4)
+    assert tracker.now(4).eta_seconds is None
+    tracker.update(told(1, hosts=10))
+    now = tracker.now(4)
     assert (now.hosts_done, now.seconds, now.eta_seconds) == (70, 10.0, 30.0)
     assert (now.shards, now.shards_at_once, now.dashboard) == (4, 4, "http://127.0.0.1:8787/status")
 
@@ -78,4 +78,4 @@ def test_the_time_that_is_left_goes_by_what_was_read_in_this_run(monkeypatch):
 )
 def test_what_a_bar_shows(not_whole, eta, text):
     progress = HarvestProgress(312, 1_000, 1_204_331, 88_100_000, not_whole, 3, 9, 4, "", 41.0, eta)
-    assert shown(progress) == BarState(312, 1_000, text)
+    assert bar_state(progress) == BarState(312, 1_000, text)

@@ -10,7 +10,7 @@ import shutil
 import attrs
 import pytest
 from click.testing import CliRunner
-from harvests import HASTY, files, lay_out, locs, one_shard, order_of, table, verdicts
+from harvests import HASTY, config_of, files, lay_out, locs, one_shard, table, verdicts
 from hostfarm import FarmHost, locs_of, run_farm
 from pyarrow import parquet as pq
 from servers import free_port
@@ -18,8 +18,8 @@ from servers import free_port
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.fetch.client import AiohttpFetcher
-from sitemap_reader.scale import shard as room
-from sitemap_reader.scale.folder import HarvestCancelled, Parts
+from sitemap_reader.scale import shard as shard_module
+from sitemap_reader.scale.folder import HarvestCancelled, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.jsonl import json_form
 
@@ -315,24 +315,24 @@ def test_a_host_is_asked_for_each_document_once(farm, hosts, out):
 def test_a_shard_that_is_done_is_not_done_again(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["robots"]])
     farm.forget()
-    assert harvest_shard(folder, 0, order_of()) == manifest
+    assert harvest_shard(folder, 0, config_of()) == manifest
     assert not any(farm.asked().values())
     assert "manifests/part-00000.json" in files(folder)
 
 
 def test_a_shard_without_hosts_is_done_at_once(out):
-    folder = lay_out(out, ["a.example"], order_of(), shards=2)
+    folder = lay_out(out, ["a.example"], config_of(), shards=2)
     empty = next(shard for shard in range(2) if not folder.targets(shard))
-    manifest = harvest_shard(folder, empty, order_of())
+    manifest = harvest_shard(folder, empty, config_of())
     assert (manifest["hosts"], manifest["verdicts"]) == (0, {})
     assert table(folder, "hosts") == []
 
 
 @pytest.mark.parametrize("has_state", [False, True])
-@pytest.mark.parametrize("method", ["urls", "host", "hear", "publish"])
+@pytest.mark.parametrize("method", ["add_urls", "add_host", "add_item", "publish"])
 def test_a_disk_that_takes_no_more_ends_it_and_nothing_stays(farm, hosts, out, monkeypatch, method, has_state):
     """Also of hosts that would never end by themselves."""
-    right = getattr(Parts, method)
+    right = getattr(ShardWriter, method)
 
     def full(self, *args):
         right(self, *args)
@@ -343,24 +343,24 @@ def test_a_disk_that_takes_no_more_ends_it_and_nothing_stays(farm, hosts, out, m
         def full(self, told):
             raise OSError(errno.ENOSPC, "No space left on device", "urls/part-00000.parquet")
 
-    monkeypatch.setattr(Parts, method, full)
-    order = order_of(state=has_state)
+    monkeypatch.setattr(ShardWriter, method, full)
+    config = config_of(state=has_state)
     chosen = [hosts["robots"]] if method == "publish" else [hosts["hang"], hosts["robots"]]
-    folder = lay_out(out, chosen, order)
+    folder = lay_out(out, chosen, config)
     before = files(folder)
     with pytest.raises(OSError, match="No space left"):
-        harvest_shard(folder, 0, order)
+        harvest_shard(folder, 0, config)
     assert files(folder) == before
     assert not any(folder.unfinished.iterdir())
 
 
 def test_a_state_that_is_damaged_ends_it_and_stays_as_it_is(farm, hosts, out):
-    order = order_of(state=True)
-    folder = lay_out(out, [hosts["robots"]], order)
+    config = config_of(state=True)
+    folder = lay_out(out, [hosts["robots"]], config)
     folder.state_before(0).write_bytes(b"SQLite format 3\0, or so")
     before = files(folder)
     with pytest.raises((sr.StateError, sr.UsageError)):
-        harvest_shard(folder, 0, order)
+        harvest_shard(folder, 0, config)
     assert files(folder) == before
     assert not any(folder.unfinished.iterdir())
 
@@ -368,9 +368,9 @@ def test_a_state_that_is_damaged_ends_it_and_stays_as_it_is(farm, hosts, out):
 @pytest.mark.parametrize("has_state", [False, True])
 def test_a_try_whose_folder_is_taken_away_ends(farm, hosts, out, monkeypatch, has_state):
     """One host hangs: it would go on for long."""
-    monkeypatch.setattr(room, "TELL_SECONDS", 0.02)
-    order = order_of(state=has_state)
-    folder = lay_out(out, [hosts["robots"], hosts["hang"]], order)
+    monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
+    config = config_of(state=has_state)
+    folder = lay_out(out, [hosts["robots"], hosts["hang"]], config)
     told = []
 
     def take_away(tally):
@@ -380,26 +380,26 @@ def test_a_try_whose_folder_is_taken_away_ends(farm, hosts, out, monkeypatch, ha
             assert len(told) < 10, "nobody looks whether it is there"
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
-        harvest_shard(folder, 0, order, take_away)
+        harvest_shard(folder, 0, config, take_away)
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
 
 @pytest.mark.parametrize("has_state", [False, True])
 def test_so_does_one_that_has_much_to_write(farm, hosts, out, has_state):
     """Which finds it out where it writes, and not by looking."""
-    order = order_of(state=has_state)
-    folder = lay_out(out, [hosts["huge"]], order)
+    config = config_of(state=has_state)
+    folder = lay_out(out, [hosts["huge"]], config)
 
     def take_away(tally):
         shutil.rmtree(folder.unfinished, ignore_errors=True)
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
-        harvest_shard(folder, 0, order, take_away)
+        harvest_shard(folder, 0, config, take_away)
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
 
 def test_what_one_tells_of_how_far_it_is_grows_to_what_it_came_to(farm, hosts, out, monkeypatch):
-    monkeypatch.setattr(room, "TELL_SECONDS", 0.02)
+    monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     told = []
     chosen = [hosts[kind] for kind in ("index", "broken", "error")] + [hosts[name] for name in SHOPS[:3]]
     _, manifest = one_shard(out, chosen, told.append, proxy=farm.proxy)
@@ -412,7 +412,7 @@ def test_what_one_tells_of_how_far_it_is_grows_to_what_it_came_to(farm, hosts, o
 
 
 def test_what_is_told_in_between_has_hosts_that_are_not_done(farm, hosts, out, monkeypatch):
-    monkeypatch.setattr(room, "TELL_SECONDS", 0.02)
+    monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     told = []
     one_shard(out, [hosts["huge"]], told.append)
     assert any(tally.hosts == 0 and tally.urls > 0 and tally.bytes_wire > 0 for tally in told)

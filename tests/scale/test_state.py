@@ -13,12 +13,12 @@ import pytest
 from harvests import (
     HASTY,
     changes_of,
+    config_of,
     files,
     lay_out,
     locs,
     next_version,
     one_shard,
-    order_of,
     table,
     told,
     verdicts,
@@ -30,7 +30,7 @@ from servers import free_port
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import Change
-from sitemap_reader.scale.folder import Folder, Parts
+from sitemap_reader.scale.folder import HarvestFolder, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.arrow import Rows
 from sitemap_reader.serialize.jsonl import json_form
@@ -189,17 +189,17 @@ def remembered(path):
 
 
 def test_many_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many, tmp_path):
-    order = {at_once: order_of(state=True, hosts_at_once=at_once) for at_once in (MANY_HOSTS, 1)}
-    folders = {at_once: lay_out(tmp_path / str(at_once), many, order[at_once]) for at_once in order}
+    config = {at_once: config_of(state=True, hosts_at_once=at_once) for at_once in (MANY_HOSTS, 1)}
+    folders = {at_once: lay_out(tmp_path / str(at_once), many, config[at_once]) for at_once in config}
     for version in (1, 2):
         next_version(farm, many, version)
         farm.forget()
         found = []
         for at_once, folder in folders.items():
             if version > 1:
-                folder.put_aside(folder.plan())
-                folder = lay_out(folder.path, many, order[at_once])
-            harvest_shard(folder, 0, order[at_once])
+                folder.archive(folder.plan())
+                folder = lay_out(folder.path, many, config[at_once])
+            harvest_shard(folder, 0, config[at_once])
             found.append((table(folder, "urls"), table(folder, "hosts"), *remembered(folder.state(0))))
         for one, other in zip(*found, strict=True):
             assert one == other
@@ -265,9 +265,9 @@ async def _whole(body):
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
     shops = ["https://shop1.example", "https://shop2.example"]
-    order = order_of(state=True, hosts_at_once=at_once, scope="host")
-    folder = lay_out(tmp_path / "out", shops, order)
-    playing = attrs.evolve(order, reading={**order.reading, "fetcher": TwoShops(at_once)})
+    config = config_of(state=True, hosts_at_once=at_once, scope="host")
+    folder = lay_out(tmp_path / "out", shops, config)
+    playing = attrs.evolve(config, reader_options={**config.reader_options, "fetcher": TwoShops(at_once)})
     manifest = harvest_shard(folder, 0, playing)
     for shop in shops:
         assert locs(folder, shop) == sorted(f"{shop}/{number}" for number in range(40))
@@ -284,14 +284,14 @@ def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
 
 def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(farm, many, tmp_path, monkeypatch):
     fine = [host for host in many if host.kind in ("robots", "index")]
-    order = order_of(state=True, hosts_at_once=4)
-    folder = lay_out(tmp_path / "out", fine, order)
-    harvest_shard(folder, 0, order)
+    config = config_of(state=True, hosts_at_once=4)
+    folder = lay_out(tmp_path / "out", fine, config)
+    harvest_shard(folder, 0, config)
     next_version(farm, fine)
-    folder.put_aside(folder.plan())
-    folder = lay_out(folder.path, fine, order)
+    folder.archive(folder.plan())
+    folder = lay_out(folder.path, fine, config)
     before = remembered(folder.state_before(0))
-    right, seen = Parts.host, []
+    right, seen = ShardWriter.add_host, []
 
     def dying(self, row):
         seen.append(row)
@@ -300,13 +300,13 @@ def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(far
         right(self, row)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Parts, "host", dying)
+        patch.setattr(ShardWriter, "add_host", dying)
         with pytest.raises((Killed, BaseExceptionGroup)):
-            harvest_shard(folder, 0, order)
+            harvest_shard(folder, 0, config)
     assert folder.manifest(0) is None
     assert not folder.state(0).exists()
     assert remembered(folder.state_before(0)) == before
-    harvest_shard(folder, 0, order)
+    harvest_shard(folder, 0, config)
     assert told(folder) == changes_of(fine, 2)
 
 
@@ -317,7 +317,7 @@ def test_a_shard_that_is_done_again_tells_the_same_again(farm, each, out):
     next_version(farm, hosts)
     harvest_near(hosts, out, state=True)
     before = told(out)
-    for lost in (Folder(out).manifest_path(0), Folder(out).table("urls", 0), Folder(out).state(0)):
+    for lost in (HarvestFolder(out).manifest_path(0), HarvestFolder(out).table("urls", 0), HarvestFolder(out).state(0)):
         lost.unlink()
         harvest_near(hosts, out, state=True, resume=True)
         assert told(out) == before == changes_of(hosts, 2)
@@ -340,8 +340,8 @@ def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, o
 def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
     hosts = [each["robots"], each["index"]]
     harvest_near(hosts, out, state=True, shards=8)
-    done = next(shard for shard in range(8) if Folder(out).targets(shard))
-    Folder(out).manifest_path(done).unlink()
+    done = next(shard for shard in range(8) if HarvestFolder(out).targets(shard))
+    HarvestFolder(out).manifest_path(done).unlink()
     with pytest.raises(sr.UsageError, match=r"not done, 1 of 8 shards left: resume=True goes on"):
         harvest_near(hosts, out, state=True)
 
@@ -359,7 +359,7 @@ def test_an_age_is_one_from_the_beginning_on_also_where_it_is_resumed(out, site_
     plan = json.loads((out / "harvest.json").read_text())
     plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # it was begun five days ago
     (out / "harvest.json").write_text(json.dumps(plan))
-    Folder(out).manifest_path(0).unlink()
+    HarvestFolder(out).manifest_path(0).unlink()
     harvest_near([server.url], out, since="7d", resume=True)
     assert locs(out) == [f"{server.url}/2", f"{server.url}/9"]
 

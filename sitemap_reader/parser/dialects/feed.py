@@ -14,7 +14,18 @@ import attrs
 from ...model.problems import report
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
-from ..xml.elements import ALTERNATE, ATOM, RSS, XML_BASE, Entry, Vocabulary, is_core, judge_mistaken, stripped, text_of
+from ..xml.elements import (
+    ALTERNATE,
+    ATOM,
+    RSS,
+    XML_BASE,
+    Entry,
+    Vocabulary,
+    is_core,
+    stripped,
+    text_of,
+    wrong_namespace,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -248,12 +259,12 @@ _ATOM_TAGS = frozenset({"entry", "link", *_ATOM_DATES})
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", tags=_RSS_TAGS, judge=judge_mistaken)
+    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", tags=_RSS_TAGS, judge=wrong_namespace)
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", tags=_ATOM_TAGS, judge=judge_mistaken)
+    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", tags=_ATOM_TAGS, judge=wrong_namespace)
 
 
 def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:

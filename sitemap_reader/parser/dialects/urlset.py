@@ -12,7 +12,17 @@ from ...model.records import EXTENSIONS
 from ..content.sniff import Format
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
-from ..xml.elements import CORE, SITEMAP, Entry, Vocabulary, is_core, judge, own_text, stripped, text_without
+from ..xml.elements import (
+    CORE,
+    SITEMAP,
+    Entry,
+    Vocabulary,
+    is_core,
+    own_text,
+    stripped,
+    text_without,
+    wrong_sitemap_namespace,
+)
 from .extensions import TAGS
 
 if TYPE_CHECKING:
@@ -38,9 +48,16 @@ def index_vocabulary(namespace: str) -> Vocabulary:
     return _vocabulary(namespace, "sitemap")
 
 
-def _vocabulary(namespace: str, loose_entry: str) -> Vocabulary:
+def _vocabulary(namespace: str, implied_entry: str) -> Vocabulary:
     return Vocabulary(
-        SITEMAP, namespace, _ENTRIES, "loc", loose_entry=loose_entry, tags=_TAGS, voids=_VOIDS, judge=judge
+        SITEMAP,
+        namespace,
+        _ENTRIES,
+        "loc",
+        implied_entry=implied_entry,
+        tags=_TAGS,
+        void_tags=_VOIDS,
+        judge=wrong_sitemap_namespace,
     )
 
 

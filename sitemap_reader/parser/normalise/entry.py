@@ -32,9 +32,9 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
 # Reason why a URL is out of scope -> problem code and message.
 _DROPS = {
-    "host": ("U04", "is on another host than the sitemap may speak for"),
-    "scheme": ("U04", "has another scheme than the sitemap may speak for"),
-    "port": ("U04", "has another port than the sitemap may speak for"),
+    "host": ("U04", "is on a host outside the sitemap's scope"),
+    "scheme": ("U04", "has a scheme outside the sitemap's scope"),
+    "port": ("U04", "has a port outside the sitemap's scope"),
     "path": ("U05", "is above the sitemap's directory"),
 }
 
@@ -198,7 +198,7 @@ class _EntryProblems:
     def finish(self) -> list[Problem]:
         """The problems to report; the last one tells how many are not."""
         if self._unreported:
-            what = f"{self._unreported:,} more problems of this entry; raise max_entry_problems to be told of each"
+            what = f"{self._unreported:,} more problems of this entry; raise max_entry_problems to see each"
             last = report("S16", what, sitemap=self._normaliser.sitemap, line=self._line, severity="warning")
             self.found.append(last)
         return self.found

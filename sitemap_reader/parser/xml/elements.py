@@ -1,8 +1,7 @@
-"""What a document's entries are made of: elements in small trees, and the names that its vocabulary gives their tags.
+"""Namespaces, tag names and entry elements: what entry_builder.py makes, and the dialects read.
 
-builder.py makes them, the rooms of the dialects read them. The elements are ElementTree's, which are made in C: `text`
-stands before the first child, and behind a child its `tail`. A `tag` is the vocabulary's name for it, or
-`namespace}name` where that has none.
+A Vocabulary maps expat's `namespace}name` to the tag that a dialect knows: `loc`, `image:loc`. An Entry is a small tree
+of ElementTree elements with such tags; `text` precedes the first child, and the `tail` of a child follows it.
 """
 
 from __future__ import annotations
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     from ...model.problems import Problem
 
 
-# ----------------------------------------------------------------------------------------------------
-# Every namespace that is known, and the prefix by which its tags are called here.
-#
-# Both schemes are seen in the wild, with and without a slash at the end. Sources: sitemaps.org 0.9, Google's schemas
-# of the extensions, the RSS and Atom specifications.
+# --- known namespaces, and the prefix of their tags ---
+
+# Sources: sitemaps.org 0.9, Google's schemas of the extensions, the RSS and Atom specifications.
 
 
 def _spellings(*names: str) -> list[str]:
-    """As given, over http, comes first."""
+    """With both schemes, with and without a slash at the end, as found in the wild; the name as given is first."""
     found = []
     for name in names:
         other = name.removesuffix("/") if name.endswith("/") else name + "/"
@@ -47,13 +44,13 @@ CORE = frozenset(
     )
 )
 
-# Prefix -> the namespaces it stands for, the proper one first.
+# Prefix -> its namespaces, the canonical one first.
 _EXTENSIONS = {
     **{each.prefix: _spellings(each.namespace, *each.older) for each in EXTENSIONS.values()},
     "pagemap": _spellings("www.google.com/schemas/sitemap-pagemap/1.0"),
 }
-# Wrong, but unmistakable: generators write these. Read all the same, and noted (S02).
-_MISTAKEN = {each.prefix: _spellings(*each.mistaken) for each in EXTENSIONS.values()}
+# Wrong, but unambiguous: generators write these. Read all the same, with a Problem (S02).
+_WRONG = {each.prefix: _spellings(*each.mistaken) for each in EXTENSIONS.values()}
 _ATOM = _spellings("www.w3.org/2005/Atom", "purl.org/atom/ns#")
 _RSS = _spellings(
     "purl.org/rss/1.0/",
@@ -64,13 +61,13 @@ _RSS = _spellings(
     "backend.userland.com/rss",
     "blogs.law.harvard.edu/tech/rss",
 )
-_BESIDE_FEEDS = {
+_FEED_EXTENSIONS = {
     "dc": _spellings("purl.org/dc/elements/1.1/"),
     "media": _spellings("search.yahoo.com/mrss/"),
     "atom": _ATOM,
 }
-# Where the specification of Media RSS stands, and where it stood.
-_MISTAKEN_BESIDE_FEEDS = {
+# The URLs of the specification of Media RSS, now and before.
+_WRONG_FEED_EXTENSIONS = {
     "media": _spellings("www.rssboard.org/media-rss", "video.search.yahoo.com/mrss/"),
 }
 
@@ -82,50 +79,50 @@ def _prefixes(*tables: dict[str, list[str]]) -> dict[str, str]:
     return {name: prefix for table in tables for prefix, names in table.items() for name in names}
 
 
-# Namespace -> prefix, in documents of each kind; "" makes tags core.
-SITEMAP = {**_prefixes(_EXTENSIONS, _MISTAKEN), **dict.fromkeys(CORE, "")}
-RSS = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_RSS, "")}
-ATOM = {**_prefixes(_BESIDE_FEEDS, _MISTAKEN_BESIDE_FEEDS), **dict.fromkeys(_ATOM, "")}
+# Namespace -> prefix, for each kind of document; "" for core tags.
+SITEMAP = {**_prefixes(_EXTENSIONS, _WRONG), **dict.fromkeys(CORE, "")}
+RSS = {**_prefixes(_FEED_EXTENSIONS, _WRONG_FEED_EXTENSIONS), **dict.fromkeys(_RSS, "")}
+ATOM = {**_prefixes(_FEED_EXTENSIONS, _WRONG_FEED_EXTENSIONS), **dict.fromkeys(_ATOM, "")}
 
-_PROPER = {prefix: names[0] for table in (_EXTENSIONS, _BESIDE_FEEDS) for prefix, names in table.items()}
+_CANONICAL = {prefix: names[0] for table in (_EXTENSIONS, _FEED_EXTENSIONS) for prefix, names in table.items()}
 
 
-def judge_mistaken(namespace: str) -> str | None:
-    """Why a namespace is wrong although it is read; None: it is not."""
-    prefix = _MISTAKEN_PREFIXES.get(namespace)
+def wrong_namespace(namespace: str) -> str | None:
+    """Why a namespace that is read is wrong; None where it is right."""
+    prefix = _WRONG_PREFIXES.get(namespace)
     return prefix and f'the namespace "{namespace}" is wrong: read as {prefix} all the same'
 
 
-def judge(namespace: str) -> str | None:
-    """The same for a sitemap, where one that only looks like an extension's is at fault too."""
-    if namespace in SITEMAP or not _LOOKS_LIKE_OURS.search(namespace):
-        return judge_mistaken(namespace)
+def wrong_sitemap_namespace(namespace: str) -> str | None:
+    """The same for a sitemap; also for a namespace that only looks like that of an extension, which is not read."""
+    if namespace in SITEMAP or not _LOOKS_LIKE_EXTENSION.search(namespace):
+        return wrong_namespace(namespace)
     return f'the namespace "{namespace[:200]}" is none of the extensions\': what is in it is passed over'
 
 
-_MISTAKEN_PREFIXES = _prefixes(_MISTAKEN, _MISTAKEN_BESIDE_FEEDS)
-_LOOKS_LIKE_OURS = re.compile(r"schemas/sitemap-|/xhtml", re.IGNORECASE)
+_WRONG_PREFIXES = _prefixes(_WRONG, _WRONG_FEED_EXTENSIONS)
+_LOOKS_LIKE_EXTENSION = re.compile(r"schemas/sitemap-|/xhtml", re.IGNORECASE)
 
 
 def clark(tag: str) -> tuple[str, str]:
-    """A vocabulary's tag as (namespace, local name): of `image:loc` the proper namespace, of `{uri}x` as written."""
+    """A vocabulary's tag as (namespace, local name): of `image:loc` the canonical namespace, of `uri}x` as written."""
     namespace, brace, local = tag.rpartition("}")
     if brace:
         return namespace, local
     prefix, _, local = tag.rpartition(":")
-    return _PROPER.get(prefix, ""), local
+    return _CANONICAL.get(prefix, ""), local
 
 
 XML_BASE = "http://www.w3.org/XML/1998/namespace}base"
-# Names are the stranger's: remember no more of them than a real document has.
+# Names come from the document: no more are cached than a real one has.
 _MAX_NAMES = 10_000
 
 
 @attrs.define
 class Entry:
-    """An element that lists something: its `line`, its ancestors' xml:base (outermost first), what was mended.
+    """The element of one entry, its `line`, its ancestors' xml:base (outermost first), and its Problems.
 
-    `is_cut`: its end has not been seen, and fields may be missing.
+    `is_cut`: its end was not read, and fields may be missing.
     """
 
     element: Element
@@ -136,40 +133,40 @@ class Entry:
 
 
 def text_of(element: Element) -> str:
-    """All text inside, its children's too."""
+    """All text of an element, with that of its children."""
     return "".join(element.itertext()) if len(element) else element.text or ""
 
 
 def stripped(element: Element) -> str:
-    """The same without the white space around it."""
+    """text_of() without white space around it."""
     return text_of(element).strip() if len(element) else (element.text or "").strip()
 
 
 def own_text(element: Element) -> str | None:
-    """The text that stands before all children; None where more of it stands between or behind them."""
+    """The text before all children; None where there is text between or after them too."""
     is_mixed = any(child.tail and child.tail.strip() for child in element)
     return None if is_mixed else element.text or ""
 
 
 def text_without(element: Element, tags: frozenset[str]) -> tuple[str, list[str]]:
-    """All its text, inline markup and all, stripped; but not that of tags that only slipped into it: which did."""
+    """The stripped text without that of misplaced child elements, whose `tags` are given; and which of these it has."""
     strays = [child.tag for child in element if child.tag in tags]
     return (own_text(element) or "").strip() if strays else stripped(element), strays
 
 
 def is_core(tag: str) -> bool:
-    """Whether a vocabulary's tag is the protocol's own, of no other namespace."""
+    """Whether a tag is one of the protocol, not of an extension or unknown namespace."""
     return ":" not in tag and "}" not in tag
 
 
 class Vocabulary(dict[str, str]):
-    """expat's `namespace}name` -> a document's own tag, worked out once for each distinct name.
+    """expat's `namespace}name` -> the tag of a dialect, computed once for each distinct name.
 
-    The root's namespace and none are core: plain `name`. Known namespaces give `prefix:name`, whatever prefix
-    the document uses ("" makes them core). Everything else stays as it is, so is never taken for a core element.
-    `location` is the tag that an entry cannot do without. `loose_entry`: the entry that a location belongs to which
-    stands outside of any; such a document holds entries only. `tags` are those that are known in capitals too, `voids`
-    hold nothing, and `judge(namespace)` says what is wrong with one: `note(code, message, name)` hears of each once.
+    Names without a namespace, or of the root's, are core: `name`. Those of known namespaces are `prefix:name`, for any
+    prefix of the document ("" makes them core). All others stay as they are. `entries` are the tags of entries,
+    `location` is the one that each entry needs. `implied_entry` is the entry that a location outside of any belongs to;
+    such a document holds entries only. `tags` are recognised in any case, `void_tags` are empty elements. `judge` says
+    what is wrong with a namespace; `note(code, message, name)` gets that, once each.
     """
 
     def __init__(
@@ -178,9 +175,9 @@ class Vocabulary(dict[str, str]):
         root_namespace: str,
         entries: frozenset[str],
         location: str,
-        loose_entry: str | None = None,
+        implied_entry: str | None = None,
         tags: frozenset[str] = frozenset(),
-        voids: frozenset[str] = frozenset(),
+        void_tags: frozenset[str] = frozenset(),
         judge: Callable[[str], str | None] = lambda namespace: None,
     ) -> None:
         super().__init__()
@@ -188,17 +185,17 @@ class Vocabulary(dict[str, str]):
         self.entries = entries
         self.tags = tags
         self._written = {tag.lower(): tag for tag in tags}
-        self.voids = voids
+        self.void_tags = void_tags
         self._judge = judge
         self._judged: set[str] = set()
         self.location = location
-        self.loose_entry = loose_entry
+        self.implied_entry = implied_entry
         self._namespaces = namespaces
         self._root_namespace = root_namespace
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """What a prefix usually means: a namespace for each."""
+        """Prefix -> its usual namespace."""
         found: dict[str, str] = {}
         for namespace, prefix in self._namespaces.items():
             found.setdefault(prefix, namespace)

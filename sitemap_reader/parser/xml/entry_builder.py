@@ -1,7 +1,7 @@
-"""expat's events in, entries out as small trees, whatever the vocabulary.
+"""Builds entries from expat's events: each `url`, `sitemap`, `item` or `entry` becomes a small element tree.
 
-An entry (`url`, `sitemap`, `item`, `entry`) comes out at its end tag; before that only where it is asked for, as cut.
-What stands outside entries is only counted, so that a restart knows in which elements it was.
+An entry is complete at its end tag; take_open_entry() returns one that was cut. Of elements outside entries only the
+start tags are kept, which a new parser reads first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...model.problems import Problem, report
 from ..fast_extensions import ExtensionReader
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import Misplaced, Stop, TooLong
-from .scan import controls_back, declared_prefixes, end_tag, names_location, tag_name
+from .scan import declared_prefixes, end_tag, names_location, restore_controls, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @attrs.define
 class Ancestor:
-    """An open element outside entries: its start tag as written, and its xml:base."""
+    """An open element around the entries: its start tag as written, and its xml:base."""
 
     written: bytes
     base: str | None
@@ -38,21 +38,21 @@ class Ancestor:
         return self.written.endswith(b"/>")
 
 
-class Builder:
-    """Collects `out` (Entries and Problems) from the events of the expat parsers it is attached to.
+class EntryBuilder:
+    """Appends Entries and Problems to `out`, from the events of the expat parser that it is attached to.
 
-    `last_event` is where, in the parser's count of bytes, the last tag outside entries or the last entry's
-    end tag began; None while there was none since it was attached. `last_event_is_tag` is False where that was the
-    end of an empty element (`<a/>`), which expat puts behind the tag.
+    `last_event` is the byte index of the last tag outside entries, or of the last entry's end tag; None before the
+    first one of this parser. `last_event_is_tag` is False for the end of an empty element (`<a/>`), whose index is
+    after the tag. `take_repairs(end, first_line)` returns the Problems of repairs in an entry.
     """
 
     def __init__(
         self,
         limits: Limits,
         open_root: Callable[[str, str], Vocabulary],
-        pending: ReplayBuffer,
+        buffer: ReplayBuffer,
         out: list[Entry | Problem],
-        mends_of: Callable[[int, int], tuple[Problem, ...]],
+        take_repairs: Callable[[int, int], tuple[Problem, ...]],
     ) -> None:
         self.out = out
         self.last_event: int | None = None
@@ -60,36 +60,36 @@ class Builder:
         self.root_seen = False
         self._limits = limits
         self._open_root = open_root
-        self._pending = pending
-        self._mends_of = mends_of
+        self._buffer = buffer
+        self._take_repairs = take_repairs
         self._vocabulary = Vocabulary({}, "", frozenset(), "")
-        self.lost_location = False  # an entry that was mended or cut lacks one, perhaps for that reason
+        self.lost_location = False  # an entry that was repaired or cut has none
         self.in_section = False
-        self.section_index = 0  # where the last CDATA section began in the parser's count
-        self.section_of = ""  # and in which element
-        self.behind_entry = False  # the last tag outside of entries was an entry's end
+        self.section_index = 0  # byte index of the last CDATA section
+        self.section_of = ""  # the name of its element
+        self.after_entry = False  # the last tag outside entries was the end of one
         self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
         self.line: Callable[[], int] = lambda: 1  # the line of the last event
-        self.skip_lines: Callable[[int], None] = lambda count: None  # so many the parser is not shown
+        self.skip_lines: Callable[[int], None] = lambda count: None  # that the parser is not given
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
-        self._tails: ExtensionReader | None = None
+        self._extension_reader: ExtensionReader | None = None
 
     @property
     def prefixes(self) -> dict[str, str]:
-        """The namespaces that the document's vocabulary has a prefix for."""
+        """Prefix -> namespace of the document's vocabulary."""
         return self._vocabulary.prefixes
 
     @property
     def location(self) -> bytes:
-        """The tag that an entry cannot do without, with the prefix of the root."""
+        """The tag that each entry needs, with the prefix of the root."""
         prefix, colon, _ = (self.names or [b""])[0].rpartition(b":")
         return prefix + colon + self._vocabulary.location.encode()
 
     @property
     def names(self) -> list[bytes]:
-        """The open elements outside entries by their names as written, outermost first."""
+        """The names of the open elements around entries as written, outermost first."""
         return [tag_name(ancestor.written, 0) for ancestor in self._ancestors]
 
     @property
@@ -98,36 +98,36 @@ class Builder:
         return self.root_seen and not self._ancestors
 
     def take_open_entry(self, index: int, *, ends: bool = False) -> Entry | None:
-        """The entry that is open at `index` of the parser's count: its fields that have ended, if they locate it.
+        """The entry that is open at a byte index, with the fields that have ended; None without a location.
 
-        `ends`: there the end tag of the innermost element has begun.
+        `ends`: the end tag of the innermost element begins there.
         """
         return self._take_open(index, ends)
 
-    def forget_passed(self) -> None:
-        """Forgets the pending bytes that no restart needs: all up to the end of the last tag outside entries."""
+    def drop_read_bytes(self) -> None:
+        """Removes from the buffer what no restart needs: all up to the end of the last tag outside entries."""
         if self.last_event is not None:
-            self._pending.forget_up_to(self.last_event, is_tag=self.last_event_is_tag)
+            self._buffer.forget_up_to(self.last_event, is_tag=self.last_event_is_tag)
             self.last_event = None
 
-    def taken(self) -> list[Entry | Problem]:
-        """What it has collected since the last call."""
+    def take(self) -> list[Entry | Problem]:
+        """The Entries and Problems since the last call."""
         out, self.out[:] = self.out[:], []
         return out
 
     @property
     def declared(self) -> set[str]:
-        """The prefixes that the open elements outside entries declare."""
+        """The prefixes that the open elements around entries declare."""
         return {prefix for ancestor in self._ancestors for prefix in declared_prefixes(ancestor.written)}
 
     def declare(self, declaration: bytes) -> None:
-        """From the next head() on the root element has this attribute too."""
+        """Adds an attribute to the start tag of the root in head()."""
         if self._root:
             end = 1 + len(tag_name(self._root.written, 0))
             self._root.written = self._root.written[:end] + declaration + self._root.written[end:]
 
     def head(self) -> bytes:
-        """The start tags of the open elements outside entries; of the root, where all have ended."""
+        """The start tags of the open elements around entries; of the root, where all have ended."""
         if not self._ancestors and self._root:
             if self._root.is_empty:
                 self._root.written = self._root.written[:-2] + b">"
@@ -136,33 +136,33 @@ class Builder:
         return b"".join(ancestor.written for ancestor in self._ancestors)
 
     @property
-    def tails(self) -> ExtensionReader:
-        """What reads the tails of plain entries that stand inside of head()."""
+    def extension_reader(self) -> ExtensionReader:
+        """The reader of extensions in plain entries inside of head()."""
         head = self.head()
-        if self._tails is None or self._tails.head != head:
-            self._tails = ExtensionReader(head, self._vocabulary, self._limits)
-        return self._tails
+        if self._extension_reader is None or self._extension_reader.head != head:
+            self._extension_reader = ExtensionReader(head, self._vocabulary, self._limits)
+        return self._extension_reader
 
     def attach(self, parser: XMLParserType, counted_from: int, line_offset: int) -> None:
-        """Hears `parser`, which stands inside head(): the bytes of what comes next count from there in its count.
+        """Sets the handlers of a parser that has read head().
 
-        `line_offset` is added to its lines.
+        Bytes of the next entry count from the index `counted_from`; `line_offset` is added to the parser's lines.
         """
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
         max_elements = limits.max_entry_elements
         vocabulary = self._vocabulary
-        entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
-        room = max_depth - len(ancestors)  # for elements inside each other
+        entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
+        depth_left = max_depth - len(ancestors)
         entry: Entry | None = None  # the open one
         stack: list[Element] = []  # the open elements in it, its own first
-        closed: Element | None = None  # the one that the last tag ended; None where that began another
-        elements = 0  # how many have begun in it
-        text: list[str] = []  # what was read since the last tag
+        closed: Element | None = None  # the element that the last tag ended; None where it began one
+        elements = 0  # number of elements in it
+        text: list[str] = []  # since the last tag
         settled = counted_from
-        quoted: list[Problem] = []  # what is said of CDATA sections in it
-        section = 0  # where the last CDATA section began in the text
+        quoted: list[Problem] = []  # Problems of CDATA sections in it
+        section = 0  # where the last CDATA section begins in text
         self.last_event = None
         self.in_section = False
 
@@ -181,7 +181,7 @@ class Builder:
             if attributes and len(attributes) > max_attributes:
                 raise Stop(over_limit("max_attributes", max_attributes, "attributes in one element", line()))
             depth = len(stack)
-            if depth >= room:
+            if depth >= depth_left:
                 raise Stop(over_limit("max_xml_depth", max_depth, "levels of elements", line()))
             tag = vocabulary[name]
             if not depth:
@@ -194,7 +194,7 @@ class Builder:
             if depth == 1:
                 if tag in entries:
                     raise Misplaced("an entry begins inside another", parser.CurrentByteIndex, is_entry=True)
-            elif parent.tag in voids and tag in tags:
+            elif parent.tag in void_tags and tag in tags:
                 raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", parser.CurrentByteIndex)
             elements += 1
             if elements > max_elements:
@@ -242,11 +242,11 @@ class Builder:
         def close_entry(entry: Entry) -> None:
             settle()
             if not len(entry.element):
-                self.last_event_is_tag = bool(entry.element.text) or self._pending.written_before(settled) != b"/>"
-            self.behind_entry = True
-            entry.problems = self._mends_of(settled, entry.line)
+                self.last_event_is_tag = bool(entry.element.text) or self._buffer.bytes_before(settled) != b"/>"
+            self.after_entry = True
+            entry.problems = self._take_repairs(settled, entry.line)
             if entry.problems:
-                _put_controls_back(entry)
+                _restore_controls(entry)
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
             take_quoted(entry)
             out.append(entry)
@@ -255,18 +255,18 @@ class Builder:
             return Stop(over_limit("max_token_bytes", max_text, "characters in one element", line()))
 
         def own_characters(element: Element) -> int:
-            """How long its text is, without that of its children, each of which has a limit of its own."""
+            """The length of its text without that of its children, each of which has a limit of its own."""
             return len(element.text or "") + sum(len(child.tail or "") for child in element)
 
         def locates(child: Element) -> bool:
-            """RSS has items with nothing but a guid."""
+            """Whether it locates the entry: RSS has items with nothing but a guid."""
             return is_location(child) or child.tag == "guid"
 
         def is_location(child: Element) -> bool:
             return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
 
         def take_open(index: int, ends: bool) -> Entry | None:
-            parser.CharacterDataHandler = text.append  # at an error, pyexpat holds text back until this is set
+            parser.CharacterDataHandler = text.append  # at an error, pyexpat flushes its text buffer here
             if not stack or entry is None:
                 return None
             if closed is None:
@@ -275,14 +275,14 @@ class Builder:
                 closed.tail = "".join(text)
             if ends and len(stack) > 1:
                 stack.pop()
-            if len(stack) > 1:  # what has not ended is not given
+            if len(stack) > 1:  # fields without an end are left out
                 entry.element.remove(stack[1])
             if not any(is_location(child) for child in entry.element):
                 return None
             self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
             entry.is_cut = True
-            entry.problems = self._mends_of(index, entry.line)
-            _put_controls_back(entry)
+            entry.problems = self._take_repairs(index, entry.line)
+            _restore_controls(entry)
             take_quoted(entry)
             return entry
 
@@ -292,18 +292,18 @@ class Builder:
                 self.lost_location = True
 
         def open_ancestor(name: str, tag: str, attributes: dict[str, str]) -> None:
-            nonlocal vocabulary, entries, tags, voids, room
-            if vocabulary.loose_entry and tag == vocabulary.location:
+            nonlocal vocabulary, entries, tags, void_tags, depth_left
+            if vocabulary.implied_entry and tag == vocabulary.location:
                 what = f"<{vocabulary.location}> stands outside of any entry"
-                raise Misplaced(what, parser.CurrentByteIndex, loose_entry=vocabulary.loose_entry)
+                raise Misplaced(what, parser.CurrentByteIndex, implied_entry=vocabulary.implied_entry)
             settle()
-            room -= 1
-            ancestor = Ancestor(self._pending.written_at(settled), attributes.get(XML_BASE))
+            depth_left -= 1
+            ancestor = Ancestor(self._buffer.tag_at(settled), attributes.get(XML_BASE))
             ancestors.append(ancestor)
-            if sum(len(each.written) for each in ancestors) > max_entry:  # a restart reads all of them again
+            if sum(len(each.written) for each in ancestors) > max_entry:  # a new parser reads all of them
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
             self._bases = _bases(ancestors)
-            if vocabulary.loose_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
+            if vocabulary.implied_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
                 what = "stands outside of any entry" if tag in tags else "is unknown: it is no entry"
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
             if not self.root_seen:
@@ -311,17 +311,17 @@ class Builder:
                 vocabulary = self._vocabulary = self._open_root(namespace, local)
                 self._root, self.root_seen = ancestor, True
                 vocabulary.note = note
-                entries, tags, voids = vocabulary.entries, vocabulary.tags, vocabulary.voids
-            release_mends()
+                entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
+            emit_repairs()
 
         def close_ancestor() -> None:
-            nonlocal room
-            room += 1
+            nonlocal depth_left
+            depth_left += 1
             ancestor = ancestors.pop()
             self._bases = _bases(ancestors)
             settle()
             self.last_event_is_tag = not ancestor.is_empty
-            release_mends()
+            emit_repairs()
 
         def settle() -> None:
             nonlocal settled
@@ -330,11 +330,11 @@ class Builder:
                 raise TooLong
             settled = self.last_event = index
             self.last_event_is_tag = True
-            self.behind_entry = False
+            self.after_entry = False
             text.clear()
 
-        def release_mends() -> None:
-            out.extend(self._mends_of(settled, line()))
+        def emit_repairs() -> None:
+            out.extend(self._take_repairs(settled, line()))
 
         def start_section() -> None:
             nonlocal section
@@ -366,13 +366,13 @@ class Builder:
         parser.CharacterDataHandler = text.append
 
 
-def _put_controls_back(entry: Entry) -> None:
-    """Gives a mended entry the control characters that expat was not shown."""
+def _restore_controls(entry: Entry) -> None:
+    """Replaces the placeholders of control characters in an entry that was repaired."""
     for element in entry.element.iter():
-        element.text = controls_back(element.text or "")
-        element.tail = controls_back(element.tail or "")
+        element.text = restore_controls(element.text or "")
+        element.tail = restore_controls(element.tail or "")
         for name, value in element.items():
-            element.set(name, controls_back(value))
+            element.set(name, restore_controls(value))
 
 
 def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:

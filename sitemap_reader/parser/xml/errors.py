@@ -1,4 +1,7 @@
-"""What keeps a document from being read on: raised where noticed, caught by markup.py, answered by recovery.py."""
+"""Exceptions of the XML parser, the Fault that recovery gets, and the budget of work for a document.
+
+Raised in the expat handlers and the driver, caught in reader.py, answered in recovery/.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
-# Errors that, at the end of the bytes, only mean that they ran out.
+# At the end of the bytes these mean that the document is cut short.
 ENDED_EARLY = frozenset(
     expat.errors.codes[message]
     for message in (
@@ -28,10 +31,10 @@ ENDED_EARLY = frozenset(
 
 
 class Misplaced(Exception):
-    """Raised where well-formed markup cannot mean what it says; `index` is in expat's count of bytes.
+    """Well-formed markup in a place where it cannot be right, at expat's byte `index`.
 
-    `is_entry`: an entry that begins right inside another; `loose_entry`: the entry that a field outside needs;
-    `section_end`: where the CDATA section ends that it is about, in the same count.
+    `is_entry`: an entry begins inside another one. `implied_entry` is the entry that a field outside of any belongs to.
+    `section_end` is the index of the end of the CDATA section at fault.
     """
 
     def __init__(
@@ -41,21 +44,21 @@ class Misplaced(Exception):
         *,
         is_entry: bool = False,
         section_end: int = 0,
-        loose_entry: str | None = None,
+        implied_entry: str | None = None,
     ) -> None:
         super().__init__(what)
         self.index = index
         self.is_entry = is_entry
         self.section_end = section_end
-        self.loose_entry = loose_entry
+        self.implied_entry = implied_entry
 
 
 class UnendedSection(Exception):
-    """A CDATA section has begun, and there is no end of one behind it."""
+    """A CDATA section has begun, and no `]]>` follows."""
 
 
 class Stop(Exception):
-    """The document cannot go on, for this reason, from this index of expat's count; None: from its last event."""
+    """Reading of the document ends with `problem`, at expat's byte `index`; None: at its last event."""
 
     def __init__(self, problem: Problem, index: int | None = None) -> None:
         super().__init__(str(problem))
@@ -64,15 +67,14 @@ class Stop(Exception):
 
 
 class TooLong(Exception):
-    """Raised in a handler: more bytes than max_entry_bytes have passed, and no entry has ended."""
+    """Raised in a handler after max_entry_bytes without the end of an entry."""
 
 
 @attrs.define
-class Fault:
-    """What stopped expat: an offset of the pending bytes, the line, and what to call it.
+class XmlFault:
+    """What stopped expat: an offset in the replay buffer, the line, and a message.
 
-    `code` is expat's, or None where `misplaced` says what is wrong with well-formed markup. `limit` is the one that
-    keeps it from being mended.
+    `code` is expat's error code; None for `misplaced` markup. `limit` is the name of the limit that prevents a repair.
     """
 
     position: int
@@ -84,96 +86,94 @@ class Fault:
 
     @property
     def lost(self) -> Problem:
-        """What to say where it cannot be mended."""
+        """The Problem where it is not repaired."""
         return self._problem(": lost up to the next entry")
 
     @property
     def before_root(self) -> Problem:
-        """What to say where there is no root element yet, and so no next entry."""
+        """The Problem before the root element, where there is no next entry."""
         return self._problem(", before the root element")
 
     def _problem(self, what: str) -> Problem:
-        advice = f"; raise {self.limit} to have more mended" if self.limit else ""
+        advice = f"; raise {self.limit} to have more repaired" if self.limit else ""
         return report("S01", f"{self.what}{what}{advice}", line=self.line)
 
     @property
     def next_position(self) -> int:
-        """Where to look for the next entry: the token at fault would fail again, unless it is that entry."""
+        """Where the search for the next entry begins: after the token at fault, unless that is an entry."""
         return self.position + (not (self.misplaced and self.misplaced.is_entry))
 
 
 def html_page() -> Problem:
-    """F05."""
+    """The Problem of an HTML page."""
     return report("F05", "an HTML page where a sitemap should be")
 
 
-# ----------------------------------------------------------------------------------------------------
-# What reading a document may cost: steps of work, counted and never timed, against the bytes that have come.
-#
-# A step is about what expat needs for one byte of text, some 10 ns. All that can take more time than its bytes deserve
-# spends steps before, or right after, it does the work: so no loop goes on without an end, whatever is in the document.
+# --- the budget: steps of work, counted and never timed, in proportion to the bytes received ---
 
+# A step is about the time that expat takes for one byte of text, some 10 ns. All work that can grow faster than the
+# bytes spends steps: so no document can make a loop run on.
 
-# A document may cost as much as if so many more bytes had come: small ones need not be cheap.
+# Added to the bytes of each document, so that small ones may be damaged too.
 ALLOWED_BYTES = 64 * 1024
 
-# Steps, as measured.
-TAG = 60  # that expat reads, and that becomes an element
-EVENT = 400  # the end of an entry, or a tag between entries
-LANDMARK = 60  # a `<` that is judged while the next entry is looked for
-PARSER = 4000  # a new one, behind a fault
-TOKEN = 350  # of an entry that is repaired
-LEVEL = 10  # of elements that are open around it
-EDIT = 400
-CHARACTERS = 400  # a place where characters are repaired
-REFERENCE = 60  # a place that might be one
-ENTRY = 700  # or a line, that is cleaned and judged by itself
-PROBLEM = 600
-COPIED = 16  # bytes that are copied and searched for one byte in a step
-MOVED = 256  # bytes that are moved in a step
+# Steps, as measured: for
+TAG_STEPS = 60  # a tag that expat reads and that becomes an element
+EVENT_STEPS = 400  # the end of an entry, or a tag between entries
+CANDIDATE_STEPS = 60  # a `<` in the search for the next entry
+PARSER_STEPS = 4000  # a new parser
+TOKEN_STEPS = 350  # a token of an entry that is repaired
+LEVEL_STEPS = 10  # each element that is open around the token
+EDIT_STEPS = 400
+CHARACTER_REPAIR_STEPS = 400  # a repair of characters
+REFERENCE_STEPS = 60  # a place that may need one
+ENTRY_STEPS = 700  # an entry or line that is normalised
+PROBLEM_STEPS = 600
+COPIED_BYTES_PER_STEP = 16  # copied, and searched for one byte
+MOVED_BYTES_PER_STEP = 256  # moved
 
 
-class Spent(Exception):
-    """Raised once, when the steps are used up: the document ends here, with `problem()`."""
+class BudgetExceeded(Exception):
+    """Raised once, when the budget is used up: the document ends with Budget.problem()."""
 
 
 class Budget:
-    """receive() bytes, then spend() steps, or count() them: no more than `max_work_per_byte` for each.
+    """Limits the steps of work to `max_work_per_byte` for each byte received, plus an allowance.
 
-    `steps` is how many there were.
+    `steps` is the number spent so far.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.steps = 0
         self._per_byte = limits.max_work_per_byte
-        self._most: float = ALLOWED_BYTES * self._per_byte
+        self._limit: float = ALLOWED_BYTES * self._per_byte
 
     def receive(self, count: int) -> None:
-        """So many decoded bytes have come."""
-        self._most += count * self._per_byte
+        """Adds decoded bytes."""
+        self._limit += count * self._per_byte
 
     def spend(self, steps: int) -> None:
-        """Counts work; Spent where it `is_used_up`."""
+        """Adds steps; BudgetExceeded above the limit."""
         self.steps += steps
-        if self.steps > self._most and self.is_used_up():
-            raise Spent
+        if self.steps > self._limit and self.is_exceeded():
+            raise BudgetExceeded
 
     def count(self, steps: int) -> None:
-        """Counts work that cannot be broken off: is_used_up() is asked later."""
+        """Adds steps of work that cannot be interrupted; the next spend() or is_exceeded() checks them."""
         self.steps += steps
 
-    def is_used_up(self) -> bool:
-        """True once, behind the first step too many: after that, what ends the document is free."""
-        if self.steps <= self._most:
+    def is_exceeded(self) -> bool:
+        """True once, above the limit; the work that ends the document is free."""
+        if self.steps <= self._limit:
             return False
-        self._most = float("inf")
+        self._limit = float("inf")
         return True
 
-    def look(self, data: bytes | bytearray, start: int, stop: int, each: int) -> None:
-        """Work on bytes of markup: a step for each, and so many for `each` tag in it."""
+    def spend_on_markup(self, data: bytes | bytearray, start: int, stop: int, steps_per_tag: int) -> None:
+        """Spends a step for each byte of markup, and `steps_per_tag` for each tag."""
         if stop > start:
-            self.spend(stop - start + each * data.count(b"<", start, stop))
+            self.spend(stop - start + steps_per_tag * data.count(b"<", start, stop))
 
     def problem(self, line: int | None = None) -> Problem:
-        """S16, with the field to raise."""
+        """The Problem of a budget that is used up (S16)."""
         return over_limit("max_work_per_byte", self._per_byte, "steps of work for each byte read", line)

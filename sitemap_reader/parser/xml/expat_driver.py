@@ -1,7 +1,7 @@
-"""Drives expat: pending bytes in, events to the Builder. At any place another parser can take the place of the first.
+"""Drives expat: bytes of the replay buffer in, events to the EntryBuilder out.
 
-How long a token may be is judged here, and how often expat looks through one that has not ended. What it raises at a
-fault is answered elsewhere. All that expat reads is charged to the budget.
+Enforces max_token_bytes, limits how often expat scans an unended token, and charges the budget. A parser can be
+replaced at any point: the new one reads the start tags of the open ancestors first. Errors are raised, not handled.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
-from .errors import PARSER, TAG, Misplaced, Stop, UnendedSection
+from .errors import PARSER_STEPS, TAG_STEPS, Misplaced, Stop, UnendedSection
 
 if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
 
-    from .entry_builder import Builder
+    from .entry_builder import EntryBuilder
     from .errors import Budget
     from .replay_buffer import ReplayBuffer
 
 
-# ----------------------------------------------------------------------------------------------------
-# expat with defusedxml's guard and our own: no DTD declares anything, no entity is resolved, nothing is fetched.
+# --- expat without DTDs: no entity is declared or resolved, nothing is fetched (defusedxml) ---
 
-
-# Its handlers only raise: one serves for all parsers, and making one takes longer than making a parser.
+# Its handlers only raise: one serves all parsers, and making one takes longer than making a parser.
 _DEFUSED = DefusedXMLParser(target=object())
-# What builder.py sets, which holds the parser that it is set in.
+# Set by EntryBuilder.attach(): closures that refer to the parser.
 _HANDLERS = (
     "StartElementHandler",
     "EndElementHandler",
@@ -42,92 +40,92 @@ _HANDLERS = (
 
 
 class BareDoctype(Exception):
-    """A DOCTYPE that names an external subset: to be blanked before expat sees it."""
+    """A DOCTYPE that names an external subset, to be blanked before expat reads it."""
 
 
-def guarded_parser(head: bytes) -> expat.XMLParserType:
-    """A parser that stands behind `head`, which it has read with no handler but the guard's.
+def secure_parser(head: bytes) -> expat.XMLParserType:
+    """A parser that has read `head`, without handlers for elements.
 
-    From a DTD it raises Stop or DefusedXmlException, from one that only names another BareDoctype.
+    At a DTD that declares something it raises Stop or DefusedXmlException, at one with an external subset BareDoctype.
     """
     parser = expat.ParserCreate("utf-8", "}")
     parser.buffer_text = True
     parser.EntityDeclHandler = _DEFUSED.defused_entity_decl
     parser.UnparsedEntityDeclHandler = _DEFUSED.defused_unparsed_entity_decl
     parser.ExternalEntityRefHandler = _DEFUSED.defused_external_entity_ref_handler  # type: ignore[assignment]  # raises
-    parser.StartDoctypeDeclHandler = _judge_doctype
+    parser.StartDoctypeDeclHandler = _check_doctype
     if head:
         parser.Parse(head, False)
     return parser
 
 
-def forget(parser: expat.XMLParserType) -> None:
-    """Frees a parser that is done with: its handlers hold it, and it would wait for a garbage collection."""
+def release(parser: expat.XMLParserType) -> None:
+    """Removes the handlers of a parser, which refer to it, so that it is freed without garbage collection."""
     for handler in _HANDLERS:
         setattr(parser, handler, None)
 
 
-def _judge_doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
-    """A DOCTYPE may be there (RSS 0.91 has one), but it may not declare anything."""
+def _check_doctype(name: str, system: str | None, public: str | None, has_internal_subset: int) -> None:
+    """Accepts a DOCTYPE that declares nothing (RSS 0.91 has one)."""
     if has_internal_subset:
         raise Stop(report("S09", "the DTD has an internal subset: the document is refused"))
     if system or public:
         raise BareDoctype
 
 
-# What one parser is given, at least: a bound on the names that it has to remember.
+# After so many bytes a parser is replaced: it keeps every name of the document.
 _MAX_PARSER_BYTES = 2 * 1024 * 1024
-# A token that is shorter may be looked through again and again.
+# Up to this length an unended token is scanned again with each piece.
 _SHORT_TOKEN_BYTES = 4096
-# Behind a fault there may soon be another one: what a new parser is shown at first, and then twice as much each time.
+# A new parser is given this much first, then twice as much each time: faults are often close to each other.
 _SLICE_BYTES = 512
 _MAX_SLICE_BYTES = 16 * 1024
 _SECTION = b"<![CDATA["
 
 
-class Driver:
-    """feed() shows expat the bytes, which are `pending` until no restart needs them any more.
+class ExpatDriver:
+    """Gives the bytes of the replay buffer to expat; feed() raises what a fault leads to.
 
-    It raises ExpatError, and what the handlers raise: Misplaced, BareDoctype, TooLong, Stop; Spent when the budget is.
-    The parser stands behind `head_bytes` of tags around, and the token that has not ended begins at `token`, in its
-    count. `sections_end` is False where none of the CDATA sections in what is pending does, and all has come.
+    That is ExpatError, UnendedSection, and from the handlers Misplaced, BareDoctype, TooLong and Stop; BudgetExceeded.
+    The parser read `head_bytes` of ancestors' start tags first; the unended token begins at its index `token`.
+    `sections_end` is False where all bytes are in the buffer, and no CDATA section in it has an end.
     """
 
-    def __init__(self, pending: ReplayBuffer, builder: Builder, budget: Budget, max_token_bytes: int) -> None:
-        self._pending = pending
+    def __init__(self, buffer: ReplayBuffer, builder: EntryBuilder, budget: Budget, max_token_bytes: int) -> None:
+        self._buffer = buffer
         self._builder = builder
         self._budget = budget
         self._max_token_bytes = max_token_bytes
         self.sections_end = True
         self.token = self.head_bytes = 0
-        self._passed_over = 0  # since the parser was made
+        self._skipped_bytes = 0  # by this parser
         self._slice_bytes = _SLICE_BYTES
         self._parser = self._new_parser(b"")
 
     @property
     def error_index(self) -> int:
-        """Where the parser stopped, in its count."""
+        """The byte index at which the parser stopped."""
         return self._parser.ErrorByteIndex
 
     @property
     def index(self) -> int:
-        """Where the event is that it told last, in its count."""
+        """The byte index of the parser's last event."""
         return self._parser.CurrentByteIndex
 
     def feed(self, data: bytes, *, final: bool, is_repaired: bool) -> None:
-        """All that expat has not been shown, and the data, up to where a token has more bytes than one may have.
+        """Parses the rest of the buffer, and `data`, up to a token that is longer than max_token_bytes.
 
-        expat looks through a token that has not ended again at each call: it is called when there is twice as much.
-        `is_repaired`: the bytes went through the Mender, which has given every CDATA section an end.
+        expat scans an unended token anew at each call: it is called when there are twice as many bytes.
+        `is_repaired`: the bytes went through CharacterRepair, so that each CDATA section has an end.
         """
-        pending, limit = self._pending, self._max_token_bytes
-        pending.data += data
-        while pending.withheld or final:
-            begun = pending.shown_end - self.token  # of the token that has not ended, what expat has seen
-            if begun > _SHORT_TOKEN_BYTES and pending.withheld < min(begun, limit - begun) and not final:
+        buffer, limit = self._buffer, self._max_token_bytes
+        buffer.data += data
+        while buffer.unshown or final:
+            begun = buffer.shown_end - self.token  # bytes of the unended token that expat was given
+            if begun > _SHORT_TOKEN_BYTES and buffer.unshown < min(begun, limit - begun) and not final:
                 return
-            piece = pending.show(self._most_shown(limit - begun, begun, is_repaired=is_repaired))
-            is_last = final and not pending.withheld
+            piece = buffer.show(self._max_shown(limit - begun, begun, is_repaired=is_repaired))
+            is_last = final and not buffer.unshown
             self._parse(piece, final=is_last)
             if self._builder.in_section and not self.sections_end:
                 raise UnendedSection
@@ -135,55 +133,55 @@ class Driver:
                 return
             self.token = max(self.token, self.index)
             section = self._builder.section_index
-            if self._builder.in_section and not is_repaired and pending.shown_end - section >= limit:
+            if self._builder.in_section and not is_repaired and buffer.shown_end - section >= limit:
                 raise Misplaced("a CDATA section does not end", section)
-            if pending.shown_end - self.token >= limit:
-                raise Stop(self.endless_token(self.token), self.token)
+            if buffer.shown_end - self.token >= limit:
+                raise Stop(self.unended_token(self.token), self.token)
 
-    def _most_shown(self, limit: int, begun: int, *, is_repaired: bool) -> int:
-        """How many bytes to show at once: less where the rest may have to be shown to another parser."""
-        most = min(limit, max(self._slice_bytes, begun)) if is_repaired else limit
+    def _max_shown(self, limit: int, begun: int, *, is_repaired: bool) -> int:
+        """How many bytes to give at once: fewer where another parser may have to read them again."""
+        max_bytes = min(limit, max(self._slice_bytes, begun)) if is_repaired else limit
         self._slice_bytes = min(2 * self._slice_bytes, _MAX_SLICE_BYTES)
         if self.sections_end:
-            return most
-        section = self._pending.data.find(_SECTION, self._pending.shown, self._pending.shown + most)
-        return most if section < 0 else section + len(_SECTION) - self._pending.shown
+            return max_bytes
+        section = self._buffer.data.find(_SECTION, self._buffer.shown, self._buffer.shown + max_bytes)
+        return max_bytes if section < 0 else section + len(_SECTION) - self._buffer.shown
 
-    def endless_token(self, index: int) -> Problem:
-        """What to say of the token that begins at this index."""
-        line = self._pending.line_at(self._pending.offset(index))
+    def unended_token(self, index: int) -> Problem:
+        """The Problem of the token that begins at an index."""
+        line = self._buffer.line_at(self._buffer.offset(index))
         return over_limit("max_token_bytes", self._max_token_bytes, "bytes in one comment, tag or other token", line)
 
     def restart(self) -> None:
-        """A new parser inside the same elements, which feed() shows the pending bytes."""
-        forget(self._parser)
+        """Starts a new parser inside the same elements, at the beginning of the buffer."""
+        release(self._parser)
         head = self._builder.head()
-        self._budget.spend(PARSER)
-        self._budget.look(head, 0, len(head), TAG)
+        self._budget.spend(PARSER_STEPS)
+        self._budget.spend_on_markup(head, 0, len(head), TAG_STEPS)
         self._parser = self._new_parser(head)
 
-    def renew(self) -> None:
-        """A parser forgets no name and no prefix of the document: after some time restart() another one."""
-        read = self._pending.base - self.head_bytes + self._passed_over
-        is_worth = read >= max(_MAX_PARSER_BYTES, self.head_bytes)  # the tags around are read again with each
+    def replace_parser(self) -> None:
+        """Restarts after _MAX_PARSER_BYTES, as a parser keeps all names and prefixes of the document."""
+        read = self._buffer.base - self.head_bytes + self._skipped_bytes
+        is_worth = read >= max(_MAX_PARSER_BYTES, self.head_bytes)  # each parser reads the ancestors' tags
         if not is_worth or self._builder.is_over or not self._builder.root_seen:
             return
         self.restart()
 
-    def pass_over(self, size: int, breaks: int) -> None:
-        """What comes next stands behind so many bytes and line breaks that expat is not shown."""
-        self._passed_over += size
+    def skip(self, size: int, breaks: int) -> None:
+        """Skips bytes with so many line breaks, which expat is not given."""
+        self._skipped_bytes += size
         self._builder.skip_lines(breaks)
-        self._pending.line += breaks
+        self._buffer.line += breaks
 
     def _new_parser(self, head: bytes) -> XMLParserType:
-        """A parser that stands behind `head`."""
-        parser = guarded_parser(head)
-        self._passed_over, self._slice_bytes = 0, _SLICE_BYTES
+        """A parser that has read `head`."""
+        parser = secure_parser(head)
+        self._skipped_bytes, self._slice_bytes = 0, _SLICE_BYTES
         self.head_bytes = len(head)
-        self._pending.rebase(len(head))
+        self._buffer.rebase(len(head))
         self.token = len(head)
-        self._builder.attach(parser, len(head) - self._pending.counted, self._pending.line - 1)
+        self._builder.attach(parser, len(head) - self._buffer.counted, self._buffer.line - 1)
         return parser
 
     def _parse(self, data: bytes, *, final: bool) -> None:
@@ -193,10 +191,10 @@ class Driver:
         except DefusedXmlException as error:
             raise Stop(report("S09", "the DTD declares entities: the document is refused")) from error
         except ExpatError:
-            end -= self._pending.shown_end - self.error_index
+            end -= self._buffer.shown_end - self.error_index
             raise
         except Misplaced as misplaced:
-            end -= self._pending.shown_end - misplaced.index
+            end -= self._buffer.shown_end - misplaced.index
             raise
         finally:
-            self._budget.look(data, 0, end, TAG)
+            self._budget.spend_on_markup(data, 0, end, TAG_STEPS)

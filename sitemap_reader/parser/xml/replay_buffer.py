@@ -1,7 +1,7 @@
-"""The bytes that expat was shown and a restart may need again, all behind the last complete entry; and those to come.
+"""Bytes since the last complete entry, kept so that another parser can read them again, and repairs not yet reported.
 
-Offsets count from their beginning. Two counts go through a whole document: that of the parser, which begins anew with
-each restart, and that of the mended bytes (mending.py), which knows nothing of edits. Both are kept in step here.
+Offsets are relative to the buffer. The buffer converts between two counts over the whole document: expat's byte index,
+which starts anew with each parser, and the count of bytes that recovery/characters.py gave, which ignores edits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, placed
-from .errors import EVENT, Stop
+from .errors import EVENT_STEPS, Stop
 from .recovery.edits import Repair, RepairLog
 from .scan import tag_end
 
@@ -22,184 +22,177 @@ if TYPE_CHECKING:
 
 
 class ReplayBuffer:
-    """`data` begins on `line`, and at `base` of the parser's count, which was `shown` so many bytes of it.
+    """`data` begins on `line` of the document and at index `base` of the parser, which was given `shown` bytes of it.
 
-    Up to `straight` it was set straight by edits.
-
-    `counted` bytes before it count for max_entry_bytes: those of the last tag outside entries.
+    Up to `repaired_end` the structure was repaired by edits. `counted` bytes before `data` count for max_entry_bytes:
+    those of the last tag outside entries.
     """
 
     def __init__(self, line: int, max_entry_bytes: int) -> None:
         self.data = bytearray()
         self.line = line
         self.base = self.shown = 0
-        self.straight = 0
+        self.repaired_end = 0
         self.counted = 0
         self._max_entry_bytes = max_entry_bytes
-        self._to_mended = 0  # what to add to the parser's count to get that of the mended bytes
+        self._to_repaired = 0  # added to an index of the parser, gives one of the repaired bytes
 
     def __len__(self) -> int:
         return len(self.data)
 
     @property
     def end(self) -> int:
-        """Where they end in the parser's count."""
+        """The parser's index of the end of the buffer."""
         return self.base + len(self.data)
 
     @property
     def shown_end(self) -> int:
-        """Where what expat was shown ends, in its count."""
+        """The parser's index up to which it was given bytes."""
         return self.base + self.shown
 
     @property
-    def withheld(self) -> int:
-        """How many bytes expat has not been shown yet."""
+    def unshown(self) -> int:
+        """How many bytes the parser has not been given yet."""
         return len(self.data) - self.shown
 
-    def show(self, most: int) -> bytes:
-        """The next bytes that expat is shown."""
-        piece = bytes(self.data[self.shown : self.shown + most])
+    def show(self, max_bytes: int) -> bytes:
+        """The next bytes for the parser, which count as shown."""
+        piece = bytes(self.data[self.shown : self.shown + max_bytes])
         self.shown += len(piece)
         return piece
 
     def line_at(self, offset: int) -> int:
-        """The line of the document."""
+        """The line of the document at an offset."""
         return self.line + self.data.count(b"\n", 0, offset)
 
     def offset(self, index: int) -> int:
-        """The offset of an index of the parser's count."""
+        """The offset of a parser's index."""
         return index - self.base
 
-    def mended(self, index: int) -> int:
-        """An index of the parser's count in that of the mended bytes."""
-        return index + self._to_mended
+    def repaired_index(self, index: int) -> int:
+        """The parser's index as one of the repaired bytes."""
+        return index + self._to_repaired
 
-    def written_at(self, index: int) -> bytes:
-        """The tag that begins at an index of the parser's count, as written, on one line."""
+    def tag_at(self, index: int) -> bytes:
+        """The tag that begins at a parser's index, as written, on one line."""
         start = self.offset(index)
         return bytes(self.data[start : tag_end(self.data, start)]).replace(b"\n", b" ")
 
-    def written_before(self, index: int) -> bytes:
-        """The two bytes before it."""
+    def bytes_before(self, index: int) -> bytes:
+        """The two bytes before a parser's index."""
         offset = self.offset(index)
         return bytes(self.data[max(0, offset - 2) : offset])
 
     def drop(self, count: int) -> None:
-        """Forgets the first bytes."""
+        """Removes the first bytes."""
         self.line += self.data.count(b"\n", 0, count)
         del self.data[:count]
         self.base += count
         self.shown = max(0, self.shown - count)
-        self.straight = max(0, self.straight - count)
+        self.repaired_end = max(0, self.repaired_end - count)
 
     def forget_up_to(self, event: int, *, is_tag: bool) -> None:
-        """All that stands before an event at this index of the parser's count; with its tag, if it is one."""
+        """Removes all before the event at a parser's index; with its tag, if it is one."""
         end = self.offset(event)
         self.drop(tag_end(self.data, end) if is_tag else end)
         self.counted = self.base - event
 
     def is_too_long(self, index: int) -> bool:
-        """Whether what has not ended by this index of the parser's count has more bytes than an entry may have."""
+        """Whether an entry that is still open at a parser's index has more than max_entry_bytes."""
         return self.counted + self.offset(index) > self._max_entry_bytes
 
     def too_long(self) -> Stop:
-        """Wherever that was noticed, all up to the limit is told, and no more."""
+        """The exception for it, with the index of the limit: the report does not depend on how the bytes are cut."""
         limit = self._max_entry_bytes
         problem = over_limit("max_entry_bytes", limit, "bytes without the end of an entry", self.line)
         return Stop(problem, self.base - self.counted + limit)
 
     @property
-    def stands_behind_entry(self) -> bool:
-        """Whether nothing is pending, behind what has as many bytes as the usual end tag of an entry."""
-        return not self.data and not self.straight and self.counted == len(b"</url>")
+    def is_at_entry_end(self) -> bool:
+        """Whether the buffer is empty, and the last tag is as long as `</url>`."""
+        return not self.data and not self.repaired_end and self.counted == len(b"</url>")
 
     def rebase(self, base: int) -> None:
-        """A new parser counts from another beginning, and was shown nothing."""
-        self._to_mended += self.base - base
+        """Makes `base` the index at which a new parser, which was given nothing yet, reads on."""
+        self._to_repaired += self.base - base
         self.base, self.shown = base, 0
 
-    def begin_mending(self) -> None:
-        """From the first of them on all bytes are counted as mended ones."""
-        self._to_mended = -self.base
+    def begin_character_repair(self) -> None:
+        """From the first byte of the buffer on all bytes count as repaired ones."""
+        self._to_repaired = -self.base
 
-    def carry_out(self, edits: list[Edit], end: int | None) -> list[Repair]:
-        """Carries out the edits, in their order; up to `end` the bytes are straight then. What there is to report."""
+    def apply(self, edits: list[Edit], end: int | None) -> list[Repair]:
+        """Applies edits in the order of their offsets, and moves repaired_end to `end`; the repairs to report."""
         growth = sum(len(edit.replacement) - (edit.stop - edit.start) for edit in edits)
-        self._to_mended -= growth
-        self.straight = growth + (self.straight if end is None else end)
+        self._to_repaired -= growth
+        self.repaired_end = growth + (self.repaired_end if end is None else end)
         edited, done, line = bytearray(), 0, self.line
-        mends: list[Repair] = []
+        repairs: list[Repair] = []
         for edit in edits:
             edited += self.data[done : edit.start]
             line += self.data.count(b"\n", done, edit.start)
-            mends.append(Repair(self.mended(self.base + len(edited)), placed(edit.problem, line=line)))
+            repairs.append(Repair(self.repaired_index(self.base + len(edited)), placed(edit.problem, line=line)))
             edited += edit.replacement
             line += self.data.count(b"\n", edit.start, edit.stop)
             done = edit.stop
         self.data[:done] = edited
-        return mends
-
-
-# ----------------------------------------------------------------------------------------------------
-# What a document says of its mends: each stands with the entry that it is in, those between entries for themselves.
-#
-# In: the Mends of a mender, and places in the parser's count up to which something has become certain. What stands in
-# bytes that are lost is not told: of these it is said that they are.
+        return repairs
 
 
 class RepairReport:
-    """Between begin() and end() of() an entry, release() and forget() take its mends; `out` gets what belongs to none.
+    """Assigns the Problems of repairs to the entry that they are in; those between entries go to `out`.
 
-    `is_error` once one of them may have cost an entry. Stop where there were too many of them.
+    Repairs in bytes that are skipped are not reported: one Problem says that those bytes are lost. `is_error` is True
+    once a repair may have cost an entry. Raises Stop where there were more than max_repairs.
     """
 
-    def __init__(self, limits: Limits, budget: Budget, pending: ReplayBuffer, out: list[Entry | Problem]) -> None:
+    def __init__(self, limits: Limits, budget: Budget, buffer: ReplayBuffer, out: list[Entry | Problem]) -> None:
         self.is_error = False
         self._limits = limits
         self._budget = budget
-        self._pending = pending
+        self._buffer = buffer
         self._out = out
-        self._mends: RepairLog | None = None
+        self._repairs: RepairLog | None = None
 
-    def begin(self) -> RepairLog:
-        """From here on there are some: the place for them."""
-        self._mends = RepairLog(self._limits.max_entry_problems, self._limits.max_repairs)
-        return self._mends
+    def start(self) -> RepairLog:
+        """The log for the repairs from here on."""
+        self._repairs = RepairLog(self._limits.max_entry_problems, self._limits.max_repairs)
+        return self._repairs
 
     def end(self) -> None:
-        """What is mended from here on is of no interest."""
-        self._mends = None
+        """Discards all repairs that are not reported yet, and those to come."""
+        self._repairs = None
 
-    def of(self, end: int, first_line: int) -> tuple[Problem, ...]:
-        """Those of what ends at `end` and began on this line; those before it go out for themselves."""
-        self._budget.count(EVENT)
-        if self._mends is None:
+    def take_for_entry(self, end: int, first_line: int) -> tuple[Problem, ...]:
+        """The Problems of an entry from `first_line` to the parser's index `end`; those before it go to `out`."""
+        self._budget.count(EVENT_STEPS)
+        if self._repairs is None:
             return ()
-        mends = self._taken(self._mends, self._pending.mended(end))
-        self._judge(self._mends, end)
-        self._out += [mend for mend in mends if (mend.line or 0) < first_line]
-        return tuple(mend for mend in mends if (mend.line or 0) >= first_line)
+        repairs = self._take_problems(self._repairs, self._buffer.repaired_index(end))
+        self._check_limit(self._repairs, end)
+        self._out += [repair for repair in repairs if (repair.line or 0) < first_line]
+        return tuple(repair for repair in repairs if (repair.line or 0) >= first_line)
 
-    def release(self, position: int | None) -> None:
-        """Those up to this offset of what is pending go out; None: all."""
-        if self._mends is not None:
-            until = None if position is None else self._pending.mended(self._pending.base + position)
-            self._out += self._taken(self._mends, until)
+    def emit_until(self, position: int | None) -> None:
+        """Moves those up to an offset of the buffer to `out`; None: all."""
+        if self._repairs is not None:
+            until = None if position is None else self._buffer.repaired_index(self._buffer.base + position)
+            self._out += self._take_problems(self._repairs, until)
 
-    def forget(self, position: int | None) -> None:
-        """Those up to there stand in what is lost."""
-        if self._mends is not None:
-            index = self._pending.end if position is None else self._pending.base + position
-            is_error = self._mends.forget(None if position is None else self._pending.mended(index))
+    def discard_until(self, position: int | None) -> None:
+        """Discards those up to an offset of the buffer, as these bytes are skipped; None: all."""
+        if self._repairs is not None:
+            index = self._buffer.end if position is None else self._buffer.base + position
+            is_error = self._repairs.discard(None if position is None else self._buffer.repaired_index(index))
             self.is_error = self.is_error or is_error
-            self._judge(self._mends, index)
+            self._check_limit(self._repairs, index)
 
-    def _judge(self, mends: RepairLog, index: int) -> None:
-        if mends.over_line is not None:
+    def _check_limit(self, repairs: RepairLog, index: int) -> None:
+        if repairs.limit_line is not None:
             limit = self._limits.max_repairs
-            raise Stop(over_limit("max_repairs", limit, "places that were mended", mends.over_line), index)
+            raise Stop(over_limit("max_repairs", limit, "places that were repaired", repairs.limit_line), index)
 
-    def _taken(self, mends: RepairLog, until: int | None) -> list[Problem]:
-        taken = mends.taken(until)
-        self.is_error = self.is_error or any(mend.severity == "error" for mend in taken)
-        return taken
+    def _take_problems(self, repairs: RepairLog, until: int | None) -> list[Problem]:
+        problems = repairs.take(until)
+        self.is_error = self.is_error or any(problem.severity == "error" for problem in problems)
+        return problems

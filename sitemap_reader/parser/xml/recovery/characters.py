@@ -1,7 +1,7 @@
-"""Characters that XML does not allow where they stand: UTF-8 bytes behind a fault in, the same bytes mended out.
+"""Repair of characters that XML does not allow: UTF-8 bytes in, the same bytes with replacements out.
 
-Bare `&`, HTML entities, control characters, faulty comments, CDATA sections that run past their element. Each mend has
-its Problem. Nothing that is text is ever dropped: what has no sure reading stays as it is, for repair.py to judge.
+Repairs bare `&`, HTML entities, control characters, malformed comments, and CDATA sections that run past their
+element; each repair is a Problem in the log. Text is never dropped: what is ambiguous stays, for structure.py.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import attrs
 
 from ....model.problems import Problem, Severity, report
-from ..errors import CHARACTERS, COPIED, REFERENCE
-from ..scan import CONTROL, names_location, needs_stand_in, stand_in
+from ..errors import CHARACTER_REPAIR_STEPS, COPIED_BYTES_PER_STEP, REFERENCE_STEPS
+from ..scan import CONTROL, names_location, needs_placeholder, placeholder
 from .edits import Repair, RepairLog
 from .tokenizer import character_number
 
@@ -23,205 +23,205 @@ if TYPE_CHECKING:
 
     from ..errors import Budget
 
-# Each branch begins with a plain character, so that the search leaps from one to the next.
+# Each branch begins with a literal character, so that the search is fast.
 _FAULT = rb"""
-      < (?: (?P<comment> !-- ) | (?P<instruction> \? )              # nothing in these is a reference
-          | (?P<section> !?\s?\[?(?i:CDATA)\s?\[ ) )                # nor in this, `<![CDATA[` or misspelled
+      < (?: (?P<comment> !-- ) | (?P<instruction> \? )              # no references inside
+          | (?P<section> !?\s?\[?(?i:CDATA)\s?\[ ) )                # nor inside this: `<![CDATA[`, or misspelled
     | & (?! (?: amp | lt | gt | quot | apos ) ; )                   # XML 1.0 4.6: these need no declaration
-        (?: (?P<number> \#(?: [0-9]+ | x[0-9a-fA-F]+ ) ) ;?         # without the ; nobody knows where it ends
+        (?: (?P<number> \#(?: [0-9]+ | x[0-9a-fA-F]+ ) ) ;?         # without the `;` its end is unknown
           | (?P<name> [A-Za-z][A-Za-z0-9]{0,31} ) ;
           )?                                                        # neither: a bare ampersand
     """
-# They are rare, and looking for them takes time. Where there is one, there often are very many.
+# A pattern of its own: they are rare, and searching for them takes time.
 _CONTROLS = b"(?: " + CONTROL + b" )+"
 _CONTROL = re.compile(_CONTROLS, re.VERBOSE)
 _REFERENCE = re.compile(_FAULT, re.VERBOSE)
 _REFERENCE_OR_CONTROL = re.compile(_FAULT + rb"| (?P<control> " + _CONTROLS + rb" )", re.VERBOSE)
-_ASIDES = {"comment": b"-->", "section": b"]]>", "instruction": b"?>"}
+_TERMINATORS = {"comment": b"-->", "section": b"]]>", "instruction": b"?>"}
 
-# What a chunk may end in without it being clear yet what it is.
+# The end of a chunk whose meaning depends on the next one.
 _UNCLEAR_END = re.compile(rb"(?:&[#A-Za-z0-9]{0,33}|<!?[-\[A-Za-z\s]{0,10}|\xef[\xb7\xbf]?)\Z")
 _UNCLEAR_BYTES = 40
 _SNIPPET_BYTES = 80
-# How many mends are made at once: only of one entry may more be waiting to be told.
-_MENDS_AT_ONCE = 4_000
-# How much is mended at once, so that not too many mends wait: where a section ends may become clear for many.
+# Repairs in one call of feed(); the log holds more of one entry only.
+_MAX_REPAIRS_AT_ONCE = 4_000
+# Bytes that one call repairs, so that the log stays short.
 _WINDOW_BYTES = 65_536
-# What a section does not hold: in a location markup, in a text the tags of entries.
+# Not inside of a CDATA section: markup in a location, tags of entries in a text.
 _MARKUP = re.compile(rb"[<>]")
 _ENTRY_TAG = re.compile(rb"</?(?:[\w.-]+:)?(?:url|sitemap|item|entry)[\s/>]")
-# What may stand between a section and the next tag, besides text; and that tag, if it is an end tag.
-_NO_TAG = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-_ASIDE_OPENINGS = (b"<!--", b"<![CDATA[", b"<?")
-_BEGUN = re.compile(rb"<!?-?|<!\[[A-Z]*")  # an opening that may not be all there
+# Skipped, besides text, between a section and the next tag; and that tag, if it is an end tag.
+_NOT_A_TAG = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_OPENINGS = (b"<!--", b"<![CDATA[", b"<?")
+_PARTIAL_OPENING = re.compile(rb"<!?-?|<!\[[A-Z]*")  # an opening that may be incomplete
 _END_TAG = re.compile(rb"</[^<>]*[<>]")
-_NOTHING = re.compile(rb"(?!)")
+_NEVER = re.compile(rb"(?!)")
 _TAG_BEFORE = re.compile(rb"<([\w.:-]+)(?:\s[^<>]*)?>\s*\Z")
 
 
 class CharacterRepair:
-    """Filters a stream that begins on `line`: feed() gives the mended bytes, `mends` what was mended.
+    """Filters a stream that begins on `line`: feed() returns repaired bytes, and each repair goes to `log`.
 
-    For the end of a comment, an instruction or a CDATA section is waited up to `max_aside_bytes`. Where it `is_behind`,
-    each further call takes at least one byte.
+    The end of a comment, processing instruction or CDATA section is looked for in `max_delimited_bytes`. While it
+    `has_more`, feed(b"") returns further bytes, and consumes at least one.
     """
 
-    def __init__(self, line: int, mends: RepairLog, max_aside_bytes: int, budget: Budget) -> None:
-        self._max_aside_bytes = max_aside_bytes
+    def __init__(self, line: int, log: RepairLog, max_delimited_bytes: int, budget: Budget) -> None:
+        self._max_delimited_bytes = max_delimited_bytes
         self._budget = budget
-        self.mends = mends
-        self._room = 0  # for mends of one call of feed()
-        self._only_counts = False  # this call
-        self._last: Repair | None = None
-        self._controls = 0  # how many control characters there are in the present run
-        self._offset = 0
+        self.log = log
+        self._repairs_left = 0  # in this call of feed()
+        self._count_only = False  # repairs of this call are logged without a Problem
+        self._last_repair: Repair | None = None
+        self._run_length = 0  # control characters in the present run
+        self._offset = 0  # of the output
         self._line = line
-        self._held = bytearray()
-        self._read = 0  # where what is held begins, in the count of all bytes that came
-        self.is_behind = False
-        self._in_section = False  # in one that is longer than is waited for: nothing in it is mended
-        self._waiting = 0  # where in it begins what waits for its end
-        self._no_end_before = 0  # up to where, in that count, a CDATA section is known not to end
-        self._no_control_before = 0  # up to where, in that count, there is no control character
-        self._following: tuple[int, bytes] | None = None  # a place in that count, and the next tag behind it
-        self._wake_bytes = 0  # when it pays to look again for the end of what is held
-        self._passed = b""  # the last of what needed no mending
+        self._input = bytearray()
+        self._input_offset = 0  # of _input in the stream
+        self.has_more = False
+        self._in_section = False  # one longer than max_delimited_bytes: nothing in it is repaired
+        self._kept_from = 0  # the offset in _input of a construct without its end
+        self._no_end_before = 0  # stream offset up to which there is no `]]>`
+        self._no_control_before = 0  # stream offset up to which there is no control character
+        self._next_tag_cache: tuple[int, bytes] | None = None  # a stream offset, and the next tag after it
+        self._min_bytes = 0  # size of _input from which on its end is looked for again
+        self._context = b""  # the last bytes before the next repair, for Problem.raw
 
     @property
-    def is_clear(self) -> bool:
-        """Whether all that came is out, and all that was mended is told."""
-        return not self._held and not self._in_section and not self.is_behind and self.mends.is_empty
+    def is_idle(self) -> bool:
+        """Whether all bytes were returned, and all repairs were taken from the log."""
+        return not self._input and not self._in_section and not self.has_more and self.log.is_empty
 
-    def most_bare(self, line: int) -> int:
-        """How many bare `&` pass_over() may be told of, where expat is on this line."""
-        return self.mends.room if line == self._line else 0
+    def max_bare_ampersands(self, line: int) -> int:
+        """How many bare `&` skip() may repair, where expat has reached `line`."""
+        return self.log.remaining if line == self._line else 0
 
-    def pass_over(self, data: bytes, bare: list[int]) -> list[Problem]:
-        """What comes next stands behind this, which is not counted. What there is to tell of the `&` at `bare`."""
+    def skip(self, data: bytes, ampersands: list[int]) -> list[Problem]:
+        """Skips bytes that expat is not given; the Problems of the bare `&` at these offsets of theirs."""
         problems, done = [], 0
-        for place in bare:
-            self._stand_behind(data[done:place])
-            problems.append(self._problem(b"&", _BARE))
-            self._passed, done = b"&", place + 1
-        self._stand_behind(data[done:])
-        self.mends.told_at_once(len(bare))
+        for offset in ampersands:
+            self._move_past(data[done:offset])
+            problems.append(self._problem(b"&", _BARE_AMPERSAND))
+            self._context, done = b"&", offset + 1
+        self._move_past(data[done:])
+        self.log.count_reported(len(ampersands))
         return problems
 
-    def _stand_behind(self, data: bytes) -> None:
+    def _move_past(self, data: bytes) -> None:
         self._line += data.count(b"\n")
-        self._passed = (self._passed + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
+        self._context = (self._context + data[-_SNIPPET_BYTES:])[-_SNIPPET_BYTES:]
 
     def feed(self, data: bytes, *, final: bool = False) -> bytes:
-        """The mended bytes, as far as it is clear by now what they are: `is_behind` where there are more at once."""
-        self._held += data
-        self.is_behind = False
-        if len(self._held) < self._wake_bytes and not final:
+        """The repaired bytes up to where their meaning depends on bytes to come."""
+        self._input += data
+        self.has_more = False
+        if len(self._input) < self._min_bytes and not final:
             return b""
-        data, self._wake_bytes, self._room = bytes(self._held), 0, _MENDS_AT_ONCE
-        self._budget.spend(1 + len(data) // COPIED)
-        self.mends.condense()
-        self._only_counts = self.mends.is_full and not _ENTRY_TAG.search(data, 0, _WINDOW_BYTES)
+        data, self._min_bytes, self._repairs_left = bytes(self._input), 0, _MAX_REPAIRS_AT_ONCE
+        self._budget.spend(1 + len(data) // COPIED_BYTES_PER_STEP)
+        self.log.condense()
+        self._count_only = self.log.is_full and not _ENTRY_TAG.search(data, 0, _WINDOW_BYTES)
         end = len(data)
         if not final and (unclear := _UNCLEAR_END.search(data, max(0, end - _UNCLEAR_BYTES))):
             end = unclear.start()
-        mended = b"".join(self._mended(data[:end], final=final))
-        kept = self._waiting if self._wake_bytes or self.is_behind else end
-        del self._held[:kept]
-        self._read += kept
-        return mended
+        repaired = b"".join(self._repaired(data[:end], final=final))
+        kept = self._kept_from if self._min_bytes or self.has_more else end
+        del self._input[:kept]
+        self._input_offset += kept
+        return repaired
 
-    def _mended(self, data: bytes, *, final: bool) -> Iterator[bytes]:
+    def _repaired(self, data: bytes, *, final: bool) -> Iterator[bytes]:
         fault = _REFERENCE_OR_CONTROL if self._has_control(data) else _REFERENCE
-        given = at = self._section_left(data, 0, final=final)  # what is out already, and where to look on
-        yield self._pass(data[:at])
-        while not self._in_section and (match := fault.search(data, at)):
+        copied = position = self._long_section_end(data, 0, final=final)  # up to here returned; from here on searched
+        yield self._copy(data[:position])
+        while not self._in_section and (match := fault.search(data, position)):
             start, stop = match.span()
-            is_enough = at > _WINDOW_BYTES or not self._room or (self._only_counts and stop > _WINDOW_BYTES)
-            if is_enough and start:  # what the next call begins with is taken by it, whatever it is
-                yield self._pass(data[given:start])
-                self._waiting, self.is_behind = start, True
+            is_over = position > _WINDOW_BYTES or (self._count_only and stop > _WINDOW_BYTES)
+            if start and (is_over or not self._repairs_left):  # at 0 it is repaired: each call consumes bytes
+                yield self._copy(data[copied:start])
+                self._kept_from, self.has_more = start, True
                 return
-            self._budget.spend(REFERENCE + stop - at)
-            at = stop
-            if match.lastgroup in _ASIDES:
-                yield self._pass(data[given:start])
-                given, end = start, self._aside_end(data, match, final=final)
-                if end is None:  # the rest waits
-                    self._waiting = start
-                    self._wake_bytes = 2 * (len(self._held) - start) + 1
+            self._budget.spend(REFERENCE_STEPS + stop - position)
+            position = stop
+            if match.lastgroup in _TERMINATORS:
+                yield self._copy(data[copied:start])
+                copied, end = start, self._delimited_end(data, match, final=final)
+                if end is None:  # it needs more bytes
+                    self._kept_from = start
+                    self._min_bytes = 2 * (len(self._input) - start) + 1
                     return
-                at = end if end >= 0 else min(len(data), start + self._max_aside_bytes)
-                change = _aside_mend(match, data[start:at]) if end >= 0 else None
+                position = end if end >= 0 else min(len(data), start + self._max_delimited_bytes)
+                replacement = _delimited_repair(match, data[start:position]) if end >= 0 else None
                 if end < 0 and match.group() == _SECTION:
                     self._in_section = True
-                    at = self._section_left(data, match.end(), final=final)
+                    position = self._long_section_end(data, match.end(), final=final)
             else:
-                change = _character_mend(match)
-            if change is not None:
-                self._budget.spend(CHARACTERS + len(change.text))
-                if given < start:
-                    yield self._pass(data[given:start])
-                yield self._changed(data[start:at], change)
-                given = at
-        yield self._pass(data[given : at if self._in_section else len(data)])
+                replacement = _character_repair(match)
+            if replacement is not None:
+                self._budget.spend(CHARACTER_REPAIR_STEPS + len(replacement.text))
+                if copied < start:
+                    yield self._copy(data[copied:start])
+                yield self._replace(data[start:position], replacement)
+                copied = position
+        yield self._copy(data[copied : position if self._in_section else len(data)])
 
-    def _aside_end(self, data: bytes, opening: re.Match[bytes], *, final: bool) -> int | None:
-        """The offset behind a comment, CDATA section or instruction; -1: none in reach; None: more bytes will tell."""
+    def _delimited_end(self, data: bytes, opening: re.Match[bytes], *, final: bool) -> int | None:
+        """The offset after a comment, CDATA section or instruction; -1: none in reach; None: needs more bytes."""
         if opening.lastgroup == "section":
             return self._section_end(data, opening, final=final)
-        terminator, latest = _ASIDES[opening.lastgroup or ""], opening.start() + self._max_aside_bytes
+        terminator, latest = _TERMINATORS[opening.lastgroup or ""], opening.start() + self._max_delimited_bytes
         end = data.find(terminator, opening.end(), latest)
         if end < 0:
             return -1 if final or len(data) > latest else None
         return end + len(terminator)
 
     def _section_end(self, data: bytes, opening: re.Match[bytes], *, final: bool) -> int | None:
-        """Where a CDATA section ends: behind its `]]>`, or with its element where that `]]>` is another section's.
+        """Where a CDATA section ends: after its `]]>`, or with its element where that `]]>` belongs to another section.
 
-        Text may quote anything, also the end tag of its own element, further entries and further sections: as long as
-        the next end tag behind `]]>` is the element's own, all of it is text.
+        Text may quote the end tag of its own element, entries and other sections: as long as the next end tag after
+        `]]>` is that of the element, all of it is text.
         """
         end = self._next_section_end(data, opening.end())
-        latest = opening.start() + self._max_aside_bytes
-        behind = -1 if end < 0 or end + len(b"]]>") > latest else end + len(b"]]>")
-        if behind < 0 and len(data) <= latest and not final:
+        latest = opening.start() + self._max_delimited_bytes
+        after = -1 if end < 0 or end + len(b"]]>") > latest else end + len(b"]]>")
+        if after < 0 and len(data) <= latest and not final:
             return None
-        tag = _TAG_BEFORE.search(self._passed)
-        own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1))) if tag else _NOTHING
-        match = own.search(data, opening.end(), min(len(data), latest) if behind < 0 else end)
-        reached = match.start() if match else min(len(data), latest) if behind < 0 else end
+        tag = _TAG_BEFORE.search(self._context)
+        own = re.compile(rb"</%s\s*>" % re.escape(tag.group(1))) if tag else _NEVER
+        match = own.search(data, opening.end(), min(len(data), latest) if after < 0 else end)
+        reached = match.start() if match else min(len(data), latest) if after < 0 else end
         self._budget.spend(2 * (reached - opening.end()))
         wrong = _MARKUP if tag and names_location(tag.group(1)) else _ENTRY_TAG
         if match is None or wrong.search(data, opening.end(), match.start()):
-            return behind
-        if behind < 0:
+            return after
+        if after < 0:
             return match.start()
-        following = self._tag_behind(data, behind)
-        if following is None:  # it is still to come
-            return behind if final or len(data) - behind > self._max_aside_bytes else None
-        is_others = following.startswith(b"</") and not own.match(following)
-        return match.start() if is_others else behind
+        next_tag = self._next_tag(data, after)
+        if next_tag is None:  # needs more bytes
+            return after if final or len(data) - after > self._max_delimited_bytes else None
+        is_of_another = next_tag.startswith(b"</") and not own.match(next_tag)
+        return match.start() if is_of_another else after
 
-    def _tag_behind(self, data: bytes, start: int) -> bytes | None:
-        """The next tag; many sections that have no end have the same behind them."""
-        place = self._read + start
-        if self._following and self._following[0] == place:
-            return self._following[1]
-        following = _next_tag(data, start)
-        self._budget.spend(len(data) - start if following is None else max(0, data.find(b"<", start) - start))
-        if following is not None:
-            self._following = (place, following)
-        return following
+    def _next_tag(self, data: bytes, start: int) -> bytes | None:
+        """The next tag; cached, as many unended sections are followed by the same one."""
+        offset = self._input_offset + start
+        if self._next_tag_cache and self._next_tag_cache[0] == offset:
+            return self._next_tag_cache[1]
+        next_tag = _find_next_tag(data, start)
+        self._budget.spend(len(data) - start if next_tag is None else max(0, data.find(b"<", start) - start))
+        if next_tag is not None:
+            self._next_tag_cache = (offset, next_tag)
+        return next_tag
 
     def _has_control(self, data: bytes) -> bool:
-        """Whether one is in sight; where not, those bytes are not searched again."""
-        match = _CONTROL.search(data, max(0, self._no_control_before - self._read))
-        # What the last two bytes may be the beginning of is not known yet.
-        self._no_control_before = self._read + (match.start() if match else max(0, len(data) - 2))
+        """Whether there is a control character; bytes without one are not searched again."""
+        match = _CONTROL.search(data, max(0, self._no_control_before - self._input_offset))
+        # The last two bytes may begin one.
+        self._no_control_before = self._input_offset + (match.start() if match else max(0, len(data) - 2))
         return match is not None
 
-    def _section_left(self, data: bytes, start: int, *, final: bool) -> int:
-        """Up to where a section goes on that is longer than is waited for: whoever reads it judges its length."""
+    def _long_section_end(self, data: bytes, start: int, *, final: bool) -> int:
+        """Up to where a CDATA section goes on that is longer than max_delimited_bytes; expat_driver.py limits it."""
         if not self._in_section:
             return start
         end = data.find(b"]]>", start)
@@ -230,106 +230,109 @@ class CharacterRepair:
             return end + len(b"]]>")
         if final:
             return len(data)
-        self._waiting = max(start, len(data) - len(b"]]"))
-        self._wake_bytes = len(b"]]>")
-        return self._waiting
+        self._kept_from = max(start, len(data) - len(b"]]"))
+        self._min_bytes = len(b"]]>")
+        return self._kept_from
 
     def _next_section_end(self, data: bytes, start: int) -> int:
-        """The offset of the next `]]>`; -1: none is there. For many sections without one all is looked through once."""
-        end = data.find(b"]]>", max(start, self._no_end_before - self._read))
-        self._no_end_before = self._read + (len(data) - len(b"]]") if end < 0 else end)
+        """The offset of the next `]]>`; -1: none. Bytes without one are searched once."""
+        end = data.find(b"]]>", max(start, self._no_end_before - self._input_offset))
+        self._no_end_before = self._input_offset + (len(data) - len(b"]]") if end < 0 else end)
         return end
 
-    def _pass(self, data: bytes) -> bytes:
+    def _copy(self, data: bytes) -> bytes:
         self._offset += len(data)
-        self._stand_behind(data)
+        self._move_past(data)
         return data
 
-    def _changed(self, written: bytes, change: _Change) -> bytes:
-        is_run = change.controls and self._last and self._controls and self._last.end == self._offset
-        self._offset += len(change.text)
-        self._controls = change.controls + (self._controls if is_run else 0)
-        if is_run and self._last:
-            self._last.end = self._offset
-            message = _CONTROLS_READ.format(self._controls)
-            self._last.problem = attrs.evolve(self._last.problem, message=message)
-        elif self._only_counts:
-            self._last = None
-            self.mends.count(self._offset, self._line, change.severity)
+    def _replace(self, written: bytes, replacement: _Replacement) -> bytes:
+        last = self._last_repair
+        is_run = replacement.control_count and self._run_length and last and last.end == self._offset
+        self._offset += len(replacement.text)
+        self._run_length = replacement.control_count + (self._run_length if is_run else 0)
+        if is_run and last:
+            last.end = self._offset
+            message = _CONTROLS_READ.format(self._run_length)
+            last.problem = attrs.evolve(last.problem, message=message)
+        elif self._count_only:
+            self._last_repair = None
+            self.log.count(self._offset, self._line, replacement.severity)
         else:
-            self._last = Repair(self._offset, self._problem(written, change))
-            self.mends.add(self._last)
-            self._room -= 1
-        self._passed = ((self._passed if is_run else b"") + written)[-_SNIPPET_BYTES:]
+            self._last_repair = Repair(self._offset, self._problem(written, replacement))
+            self.log.add(self._last_repair)
+            self._repairs_left -= 1
+        self._context = ((self._context if is_run else b"") + written)[-_SNIPPET_BYTES:]
         self._line += written.count(b"\n")
-        return change.text
+        return replacement.text
 
-    def _problem(self, written: bytes, change: _Change) -> Problem:
-        # Up to the fault only: what is behind it may not have come yet.
-        shown = written.decode()[:1].encode() if change.controls else written[:_SNIPPET_BYTES]
-        raw = (self._passed + shown).rpartition(b"\n")[2] or shown
+    def _problem(self, written: bytes, replacement: _Replacement) -> Problem:
+        # Up to the fault only: the report must not depend on how the bytes are cut.
+        shown = written.decode()[:1].encode() if replacement.control_count else written[:_SNIPPET_BYTES]
+        raw = (self._context + shown).rpartition(b"\n")[2] or shown
         text = raw.decode("utf-8", "ignore").strip()
-        message = _CONTROLS_READ.format(change.controls) if change.controls > 1 else change.message
-        return report("S01", message, severity=change.severity, line=self._line, raw=text)
+        message = (
+            _CONTROLS_READ.format(replacement.control_count) if replacement.control_count > 1 else replacement.message
+        )
+        return report("S01", message, severity=replacement.severity, line=self._line, raw=text)
 
 
-class _Change(NamedTuple):
-    """What stands in for a piece, and what to say of it."""
+class _Replacement(NamedTuple):
+    """The replacement of a piece, and its Problem's message."""
 
     text: bytes
     message: str
     severity: Severity = "warning"
-    controls: int = 0  # how many such characters it is a run of
+    control_count: int = 0  # of a run of control characters
 
 
-_BARE = _Change(b"&amp;", "a bare & was read as &amp;")
+_BARE_AMPERSAND = _Replacement(b"&amp;", "a bare & was read as &amp;")
 _CONTROL_READ = "a control character was read as it stands"
 _CONTROLS_READ = "{:,} control characters were read as they stand"
 _SECTION = b"<![CDATA["
 
 
-def _next_tag(data: bytes, start: int) -> bytes | None:
-    """The next tag behind text, sections and comments, of a start tag its first bytes; None: it is not all there."""
-    at = data.find(b"<", start)
-    while at >= 0 and (aside := _NO_TAG.match(data, at)):
-        at = data.find(b"<", aside.end())
-    if at < 0 or _BEGUN.fullmatch(data, at) or data.startswith(_ASIDE_OPENINGS, at):
+def _find_next_tag(data: bytes, start: int) -> bytes | None:
+    """The next tag after text, sections and comments, of a start tag its `<`; None: it is incomplete."""
+    position = data.find(b"<", start)
+    while position >= 0 and (aside := _NOT_A_TAG.match(data, position)):
+        position = data.find(b"<", aside.end())
+    if position < 0 or _PARTIAL_OPENING.fullmatch(data, position) or data.startswith(_OPENINGS, position):
         return None
-    end = _END_TAG.match(data, at)
-    return end.group() if end else None if data.startswith(b"</", at) else b"<"
+    end = _END_TAG.match(data, position)
+    return end.group() if end else None if data.startswith(b"</", position) else b"<"
 
 
-# Each of these gives None where the piece may stay as it is.
+# Each of these returns None where the piece stays as it is.
 
 
-def _aside_mend(opening: re.Match[bytes], written: bytes) -> _Change | None:
+def _delimited_repair(opening: re.Match[bytes], written: bytes) -> _Replacement | None:
     if opening.lastgroup == "comment":
-        return _comment_mend(written)
-    mended = _CONTROL.sub(lambda match: stand_in(match.group().decode()), written)
+        return _comment_repair(written)
+    repaired = _CONTROL.sub(lambda match: placeholder(match.group().decode()), written)
     if opening.lastgroup == "section":
-        inner = mended[len(opening.group()) :]
+        inner = repaired[len(opening.group()) :]
         if not inner.endswith(b"]]>"):
             what = "a CDATA section is not closed: it ends with its element"
-            return _Change(_SECTION + _without_remnant(inner) + b"]]>", what)
+            return _Replacement(_SECTION + _without_remnant(inner) + b"]]>", what)
         if opening.group() != _SECTION:
-            return _Change(_SECTION + inner, f"{opening.group().decode()} was read as {_SECTION.decode()}")
-    return None if mended == written else _Change(mended, _CONTROL_READ)
+            return _Replacement(_SECTION + inner, f"{opening.group().decode()} was read as {_SECTION.decode()}")
+    return None if repaired == written else _Replacement(repaired, _CONTROL_READ)
 
 
-def _comment_mend(written: bytes) -> _Change | None:
-    """XML 1.0 2.5: no `--` inside a comment. Its text is of no interest."""
+def _comment_repair(written: bytes) -> _Replacement | None:
+    """XML 1.0 2.5: no `--` inside a comment. Its text is blanked."""
     inner = written[4:-3]
     faulty = b"--" in inner or inner.endswith(b"-") or _CONTROL.search(inner)
     if not faulty:
         return None
     blanked, message = b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->", "a malformed comment was passed over"
-    if b"<!--" in inner or b"->" in inner:  # the end of the first may be damaged, and entries may lie between
-        return _Change(blanked, f"{message}, and what else may stand in it", "error")
-    return _Change(blanked, message)
+    if b"<!--" in inner or b"->" in inner:  # the end of the first may be damaged, with entries between
+        return _Replacement(blanked, f"{message}, and what else may stand in it", "error")
+    return _Replacement(blanked, message)
 
 
 def _without_remnant(text: bytes) -> bytes:
-    """Of the `]]>` that should have ended the section one or two brackets may be there, which match no other."""
+    """Without the unmatched brackets at the end, which are left of a damaged `]]>`."""
     opened = text.count(b"[")
     for _ in range(len("]]")):
         if text.endswith(b"]") and text.count(b"]") > opened:
@@ -337,25 +340,25 @@ def _without_remnant(text: bytes) -> bytes:
     return text
 
 
-def _character_mend(match: re.Match[bytes]) -> _Change | None:
+def _character_repair(match: re.Match[bytes]) -> _Replacement | None:
     written, name = match.group(), match.group("name")
     if match.group("number"):
-        return _number_mend(written)
+        return _number_repair(written)
     if not written.startswith(b"&"):
         text = written.decode()
-        return _Change(stand_in(text), _CONTROL_READ, controls=len(text))
+        return _Replacement(placeholder(text), _CONTROL_READ, control_count=len(text))
     characters = html5.get(name.decode() + ";") if name else None
     if characters is None:
-        # `&region;` is no entity of HTML either: the & is a bare one, and the rest text.
-        return _BARE._replace(text=_BARE.text + written[1:])
+        # `&region;` is no HTML entity either: a bare `&`, and text.
+        return _BARE_AMPERSAND._replace(text=_BARE_AMPERSAND.text + written[1:])
     replacement = "".join(f"&#{ord(character)};" for character in characters)
-    return _Change(replacement.encode(), f"the HTML entity {written.decode()} was read as {replacement}")
+    return _Replacement(replacement.encode(), f"the HTML entity {written.decode()} was read as {replacement}")
 
 
-def _number_mend(written: bytes) -> _Change | None:
-    """`&#1;`, which XML allows no more than the character itself. Other numbers are as they are, right or wrong."""
+def _number_repair(written: bytes) -> _Replacement | None:
+    """`&#1;`, which XML does not allow either. Other numbers stay, valid or not."""
     number = character_number(written)
-    if number is None or not needs_stand_in(number):
+    if number is None or not needs_placeholder(number):
         return None
     message = f"{written.decode()}, a control character, was read as it stands"
-    return _Change(stand_in(chr(number)), message)
+    return _Replacement(placeholder(chr(number)), message)

@@ -1,7 +1,7 @@
-"""What has to be changed in damaged bytes: offsets and replacements, each with the Problem that says so.
+"""Edits of damaged bytes, each an offset range, a replacement and a Problem; and the log of repairs to be reported.
 
-An edit is sure where it undoes one slip of the hand: a warning. Where it is not, more than anybody can know of may be
-gone: an error.
+An edit is `sure` where it undoes one typing slip: its Problem is a warning. Otherwise more may be missing than can be
+seen, and its Problem is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ....model.problems import Problem, Severity, report
-from ..scan import controls_back
+from ..scan import restore_controls
 from .tokenizer import blank, shown
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Edit:
-    """Bytes to put in the place of those from `start` to `stop`, and the mend to report."""
+    """Replaces the bytes from `start` to `stop`; `problem` reports it."""
 
     start: int
     stop: int
@@ -32,7 +32,7 @@ class Edit:
 
 
 class Edits:
-    """The edits of one piece, in the making; `in_order` is how they are carried out."""
+    """The edits of one entry, or of what stands between two."""
 
     def __init__(self) -> None:
         self._edits: list[Edit] = []
@@ -43,149 +43,143 @@ class Edits:
 
     @property
     def in_order(self) -> list[Edit]:
-        """In the order of the bytes; more than one may begin at the same."""
+        """The edits by offset; several may begin at the same one."""
         return sorted(self._edits, key=lambda edit: edit.start)
 
     def has(self, start: int) -> bool:
-        """Whether one begins there."""
+        """Whether an edit begins at the offset."""
         return start in self._starts
 
-    def put(self, where: int, written: bytes, place: str, *, sure: bool = True) -> None:
-        """Something is missing."""
-        self.add(where, where, written, f"{shown(written)} is missing: it was put {place}", sure=sure)
+    def insert(self, offset: int, written: bytes, place: str, *, sure: bool = True) -> None:
+        """Inserts what is missing; `place` says where, in words."""
+        self.add(offset, offset, written, f"{shown(written)} is missing: it was put {place}", sure=sure)
 
     def read_as(self, token: Token, text: bytes, *, sure: bool = True) -> None:
-        """Something is meant for something else."""
+        """Replaces a token by what it stands for."""
         self._replace(token, text, f"{shown(token.written)} was read as {shown(text)}", sure=sure)
 
-    def pass_over(self, token: Token, what: str, *, code: str = "S01", sure: bool = True) -> None:
-        """Something means nothing."""
+    def blank_out(self, token: Token, what: str, *, code: str = "S01", sure: bool = True) -> None:
+        """Blanks out a token that has no meaning; `what` says why."""
         message = f"{shown(token.written)} {what}: it was passed over"
         self._replace(token, blank(token.written), message, code=code, sure=sure)
 
     def _replace(self, token: Token, text: bytes, message: str, *, code: str = "S01", sure: bool = True) -> None:
-        lines = token.written.count(b"\n") - text.count(b"\n")  # so that the lines behind it keep their numbers
+        lines = token.written.count(b"\n") - text.count(b"\n")  # later lines keep their numbers
         self.add(token.start, token.end, text + b"\n" * lines, message, token.written, code=code, sure=sure)
 
     def add(
         self, start: int, stop: int, text: bytes, what: str, raw: bytes = b"", *, code: str = "S01", sure: bool = True
     ) -> None:
-        """Anything else, with words of its own."""
+        """Any other edit, with its message `what` and the bytes to quote, `raw`."""
         severity: Severity = "warning" if sure else "error"
         message = what if sure else f"{what}; more may be lost"
         self._starts.add(start)
-        written = controls_back(raw.decode("utf-8", "ignore")) or None
+        written = restore_controls(raw.decode("utf-8", "ignore")) or None
         self._edits.append(Edit(start, stop, text, report(code, message, severity=severity, raw=written)))
 
 
-# ----------------------------------------------------------------------------------------------------
-# What was mended and is still to be told: each place with its Problem, in the order of the bytes, until it is taken.
-#
-# An entry may have more of them than anybody wants to hear of: those are only counted.
-
-
-# So many may wait, each with its Problem. More there are in one entry only, of which so many are never told.
+# More than these are in one entry, which reports fewer: the rest is kept as offsets and lines only.
 _MAX_WAITING = 10_000
 
 
 @attrs.define
 class Repair:
-    """One mended place: where it ends in the mended bytes, and what to report."""
+    """One repaired place: its end in the repaired bytes, and what to report."""
 
     end: int
     problem: Problem
 
 
 class RepairLog:
-    """add() and join() put them in; taken() takes them out, no more than `max_told` at once, and counts the rest.
+    """Repairs in the order of the bytes; take() removes them, as at most `max_reported` Problems, the last a count.
 
-    Of more than `max_taken` in all, `over_line` is where the first stands that is one too many.
+    Once more than `max_repairs` were taken in all, `limit_line` is the line of the first one above that limit.
     """
 
-    def __init__(self, max_told: int, max_taken: int) -> None:
-        self.over_line: int | None = None
-        self._left = max_taken
-        self._max_told = max_told
-        self._max_waiting = max(max_told, _MAX_WAITING)
+    def __init__(self, max_reported: int, max_repairs: int) -> None:
+        self.limit_line: int | None = None
+        self._left = max_repairs
+        self._max_reported = max_reported
+        self._max_waiting = max(max_reported, _MAX_WAITING)
         self._waiting: deque[Repair] = deque()
-        # Of what waits behind them only this is known: where each ends, and its line, below 0 for an error.
+        # Of the repairs after these only the end and the line are kept; a line below 0 is that of an error.
         self._ends = array("q")
         self._lines = array("q")
 
-    def add(self, mend: Repair) -> None:
-        """One that stands behind all others."""
-        self._waiting.append(mend)
+    def add(self, repair: Repair) -> None:
+        """Appends one that follows all others."""
+        self._waiting.append(repair)
 
-    def join(self, mends: list[Repair]) -> None:
-        """Repairs of the structure. Most of what waits stands behind them."""
-        last = max(mend.end for mend in mends)
+    def merge(self, repairs: list[Repair]) -> None:
+        """Inserts repairs of the structure, which most of the logged ones follow."""
+        last = max(repair.end for repair in repairs)
         before: list[Repair] = []
         while self._waiting and self._waiting[0].end <= last:
             before.append(self._waiting.popleft())
-        self._waiting.extendleft(reversed(sorted((*before, *mends), key=attrgetter("end"))))
+        self._waiting.extendleft(reversed(sorted((*before, *repairs), key=attrgetter("end"))))
 
     def condense(self) -> None:
-        """Between two windows, of which the first was read as far as can be: what waits belongs to one entry."""
+        """Keeps _MAX_WAITING in full; called between windows, when all that are logged belong to one entry."""
         extra = [self._waiting.pop() for _ in range(len(self._waiting) - self._max_waiting)]
-        for mend in reversed(extra):
-            self.count(mend.end, mend.problem.line or 1, mend.problem.severity)
+        for repair in reversed(extra):
+            self.count(repair.end, repair.problem.line or 1, repair.problem.severity)
 
     @property
-    def room(self) -> int:
-        """So many may be told_at_once()."""
-        return min(self._max_told, self._left) if self.is_empty else 0
+    def remaining(self) -> int:
+        """How many may be passed to count_reported()."""
+        return min(self._max_reported, self._left) if self.is_empty else 0
 
-    def told_at_once(self, count: int) -> None:
-        """So many more were made, and are told without waiting here."""
+    def count_reported(self, count: int) -> None:
+        """Counts repairs that were reported without the log."""
         self._left -= count
 
     @property
     def is_empty(self) -> bool:
-        """Whether none waits."""
+        """Whether no repair is logged."""
         return not self._waiting and not self._ends
 
     @property
     def is_full(self) -> bool:
-        """Whether more of the same entry need only be counted."""
+        """Whether further repairs of the same entry need only count()."""
         return len(self._waiting) >= self._max_waiting
 
     def count(self, end: int, line: int, severity: Severity) -> None:
-        """One more, of which no more is to be told."""
+        """Appends one of which only end and line are kept."""
         self._ends.append(end)
         self._lines.append(-line if severity == "error" else line)
 
-    def taken(self, until: int | None) -> list[Problem]:
-        """Takes out those up to the offset `until` of the mended bytes; None: all."""
-        told, lines = self._out(until)
+    def take(self, until: int | None) -> list[Problem]:
+        """Removes those up to the offset `until` of the repaired bytes, None: all; their Problems."""
+        problems, lines = self._pop_until(until)
         count = len(lines)
-        if len(told) + count <= self._max_told:
-            return told
-        rest = told[self._max_told - 1 :]
+        if len(problems) + count <= self._max_reported:
+            return problems
+        rest = problems[self._max_reported - 1 :]
         count += len(rest)
         is_error = any(problem.severity == "error" for problem in rest) or any(line < 0 for line in lines)
         severity: Severity = "error" if is_error else "warning"
         line = rest[0].line if rest else abs(lines[0])
-        what = f"{count:,} more places were mended; raise max_entry_problems to be told of each"
-        return [*told[: self._max_told - 1], report("S01", what, severity=severity, line=line)]
+        what = f"{count:,} more places were repaired; raise max_entry_problems to see each"
+        return [*problems[: self._max_reported - 1], report("S01", what, severity=severity, line=line)]
 
-    def forget(self, until: int | None) -> bool:
-        """Takes them out untold: what they mended is lost. Whether there was an error among them."""
-        told, lines = self._out(until)
-        return any(problem.severity == "error" for problem in told) or any(line < 0 for line in lines)
+    def discard(self, until: int | None) -> bool:
+        """Removes those up to `until` unreported, as their bytes are lost; whether one was an error."""
+        problems, lines = self._pop_until(until)
+        return any(problem.severity == "error" for problem in problems) or any(line < 0 for line in lines)
 
-    def _out(self, until: int | None) -> tuple[list[Problem], array[int]]:
-        """Those up to there, and the lines of those that are only counted."""
-        told: list[Problem] = []
+    def _pop_until(self, until: int | None) -> tuple[list[Problem], array[int]]:
+        """Removes those up to `until`: the Problems, and the lines of those without one."""
+        problems: list[Problem] = []
         while self._waiting and (until is None or self._waiting[0].end <= until):
-            told.append(self._waiting.popleft().problem)
+            problems.append(self._waiting.popleft().problem)
         count = 0
         while count < len(self._ends) and (until is None or self._ends[count] <= until):
             count += 1
         lines = self._lines[:count]
         del self._ends[:count], self._lines[:count]
-        taken = len(told) + count
-        if self.over_line is None and taken > self._left:
+        taken = len(problems) + count
+        if self.limit_line is None and taken > self._left:
             over = self._left
-            self.over_line = told[over].line if over < len(told) else abs(lines[over - len(told)])
+            self.limit_line = problems[over].line if over < len(problems) else abs(lines[over - len(problems)])
         self._left -= taken
-        return told, lines
+        return problems, lines

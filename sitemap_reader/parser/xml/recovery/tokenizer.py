@@ -1,6 +1,6 @@
-"""Markup that may be damaged, token by token: what each piece looks like, and which names mean something.
+"""Tokenizer for markup that may not be well-formed, and the element names of all dialects.
 
-next_token() finds the next piece that is no plain text, well-formed or not. All is bytes, as written.
+next_token() takes bytes and an offset and returns the next token that is not text; it never changes the bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ....model.records import EXTENSIONS
 from ...dialects.extensions import INNER_TAGS
 from ..scan import NAME, local
 
-# --- names, without their prefixes ---
+# --- element names, without prefixes ---
 
 ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
 ENTRIES = frozenset(b"url sitemap item entry".split())
@@ -26,25 +26,25 @@ FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated publi
 VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
 HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
 KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in INNER_TAGS}
-TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # where about anything may stand
+TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # fields of free text
 PREFIXES = {extension.prefix.encode() for extension in EXTENSIONS.values()} | {b"media", b"dc", b"atom", b"content"}
 
-# How much alike two names must be for one to be a slip for the other: `lok` and `loc` are, `b` and `loc` are not.
-_ALIKE = 0.65
-_SLIP_CHARACTERS = 20
+# The ratio of difflib from which on a name is a misspelling: `lok` is one of `loc`, `b` is not.
+_MIN_SIMILARITY = 0.65
+_MAX_COMPARED_CHARACTERS = 20
 
 # --- tokens ---
 
-# A token is there only when no further byte could make it another: what is not clear yet is `unended`.
+# A token matches only where no further byte could change it: else it is `unended`.
 _TOKEN = re.compile(
     rb"""
-      (?P<aside> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
+      (?P<delimited> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
     | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-|\[CDATA\[)[^<>]*> )
-    | (?P<comment> <!-(?!-) .*? -> )                                # its beginning is damaged
+    | (?P<comment> <!-(?!-) .*? -> )                                # its opening is damaged
     | (?P<opening> <!-- | <!\[CDATA\[ | <\? | <!- )
     # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
-    # start tags, `< loc>` too, with what follows them; a `>` in quotes is none, unless the quotes do not match
+    # start tags, `< loc>` too, with what follows; a `>` in quotes does not end one, unless quotes do not match
     | (?P<start> < (?: \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) )?+ (?P<name> %(name)s )
         (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
         (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
@@ -52,19 +52,19 @@ _TOKEN = re.compile(
                    | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++[^\w.:\x80-\xff-])
                    | <\s++ (?=[^\s/\\\w.:\x80-\xff-])
                    | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
-                   | <!(?=[^<>]*+<) ) (?=(?P<behind>.)) | \]\]> )
+                   | <!(?=[^<>]*+<) ) (?=(?P<after>.)) | \]\]> )
     | (?P<reference> &\# (?: x[0-9a-fA-F]++ | [0-9]++ ) (?: ; | (?=[^0-9a-fA-F;]) ) )
     | (?P<unended> < )
     """
     % {b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
-# What a token begins with: the search leaps from one to the next.
+# The search skips from one beginning of a token to the next.
 _BEGINNING = re.compile(rb"<|\]\]>|&\#")
 # Name, rest and what follows, for each kind of token that has them.
 _PARTS_OF = {"start": ("name", "attributes", "next"), "stop": ("stopped", "rest", "next")}
-_STRAY = ("name", "attributes", "behind")
-# What a stray `<` stands before that is only doubled, or the beginning of a template's tag.
+_STRAY = ("name", "attributes", "after")
+# After a stray `<`: it is doubled, or begins a tag of a template language.
 _HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
 _INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
 _END_TAG = re.compile(rb"</%s\s*>" % NAME)
@@ -74,14 +74,14 @@ _ATTRIBUTES = re.compile(
 _ATTRIBUTE = re.compile(
     rb"""(?P<name> %s ) (?: \s*+ = \s*+ (?P<value> "[^"]*" | '[^']*' | [^\s"'<>]+ ) )?""" % NAME, re.VERBOSE
 )
-# A value without its last quote goes on to the first one of the next.
+# A value without its closing quote runs on to the opening quote of the next one.
 _SWALLOWED = re.compile(rb"\s%s\s*=\s*[\"']\Z" % NAME)
 _MAX_DIGITS = 9
 _SHOWN_BYTES = 80
 
 
 class Token(NamedTuple):
-    """A piece of markup: its `kind` is a group of the expression above."""
+    """A piece of markup; `kind` is the name of a group of _TOKEN."""
 
     kind: str
     start: int
@@ -89,8 +89,8 @@ class Token(NamedTuple):
     written: bytes
     name: bytes  # of a tag, prefix and all
     local: bytes  # the name without its prefix
-    rest: bytes  # what else a tag holds
-    next: bytes  # what follows a start tag, or a stray character: a character, or the beginning of a tag
+    rest: bytes  # of a tag, after the name
+    next: bytes  # after a start tag or a stray character: a character, or the beginning of a tag
 
     @property
     def is_spaced(self) -> bool:
@@ -104,29 +104,29 @@ class Token(NamedTuple):
 
     @property
     def is_well_formed(self) -> bool:
-        """Whether an end tag or an instruction is as XML has it."""
+        """Whether an end tag or a processing instruction is well-formed."""
         return bool((_END_TAG if self.kind == "stop" else _INSTRUCTION).match(self.written))
 
     @property
     def has_attributes(self) -> bool:
-        """Whether what a start tag holds are attributes, or nothing."""
+        """Whether all that follows the name in a start tag is well-formed attributes."""
         return _ATTRIBUTES.fullmatch(self.rest) is not None
 
     @property
     def is_void(self) -> bool:
-        """Whether a start tag's element never holds anything: its slash is missing, unless its end tag follows."""
+        """Whether the element is always empty, so that a missing slash is added, unless its end tag follows."""
         is_link = self.local == b"link" and b"href" in self.rest
-        is_ours = (is_link or self.local == b"mobile") and self.next != b"</" + self.name
-        return is_ours or self.name in VOID
+        is_extension = (is_link or self.local == b"mobile") and self.next != b"</" + self.name
+        return is_extension or self.name in VOID
 
     @property
     def is_harmless(self) -> bool:
-        """Whether a stray character is only doubled, or belongs to a template."""
+        """Whether a stray character is doubled, or belongs to a template."""
         return self.next in _HARMLESS
 
 
 def next_token(data: bytes | bytearray, start: int) -> Token | None:
-    """The next token at or behind `start`; None where there is none yet, or one that has not ended."""
+    """The next token at or after `start`; None where there is none, or where it has not ended."""
     match, beginning = None, _BEGINNING.search(data, start)
     while beginning and not match:
         match = _TOKEN.match(data, beginning.start())
@@ -140,18 +140,18 @@ def next_token(data: bytes | bytearray, start: int) -> Token | None:
     return Token(kind, match.start(), match.end(), written, name, local(name), rest, following or b"")
 
 
-def is_slip(name: bytes, meant: bytes) -> bool:
-    """Whether one name is most likely the other, misspelled."""
-    return _are_alike(*(local(each).lower().decode()[:_SLIP_CHARACTERS] for each in (name, meant)))
+def is_misspelling(name: bytes, meant: bytes) -> bool:
+    """Whether `name` is most likely a misspelling of `meant`; prefixes do not count."""
+    return _are_similar(*(local(tag).lower().decode()[:_MAX_COMPARED_CHARACTERS] for tag in (name, meant)))
 
 
-@lru_cache(maxsize=1024)  # the same slip comes again and again; only short names are kept
-def _are_alike(one: str, other: str) -> bool:
-    return SequenceMatcher(None, one, other).ratio() >= _ALIKE
+@lru_cache(maxsize=1024)  # the same misspelling is repeated; names are short
+def _are_similar(name: str, other: str) -> bool:
+    return SequenceMatcher(None, name, other).ratio() >= _MIN_SIMILARITY
 
 
 def character_number(reference: bytes) -> int | None:
-    """The number of `&#65;` or `&#x41;`; None where it has no end, or so many digits that it is none's."""
+    """The code point of `&#65;` or `&#x41;`; None where it has no `;`, or too many digits."""
     digits = reference[2:-1].decode()
     if not reference.endswith(b";") or len(digits) > _MAX_DIGITS:
         return None
@@ -167,10 +167,9 @@ def is_character(reference: bytes) -> bool:
 
 
 def attributes(written: bytes) -> tuple[bytes, bool]:
-    """A tag's attributes as XML has them: quoted, each once, white space between; without the last slash.
+    """A tag's attributes made well-formed (quoted, each once, spaced), without the last slash; whether all were kept.
 
-    Left out is what has no sure reading (in `href=https://example.com/a/>` nobody knows whose the slash is); whether
-    nothing was is the second value.
+    Ambiguous ones are left out: in `href=https://example.com/a/>` the slash may belong to the URL or to the tag.
     """
     trimmed = written.rstrip()
     if not trimmed:
@@ -191,12 +190,12 @@ def attributes(written: bytes) -> tuple[bytes, bool]:
 
 
 def blank(written: bytes) -> bytes:
-    """As many blanks, so that lines and offsets stay."""
+    """Spaces of the same length; line breaks stay."""
     return re.sub(rb"[^\r\n]", b" ", written)
 
 
 def shown(written: bytes) -> str:
-    """For a message: on one line, and not too long."""
+    """An excerpt for a message, on one line."""
     return " ".join(written[:_SHOWN_BYTES].decode("utf-8", "ignore").split())
 
 
@@ -207,9 +206,9 @@ _DOCTYPE = re.compile(
 
 
 def blank_doctype(data: bytes) -> bytes:
-    """The same bytes with the DOCTYPE turned into blanks, so that lines and offsets stay.
+    """The bytes with the DOCTYPE replaced by spaces, so that lines and offsets stay.
 
-    With an external subset named, expat drops undefined entities in silence (XML 1.0 4.1, WFC Entity Declared).
+    Where an external subset is named, expat silently drops undefined entities (XML 1.0 4.1, WFC Entity Declared).
     """
     for match in _DOCTYPE.finditer(data):
         if match.group("doctype"):
