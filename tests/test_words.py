@@ -30,7 +30,7 @@ PRIVATE_WORDS = {
     r"manners": "politeness",
     r"infos": "notices",
     r"the house|rooms?": "package, module",
-    r"he|him|his": "they, it, the caller",
+    r"him|his": "they, it, the caller",
     r"goes by it|go by it": "is computed from",
 }
 _RX = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): instead for words, instead in PRIVATE_WORDS.items()}
