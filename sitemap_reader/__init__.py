@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from .model.records import Alternate as Alternate
     from .model.records import Candidate as Candidate
     from .model.records import Change as Change
+    from .model.records import ChangeCounts as ChangeCounts
     from .model.records import Extra as Extra
     from .model.records import Image as Image
     from .model.records import Item as Item
@@ -96,6 +97,7 @@ _NAMES = {
         "Alternate",
         "Candidate",
         "Change",
+        "ChangeCounts",
         "Extra",
         "Image",
         "Item",

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.analysis.sources import load
 from sitemap_reader.compare import diff as comparison
-from sitemap_reader.compare.diff import COMPARED, STATED, Counts, diff
-from sitemap_reader.model.records import Change
+from sitemap_reader.compare.diff import COMPARED, STATED, diff
+from sitemap_reader.model.records import Change, ChangeCounts
 from sitemap_reader.serialize.schema import line_shape
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any],
         assert list(changes.forms()) == [sr.json_form(change, site=site) for site, change in expected]
         kinds = [change.change for _, change in expected]
         both = len(winners(old).keys() & winners(new).keys())
-        numbers = Counts(
-            kinds.count("new"), kinds.count("updated"), kinds.count("removed"), both - kinds.count("updated")
+        numbers = ChangeCounts(
+            kinds.count("new"), kinds.count("updated"), kinds.count("removed"), unchanged=both - kinds.count("updated")
         )
         assert changes.counts == numbers
         assert len(changes) == len(kinds)
@@ -343,7 +343,7 @@ def test_a_dump_is_compared_with_the_site_itself(pair: tuple[Path, Path]) -> Non
     old, _ = pair
     with sr.urls(CORPUS / "sites" / "shop") as urls:
         changes = diff(old, urls)
-    assert changes.counts == Counts(unchanged=640)
+    assert changes.counts == ChangeCounts(unchanged=640)
 
 
 def test_packed_dumps_and_parquet_are_compared(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_an_empty_side_is_noted(tmp_path: Path) -> None:
     empty.touch()
     assert diff(empty, [url("a")]).notes == (f"{empty} is empty: every URL of the other counts as new",)
     assert diff([url("a")], empty).notes == (f"{empty} is empty: every URL of the other counts as removed",)
-    assert diff([], []).counts == Counts()
+    assert diff([], []).counts == ChangeCounts(unchanged=0)
 
 
 def test_documents_that_were_not_read_or_in_part_are_noted_apart() -> None:
@@ -458,7 +458,8 @@ def test_changes_can_be_read_again_and_side_by_side() -> None:
     first = list(changes)
     assert [(one, other) for one, other in zip(changes, changes, strict=True)] == [(each, each) for each in first]
     assert changes.summary == str(changes.counts) == "2 new, 0 updated, 2 removed; 0 unchanged"
-    assert repr(changes) == "Changes(counts=Counts(new=2, updated=0, removed=2, unchanged=0), notes=())"
+    counts = "ChangeCounts(new=2, updated=0, removed=2, held_back=0, unchanged=0)"
+    assert repr(changes) == f"Changes(counts={counts}, notes=())"
 
 
 def test_it_is_false_where_nothing_differs() -> None:

@@ -1,4 +1,4 @@
-"""Facts of a site: what is counted, how exact it is, and that it stays small."""
+"""Statistics of a site: which facts are counted, how exact they are, and that memory is bounded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Outcome, UrlRecord
 from sitemap_reader.serialize.jsonl import json_form, stamp
-from sitemap_reader.statistics.collector import Fact, Statistics
-from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Tops
+from sitemap_reader.statistics.collector import Statistics
+from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Fact, TopCounts
 
 NOW = datetime(2026, 11, 21, 14, 30, tzinfo=UTC)
 A = "https://a.example"
@@ -30,22 +30,22 @@ def dated(lastmod: str, precision: str = "second") -> dict[str, Any]:
     return url(lastmod=lastmod, lastmod_precision=precision)
 
 
-def facts(*forms: dict[str, Any]) -> list[Fact]:
+def facts(*lines: dict[str, Any]) -> list[Fact]:
     statistics = Statistics(NOW)
-    for form in forms:
-        statistics.add(form)
+    for line in lines:
+        statistics.add(line)
     return statistics.facts()
 
 
-def group(name: str, *forms: dict[str, Any]) -> dict[str, int]:
+def group(name: str, *lines: dict[str, Any]) -> dict[str, int]:
     """Name -> count of a group."""
-    return {fact.name: fact.count for fact in facts(*forms) if fact.group == name}
+    return {fact.name: fact.count for fact in facts(*lines) if fact.group == name}
 
 
 # --- URLs ---
 
 
-def test_of_nothing_there_is_nothing() -> None:
+def test_without_lines_there_are_no_facts() -> None:
     assert facts() == []
 
 
@@ -91,31 +91,31 @@ def test_section_and_depth_of_a_path(path: str, section: str, depth: str) -> Non
 
 
 def test_sections_beyond_ten_are_other() -> None:
-    forms = [url(f"{A}/{letter}/{number}") for letter in "abcdefghijkl" for number in range(ord(letter) - 96)]
-    sections = group("sections", *forms)
+    lines = [url(f"{A}/{letter}/{number}") for letter in "abcdefghijkl" for number in range(ord(letter) - 96)]
+    sections = group("sections", *lines)
     assert list(sections) == [f"/{letter}/" for letter in "lkjihgfedc"] + ["other"]
     assert sections["other"] == 1 + 2
 
 
 def test_extensions_are_counted_as_urls_and_as_items() -> None:
     image = {"loc": f"{A}/1.jpg"}
-    forms = [url(images=[image, image]), url(images=[image], mobile=True), url(news={"name": "N"}), url()]
-    assert group("urls with", *forms) == {"images": 2, "news": 1, "mobile": 1}
-    assert group("items", *forms) == {"images": 3}
+    lines = [url(images=[image, image]), url(images=[image], mobile=True), url(news={"name": "N"}), url()]
+    assert group("urls with", *lines) == {"images": 2, "news": 1, "mobile": 1}
+    assert group("items", *lines) == {"images": 3}
 
 
 def test_hreflang_counts_each_url_once_a_code() -> None:
     def alternates(*codes: str | None) -> dict[str, Any]:
         return url(alternates=[{"hreflang": code, "href": A, "media": None} for code in codes])
 
-    forms = [alternates("de", "en", "de"), alternates("de", None), alternates("x-default")]
-    assert group("hreflang", *forms) == {"de": 2, "en": 1, "x-default": 1}
+    lines = [alternates("de", "en", "de"), alternates("de", None), alternates("x-default")]
+    assert group("hreflang", *lines) == {"de": 2, "en": 1, "x-default": 1}
 
 
 def test_hints_by_value_and_how_many_have_none() -> None:
-    forms = [url(changefreq="daily", priority=0.8), url(changefreq="daily", priority=1.0), url(priority=0.8), url()]
-    assert group("changefreq", *forms) == {"daily": 2, "none": 2}
-    assert list(group("priority", *forms).items()) == [("1", 1), ("0.8", 2), ("none", 1)]
+    lines = [url(changefreq="daily", priority=0.8), url(changefreq="daily", priority=1.0), url(priority=0.8), url()]
+    assert group("changefreq", *lines) == {"daily": 2, "none": 2}
+    assert list(group("priority", *lines).items()) == [("1", 1), ("0.8", 2), ("none", 1)]
 
 
 def test_shares_are_of_all_listings() -> None:
@@ -127,30 +127,30 @@ def test_shares_are_of_all_listings() -> None:
 # --- dates ---
 
 
-def test_dates_are_told_as_exactly_as_they_were_stated() -> None:
-    forms = [
+def test_dates_are_found_as_exactly_as_they_were_stated() -> None:
+    lines = [
         dated("2019-01-01T00:00:00Z", "year"),
         dated("2026-11-01T00:00:00Z", "day"),
         dated("2026-11-01T00:00:00Z", "day"),
         dated("2026-11-20T08:30:00Z", "minute"),
     ]
-    told = {fact.group: (fact.name, fact.count) for fact in facts(*forms) if fact.group.startswith("lastmod ")}
-    assert told["lastmod oldest"] == ("2019", 1)
-    assert told["lastmod newest"] == ("2026-11-20T08:30Z", 1)
-    assert told["lastmod most common"] == ("2026-11-01", 2)
-    assert group("lastmod precision", *forms) == {"year": 1, "day": 2, "minute": 1}
+    found = {fact.group: (fact.name, fact.count) for fact in facts(*lines) if fact.group.startswith("lastmod ")}
+    assert found["lastmod oldest"] == ("2019", 1)
+    assert found["lastmod newest"] == ("2026-11-20T08:30Z", 1)
+    assert found["lastmod most common"] == ("2026-11-01", 2)
+    assert group("lastmod precision", *lines) == {"year": 1, "day": 2, "minute": 1}
 
 
 def test_a_day_and_its_first_second_are_two_values() -> None:
-    forms = [dated("2026-11-01T00:00:00Z", "day"), dated("2026-11-01T00:00:00Z", "second")]
-    assert group("lastmod oldest", *forms) == {"2026-11-01": 1}
-    assert group("lastmod newest", *forms) == {"2026-11-01T00:00:00Z": 1}
+    lines = [dated("2026-11-01T00:00:00Z", "day"), dated("2026-11-01T00:00:00Z", "second")]
+    assert group("lastmod oldest", *lines) == {"2026-11-01": 1}
+    assert group("lastmod newest", *lines) == {"2026-11-01T00:00:00Z": 1}
 
 
 def test_fractions_stand_in_their_order() -> None:
-    forms = [dated(f"2026-11-01T00:00:00{text}Z", "subsecond") for text in (".25", ".5", ".125")]
-    assert group("lastmod oldest", *forms) == {"2026-11-01T00:00:00.125Z": 1}
-    assert group("lastmod newest", *forms) == {"2026-11-01T00:00:00.5Z": 1}
+    lines = [dated(f"2026-11-01T00:00:00{text}Z", "subsecond") for text in (".25", ".5", ".125")]
+    assert group("lastmod oldest", *lines) == {"2026-11-01T00:00:00.125Z": 1}
+    assert group("lastmod newest", *lines) == {"2026-11-01T00:00:00.5Z": 1}
 
 
 @pytest.mark.parametrize(
@@ -195,25 +195,25 @@ STARTS = {
 def test_recent_is_what_since_takes_and_of_months_and_years_what_began_then(moment: datetime, precision: Any) -> None:
     start = moment.replace(tzinfo=UTC, **STARTS[precision])
     record = UrlRecord(f"{A}/", lastmod=start, lastmod_precision=precision)
-    told = group("lastmod within", json_form(record))
+    found = group("lastmod within", json_form(record))
     for days in (7, 30, 365):
         if precision in ("year", "month"):
             taken = (NOW - timedelta(days=days)).date() <= start.date() and start <= NOW
         else:
             taken = make_window(timedelta(days=days), None, "drop", NOW).takes(record) and start <= NOW
-        assert told[f"{days} days"] == taken
+        assert found[f"{days} days"] == taken
 
 
-def test_what_lies_in_the_future_is_told() -> None:
+def test_what_lies_in_the_future_is_found() -> None:
     this_year, next_year = (dated(f"{year}-01-01T00:00:00Z", "year") for year in (2026, 2027))
-    forms = [dated("2026-11-21T23:00:00Z"), this_year, next_year]
-    assert group("lastmod", *forms) == {"stated": 3, "in the future": 2}
+    lines = [dated("2026-11-21T23:00:00Z"), this_year, next_year]
+    assert group("lastmod", *lines) == {"stated": 3, "in the future": 2}
 
 
 def test_years_are_the_newest_and_the_rest() -> None:
-    forms = [dated(f"{year}-01-01T00:00:00Z", "year") for year in [*range(2010, 2018), 2010]]
+    lines = [dated(f"{year}-01-01T00:00:00Z", "year") for year in [*range(2010, 2018), 2010]]
     years = [("2017", 1), ("2016", 1), ("2015", 1), ("2014", 1), ("2013", 1), ("other", 4)]
-    assert list(group("lastmod year", *forms).items()) == years
+    assert list(group("lastmod year", *lines).items()) == years
 
 
 # --- counters ---
@@ -221,41 +221,41 @@ def test_years_are_the_newest_and_the_rest() -> None:
 
 @given(st.lists(st.integers(0, 30).map(str), max_size=200))
 def test_counts_are_never_too_high_and_too_low_by_little(names: list[str]) -> None:
-    room = 10
-    tops = Tops(room)
+    max_names = 10
+    counts = TopCounts(max_names)
     for name in names:
-        tops.add(name)
-        assert len(tops) <= room
+        counts.add(name)
+        assert len(counts) <= max_names
     exact = Counter(names)
-    told = dict(tops.top(room))
-    assert tops.total == len(names)
+    found = dict(counts.top(max_names))
+    assert counts.total == len(names)
     for name, count in exact.items():
-        assert count - (2 / room + MIN_INEXACT_SHARE) * len(names) <= told.get(name, 0) <= count
-    if len(exact) <= room:
-        assert tops.is_exact
-        assert told == exact
+        assert count - (2 / max_names + MIN_INEXACT_SHARE) * len(names) <= found.get(name, 0) <= count
+    if len(exact) <= max_names:
+        assert counts.is_exact
+        assert found == exact
 
 
 def test_a_frequent_name_is_found_although_it_comes_late() -> None:
-    tops = Tops(100)
+    counts = TopCounts(100)
     for number in range(10_000):
-        tops.add(f"rare {number}")
+        counts.add(f"rare {number}")
     for _ in range(10_000):
-        tops.add("frequent")
-    ((name, count),) = tops.top(1)
+        counts.add("frequent")
+    ((name, count),) = counts.top(1)
     assert (name, count) == ("frequent", 10_000)
-    (_, other) = tops.facts("names", 5, tops.total)  # the rare ones that are left are counted too low: none is told
+    (_, other) = counts.facts("names", 5, counts.total)  # rare names are counted too low, so none is reported
     assert other == Fact("names", "other", 10_000, 0.5)
 
 
 def test_names_of_any_length_are_counted_by_their_beginning() -> None:
-    tops = Tops()
+    counts = TopCounts()
     for name in ("x" * MAX_NAME_CHARS, "x" * 1_000_000 + "1", "x" * 1_000_000 + "2"):
-        tops.add(name)
-    assert tops.top(3) == [("x" * MAX_NAME_CHARS + "…", 2), ("x" * MAX_NAME_CHARS, 1)]
+        counts.add(name)
+    assert counts.top(3) == [("x" * MAX_NAME_CHARS + "…", 2), ("x" * MAX_NAME_CHARS, 1)]
 
 
-def test_a_most_common_date_is_not_told_where_it_may_be_another() -> None:
+def test_a_most_common_date_is_not_reported_where_it_may_be_another() -> None:
     statistics = Statistics(NOW)
     for number in range(20_001):
         statistics.add(dated(stamp(NOW - timedelta(seconds=number)) or ""))
@@ -274,7 +274,7 @@ def outcome(url: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_sitemaps_by_state_format_and_size() -> None:
-    forms = [
+    lines = [
         url(),
         outcome(f"{A}/robots.txt", format="robots", bytes_decoded=99),
         outcome(f"{A}/1.xml", format="urlset", entries=5, bytes_decoded=100),
@@ -282,10 +282,10 @@ def test_sitemaps_by_state_format_and_size() -> None:
         outcome(f"{A}/3.xml", complete=False),
         outcome("https://b.example/robots.txt", format="robots", complete=False),
     ]
-    assert group("sitemaps", *forms) == {"complete": 1, "partial": 1, "failed": 1, "robots.txt failed": 1}
-    assert group("sitemaps format", *forms) == {"urlset": 2, "unknown": 1}
-    assert group("sitemaps bytes", *forms) == {"urlset": 300}
-    assert group("urls dropped", *forms) == {"host": 2}
+    assert group("sitemaps", *lines) == {"complete": 1, "partial": 1, "failed": 1, "robots.txt failed": 1}
+    assert group("sitemaps format", *lines) == {"urlset": 2, "unknown": 1}
+    assert group("sitemaps bytes", *lines) == {"urlset": 300}
+    assert group("urls dropped", *lines) == {"host": 2}
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -295,11 +295,11 @@ def test_a_sitemap_that_others_redirect_to_is_one(order: int) -> None:
     assert group("sitemaps format", *[own, alias][::order]) == {"urlset": 1}
 
 
-def test_problems_of_urls_count_unless_those_of_the_run_are_told() -> None:
+def test_problems_of_urls_count_unless_those_of_the_run_are_found() -> None:
     flawed = url(problems=[{"code": code, "field": "loc", "raw": "x"} for code in ("D01", "U08")])
     assert group("problems", flawed, flawed) == {"D01": 2, "U08": 2}
-    told = json_form(report("F01", "404 Not Found", sitemap=f"{A}/1.xml"))
-    assert group("problems", flawed, told) == {"F01": 1}
+    found = json_form(report("F01", "404 Not Found", sitemap=f"{A}/1.xml"))
+    assert group("problems", flawed, found) == {"F01": 1}
 
 
 def test_lines_of_other_types_are_passed_over() -> None:
@@ -319,7 +319,7 @@ WRONG_LINES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("form", "told"), WRONG_LINES)
-def test_a_line_that_is_none_is_a_usage_error(form: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+@pytest.mark.parametrize(("form", "found"), WRONG_LINES)
+def test_a_line_that_is_none_is_a_usage_error(form: dict[str, Any], found: str) -> None:
+    with pytest.raises(UsageError, match=found):
         Statistics(NOW).add(form)

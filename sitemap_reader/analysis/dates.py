@@ -13,7 +13,7 @@ import attrs
 import pandas as pd
 
 from ..client.summary import count_of
-from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
+from ..frontier.lastmod_trust import FEW_ALIKE, History, judge_history, trust_in_words
 from ..model.errors import UsageError
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import ChartSpec
@@ -62,10 +62,10 @@ def _with_share(part: pd.DataFrame) -> str:
 def site_verdict(part: pd.DataFrame) -> str:
     """How reliable the lastmods of all sitemaps of one site are together, in words."""
     sums = {name: int(part[name].sum()) for name in ("dated", "identical", "future", "at_fetch")}
-    judged = honesty(History(entries=int(part["urls"].sum()), **sums))
+    judged = judge_history(History(entries=int(part["urls"].sum()), **sums))
     if not sums["dated"]:
         return "are missing: no URL has one"
-    return f"{in_words(judged)}: {', '.join(judged.reasons) or 'nothing speaks against them'}"
+    return f"{trust_in_words(judged)}: {', '.join(judged.reasons) or 'nothing speaks against them'}"
 
 
 def _trust_frame(snapshot: SnapshotTables) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def _trust_frame(snapshot: SnapshotTables) -> pd.DataFrame:
     frame = by[["dated", "future", "at_fetch"]].sum()
     frame.insert(0, "urls", by.size())
     frame.insert(2, "identical", _identical(urls).reindex(frame.index).fillna(0).astype("int64"))
-    judged = [honesty(_history(row)) for row in frame.to_dict("records")]
+    judged = [judge_history(_history(row)) for row in frame.to_dict("records")]
     frame["score"] = [each.score for each in judged]
     frame["reasons"] = ["; ".join(each.reasons) for each in judged]
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ..parser.normalise.urls import is_web_url
-from ..state.schema import on_disk, temporary_database
+from ..state.schema import temp_database_errors, temporary_database
 from .findings import Check
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class HreflangReturnTags(Check):
         if missing:
             self._missing[pages] = missing
         links = orjson.dumps([[code, href] for href, code in hrefs.items() if href in others])
-        with on_disk():
+        with temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
             row = (pages, page, record.loc, record.sitemap, record.line, links)
             self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -214,7 +214,7 @@ class HreflangReturnTags(Check):
     def on_end(self, findings: Findings) -> None:
         """Compares the links; pages that no sitemap lists are left out, as their alternates are unknown."""
         if self._db is not None:
-            with closing(self._db), self._skipping_on_full_disk(), on_disk():
+            with closing(self._db), self._skipping_on_full_disk(), temp_database_errors():
                 self._compare(self._db, findings)
             self._db = None
 

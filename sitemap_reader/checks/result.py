@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..client.sitemap_tree import TreeRow
     from ..model.problems import Severity
     from ..model.records import Outcome
-    from ..statistics.collector import Fact
+    from ..statistics.facts import Fact
     from .findings import Finding
 
 # Problems of severity `info` are shown as notices.

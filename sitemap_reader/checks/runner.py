@@ -19,8 +19,7 @@ from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.fast_scanner import Entries, merged
-from ..statistics.collector import Fact
-from ..statistics.facts import Tops, facts, share
+from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
 from .findings import Check, UrlBatch
@@ -64,7 +63,7 @@ class SiteOverview(Check):
         self._urls = 0
         self._dated = 0
         self._months: Counter[tuple[int, int]] = Counter()
-        self._sections = Tops()
+        self._sections = TopCounts()
         self._formats: Counter[str] = Counter()
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..model.records import Item
-    from ..statistics.collector import Fact
+    from ..statistics.facts import Fact
     from .output import Outputs
 
 

@@ -13,10 +13,10 @@ from ..client.summary import count_of
 from ..client.sync_api import change_lines as lines_of
 from ..client.targets import find_target
 from ..model.errors import UsageError
+from ..model.records import ChangeCounts
 from ..serialize.dumps import STDIN
 from ..serialize.jsonl import stamp
 from ..state.state import State, site_name
-from ..state.sync import Counted
 from .exits import Exit, Interrupts, any_read
 from .messages import Console, read_each, read_targets, utf8
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
@@ -84,7 +84,7 @@ class _Sync:
     names_sites: bool
     writing: dict[str, Any]
     total: Summary | None = None
-    counts: Counted = attrs.field(factory=Counted)
+    counts: ChangeCounts = attrs.field(factory=ChangeCounts)
     has_begun: bool = False
 
     def site(self, target: str) -> Exit:
@@ -151,7 +151,7 @@ class _Sync:
         self.outputs.report_on(item, site)
 
     def _show_trust(self, document: StoredDocument) -> None:
-        self.console.detail(f"lastmod of {document.url}: score {document.honesty}")
+        self.console.detail(f"lastmod of {document.url}: score {document.lastmod_trust}")
 
 
 def _refuse_state(state: str, outputs: Outputs) -> None:

@@ -15,7 +15,7 @@ import orjson
 from ..model.errors import printable
 from ..model.records import Precision
 from ..serialize.writers import csv_row, guarded
-from ..statistics.collector import as_stated
+from ..statistics.facts import as_stated
 from .output import is_terminal
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import orjson
 from ..client.sitemap_tree import SitemapTree, TreeRow
 from ..client.sync_api import urls
 from ..client.targets import find_target
-from ..statistics.collector import as_stated
+from ..statistics.facts import as_stated
 from .exits import Interrupts
 from .messages import Console, judge, read_each, read_targets
 from .output import open_outputs, rows_format_for

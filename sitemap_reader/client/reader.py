@@ -291,7 +291,7 @@ class SitemapReader:
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
         try:
             # A recording has to be whole, so no request of it is conditional.
-            cache = state_sync.memory(knows_documents=self._record is None)
+            cache = state_sync.cache(knows_documents=self._record is None)
             run = self._run(found, as_entries=True, workers=workers, cache=cache, **plan_fields)
         except BaseException:
             state_sync.close()

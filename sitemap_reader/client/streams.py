@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
     from ..model.problems import Problem
-    from ..model.records import Outcome
+    from ..model.records import ChangeCounts, Outcome
     from ..pipeline.crawl import Crawl
     from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
-    from ..state.sync import Counted, StateSync
+    from ..state.sync import StateSync
     from .progressbar import ProgressBar
     from .summary import Problems, Progress, Summary, SummaryBuilder
 
@@ -484,7 +484,7 @@ class _ChangeStream(Stream):
     _walk: ChangeWalk
 
     @property
-    def counts(self) -> Counted:
+    def counts(self) -> ChangeCounts:
         """How many URLs are new, updated and removed, so far."""
         return self._walk.state_sync.counts
 

@@ -11,10 +11,9 @@ from ..lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from .diff import Changes as Changes
-    from .diff import Counts as Counts
 
 _NAMES = {
-    ".diff": ("Changes", "Counts"),
+    ".diff": ("Changes",),
 }
 
 if not TYPE_CHECKING:

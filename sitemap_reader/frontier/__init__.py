@@ -12,10 +12,10 @@ from ..lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from .lastmod_trust import History as History
     from .lastmod_trust import LastmodTrust as LastmodTrust
-    from .lastmod_trust import honesty as honesty
+    from .lastmod_trust import judge_history as judge_history
 
 _NAMES = {
-    ".lastmod_trust": ("History", "LastmodTrust", "honesty"),
+    ".lastmod_trust": ("History", "LastmodTrust", "judge_history"),
 }
 
 if not TYPE_CHECKING:

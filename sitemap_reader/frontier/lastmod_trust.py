@@ -1,7 +1,7 @@
-"""How accurate a document's lastmods are: observed changes in, a score from 0 to 1 with its reasons out.
+"""Lastmod trust: counts of what was observed of a document's lastmods in, a score from 0 to 1 with its reasons out.
 
-The same for a urlset, whose entries are pages, and for an index, whose entries are sitemaps. Whether a sitemap changed
-is known from reading it.
+The rule is the same for a urlset, whose entries are pages, and for an index, whose entries are sitemaps. Of an index
+the observations are exact: its children were read, so it is known which of them changed.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import attrs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Fewer identical dates are no sign against them.
+# Fewer equal dates than this are not evidence of a generated stamp.
 FEW_ALIKE = 10
-# How many changes an index must have dated correctly before its lastmods are a reason to skip a child.
+# An index must have dated this many changes correctly before an unchanged lastmod is a reason not to fetch a child.
 _PROVEN_CHANGES = 3
 _TRUSTED_SCORE = 0.9
-# The lowest score -> its verdict.
+# Lowest score -> wording.
 _VERDICTS = ((_TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
 
 
 @attrs.frozen
 class History:
-    """Observations of a document, as numbers of entries.
+    """Observations of one document's lastmods, as numbers of entries.
 
-    Of the last reading: `dated` have a lastmod, `identical` the most frequent one, `future` one later than the time of
-    the reading, `at_fetch` that time. Of all readings together: `both` entry and lastmod changed, `lastmod_only` the
-    lastmod alone, `entry_only` the entry alone.
+    From the last time that it was read: `dated` have a lastmod; `identical` have the most frequent one; `future` have
+    one after the time of the request, `at_fetch` one at that time. From all times together: `both` entry and lastmod
+    changed; `lastmod_only` changed while the entry did not; `entry_only` changed while its lastmod did not.
     """
 
     entries: int = 0
@@ -41,7 +41,7 @@ class History:
     entry_only: int = 0
 
     def counting(self, entry: bool, lastmod: bool) -> History:
-        """A History with one more observation: whether an entry changed, and whether its lastmod did."""
+        """A copy with one more observation: whether an entry changed, and whether its lastmod did."""
         return attrs.evolve(
             self,
             both=self.both + (entry and lastmod),
@@ -51,13 +51,13 @@ class History:
 
     @property
     def changes(self) -> int:
-        """How many changes of an entry or its lastmod were observed."""
+        """The number of observed changes of an entry or its lastmod."""
         return self.both + self.lastmod_only + self.entry_only
 
 
 @attrs.frozen
 class LastmodTrust:
-    """`score`: 1 where no observation contradicts the lastmods, 0 where they are useless; `reasons` for less."""
+    """`score`: 1 without evidence against the lastmods, 0 where they carry no information. `reasons`: the evidence."""
 
     score: float
     reasons: tuple[str, ...] = ()
@@ -67,66 +67,73 @@ class LastmodTrust:
 
 
 @attrs.frozen
-class _Sign:
-    """A share of the entries (0 to 1) that counts against the lastmods, with its wording and weight."""
+class _Indicator:
+    """Evidence against the lastmods: the share of entries that show it (0 to 1), its wording, and its weight."""
 
     share: Callable[[History], float]
     words: str
     weight: float = 1.0
 
 
-def _of(part: int, whole: int) -> float:
+def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-_SIGNS = (
-    # All on one day, after a migration or from a generator: they do not distinguish pages.
-    _Sign(
-        lambda seen: _of(seen.identical, seen.dated) if seen.identical >= FEW_ALIKE else 0.0, "have the same lastmod"
+_INDICATORS = (
+    # All on one day, as after a migration or in a generated file: such dates distinguish no page from another.
+    _Indicator(
+        lambda history: _ratio(history.identical, history.dated) if history.identical >= FEW_ALIKE else 0.0,
+        "have the same lastmod",
     ),
-    _Sign(lambda seen: _of(seen.future, seen.dated), "have a lastmod in the future"),
-    _Sign(lambda seen: _of(seen.at_fetch, seen.dated), "have the time of the request as their lastmod"),
-    _Sign(lambda seen: _of(seen.entry_only, seen.changes), "of the changes left the lastmod as it was"),
-    # A date that is too new costs a needless request; one that is too old, a missed change.
-    _Sign(lambda seen: _of(seen.lastmod_only, seen.changes), "of the changes were the lastmod's alone", 0.5),
+    _Indicator(lambda history: _ratio(history.future, history.dated), "have a lastmod in the future"),
+    _Indicator(
+        lambda history: _ratio(history.at_fetch, history.dated), "have the time of the request as their lastmod"
+    ),
+    _Indicator(
+        lambda history: _ratio(history.entry_only, history.changes), "of the changes left the lastmod as it was"
+    ),
+    # Half the weight: a lastmod that is too new costs a needless fetch, one that is too old hides a change.
+    _Indicator(
+        lambda history: _ratio(history.lastmod_only, history.changes), "of the changes were the lastmod's alone", 0.5
+    ),
 )
 
 
-def honesty(seen: History) -> LastmodTrust:
-    """The score of a document's lastmods; 0 where no entry has one.
+def judge_history(history: History) -> LastmodTrust:
+    """The trust that a document's lastmods deserve; a document without any lastmod has a score of 0.
 
-    Each sign reduces the score by its weighted share.
+    The score is the product of 1 - share * weight over all indicators.
 
-    >>> str(honesty(History(entries=4, dated=4, future=1)))
+    >>> str(judge_history(History(entries=4, dated=4, future=1)))
     '0.75 (25% have a lastmod in the future)'
     """
-    if not seen.dated:
-        return LastmodTrust(0.0, ("no entry has a lastmod",) if seen.entries else ())
+    if not history.dated:
+        return LastmodTrust(0.0, ("no entry has a lastmod",) if history.entries else ())
     score, reasons = 1.0, []
-    for sign in _SIGNS:
-        share = sign.share(seen)
+    for indicator in _INDICATORS:
+        share = indicator.share(history)
         if share:
-            score *= 1.0 - share * sign.weight
-            reasons.append(f"{_percent(share)} {sign.words}")
+            score *= 1.0 - share * indicator.weight
+            reasons.append(f"{_percent(share)} {indicator.words}")
     return LastmodTrust(round(score, 3), tuple(reasons))
 
 
-def in_words(judged: LastmodTrust) -> str:
-    """The verdict, to follow "lastmods" in a sentence.
+def trust_in_words(trust: LastmodTrust) -> str:
+    """The predicate of a sentence that begins with "lastmods".
 
-    >>> in_words(LastmodTrust(0.95))
+    >>> trust_in_words(LastmodTrust(0.95))
     'can be trusted (0.95)'
     """
-    return next(f"{words} ({judged.score:.2f})" for least, words in _VERDICTS if judged.score >= least)
+    return next(f"{words} ({trust.score:.2f})" for min_score, words in _VERDICTS if trust.score >= min_score)
 
 
-def is_proven(seen: History) -> bool:
-    """Whether an index has been accurate often enough that a child with the same lastmod is not requested."""
-    return seen.both >= _PROVEN_CHANGES and honesty(seen).score >= _TRUSTED_SCORE
+def is_proven(history: History) -> bool:
+    """Whether an index is reliable enough that a child is not fetched while its lastmod stays the same."""
+    return history.both >= _PROVEN_CHANGES and judge_history(history).score >= _TRUSTED_SCORE
 
 
 def _percent(share: float) -> str:
-    """A percentage; never 0% for more than nothing, nor 100% for less than all."""
+    """Never rounded to 0% or, below 1, to 100%."""
     if share < 0.01:
         return "under 1%"
     return f"{min(round(share * 100), 99) if share < 1 else 100}%"

@@ -1,6 +1,6 @@
-"""What a reading has to say, in the log of the crawler that it is a part of.
+"""WalkLog: logs the problems and the summary of a walk to the logger of the surrounding crawler.
 
-Items of a walk in, records of a logging.Logger out, whose levels and handlers are the crawler's. Configures nothing.
+Items of a walk in, log records out. Levels and handlers are the crawler's: configures nothing.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 
-class Log:
-    """hear() each item, then end(): five problems of a code and document are told one by one, the rest counted."""
+class WalkLog:
+    """report() each item, then end(): logs five problems of each code and document, and counts the others."""
 
     def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:
         self._logger = logger
         self._problems = Problems()
 
-    def hear(self, item: Item) -> None:
-        """Tells of a problem."""
+    def report(self, item: Item) -> None:
+        """Logs a problem."""
         if isinstance(item, Problem) and self._problems.add(item):
-            self._say(LEVELS[item.severity], str(item))
+            self._log(LEVELS[item.severity], str(item))
 
     def end(self, summary: Summary, verdict: ReadError | None) -> None:
-        """The last lines: what was not told one by one, the numbers, and what is missing."""
+        """Logs the last lines: counts of further problems, the summary, and what is missing."""
         for code, document, count in self._problems.unsampled():
-            self._say(LEVELS[CATALOGUE[code].severity], f"{code} {document}: {count:,} more")
-        self._say(logging.INFO, str(summary))
+            self._log(LEVELS[CATALOGUE[code].severity], f"{code} {document}: {count:,} more")
+        self._log(logging.INFO, str(summary))
         if verdict is not None:
-            self._say(logging.ERROR, str(verdict))
+            self._log(logging.ERROR, str(verdict))
         elif partial := summary.partial_line():
-            self._say(logging.WARNING, partial)
+            self._log(logging.WARNING, partial)
 
-    def _say(self, level: int, text: str) -> None:
-        # In one line, and without what a terminal obeys: whoever shows the log has not written it.
+    def _log(self, level: int, text: str) -> None:
+        # One line without control characters: a log may be shown in a terminal.
         self._logger.log(level, "%s", printable(text))

@@ -385,4 +385,36 @@ class Change:
     previous_lastmod_precision: Precision | None = None
 
 
+@attrs.define
+class ChangeCounts:
+    """Numbers of URLs by what became of them.
+
+    `held_back`: no longer listed, but not reported as removed until accept_removals, as they are over half of the site.
+    `unchanged` is None in a sync, which does not count them.
+    """
+
+    new: int = 0
+    updated: int = 0
+    removed: int = 0
+    held_back: int = 0
+    unchanged: int | None = None
+
+    def __add__(self, other: ChangeCounts) -> ChangeCounts:
+        counted = [count for count in (self.unchanged, other.unchanged) if count is not None]
+        return ChangeCounts(
+            self.new + other.new,
+            self.updated + other.updated,
+            self.removed + other.removed,
+            self.held_back + other.held_back,
+            sum(counted) if counted else None,
+        )
+
+    def __str__(self) -> str:
+        """`3 new, 2 updated, 1 removed; 636 unchanged`."""
+        text = f"{self.new:,} new, {self.updated:,} updated, {self.removed:,} removed"
+        if self.held_back:
+            text += f", {self.held_back:,} held back"
+        return text if self.unchanged is None else f"{text}; {self.unchanged:,} unchanged"
+
+
 Item = UrlRecord | SitemapRef | Problem | Outcome

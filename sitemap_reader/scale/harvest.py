@@ -21,7 +21,7 @@ from ..client.query import check_positive
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.jsonl import stamp
-from ..state.sync import told_differences
+from ..state.sync import settings_difference
 from .cluster import HarvestTasks, connected, require_dask, shards_at_once
 from .folder import HarvestFolder, HarvestPlan
 from .hosts import HostList, read_hosts, sharded
@@ -145,7 +145,7 @@ def _resumed_plan(
 
 def _check_settings(previous: HarvestPlan, wanted: dict[str, Any], what: str) -> None:
     """UsageError where settings differ from those of a plan."""
-    differences = told_differences({**previous.settings, "shards": previous.shards}, wanted)
+    differences = settings_difference({**previous.settings, "shards": previous.shards}, wanted)
     if differences:
         raise UsageError(f"{what} {differences}; go on as it was, or name another folder")
 

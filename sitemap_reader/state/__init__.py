@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from .state import State as State
     from .state import StoredRun as StoredRun
     from .state import StoredSite as StoredSite
-    from .sync import Counted as Counted
 
 _NAMES = {
     ".documents": ("StoredDocument",),
     ".state": ("State", "StoredRun", "StoredSite"),
-    ".sync": ("Counted",),
 }
 
 if not TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""What a document lists now beside what was listed before: values and rules, without a database.
+"""The rules of a sync that need no database: which of several listings of a URL counts, and how a document changed.
 
-In: listings, and what a document states, column by column. Out: which of them count, each URL once.
+In: listings of URLs, and the columns of what a document lists. Out: the listings that count, each URL once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import attrs
 
 from ..parser.fast_scanner import Entries
 from ..serialize.jsonl import Lines
-from .rows import columns_of, newest
+from .rows import comparable_lastmod, entry_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,51 +20,52 @@ if TYPE_CHECKING:
 
     from ..frontier.lastmod_trust import History
     from ..model.records import Change
-    from .rows import Listing, Stated
+    from .rows import Listing, UrlColumns
 
-# New URLs come many at once: plain ones as Entries, the rest as Lines of their records.
+# New URLs come in bulk: those without extensions as Entries, the others as Lines of their records.
 ChangePiece: TypeAlias = "Entries | Lines | list[Change]"
-# What is looked at and stored at once: all of a document, if it has no more than the protocol permits.
-MOST_AT_ONCE = 50_000
+# URLs that are compared and stored together: a whole document, if it keeps to the protocol's limit.
+MAX_BATCH_URLS = 50_000
 
-# How a URL is listed elsewhere: by a document, by none any more, or not since it expired.
+# How a URL is known from other listings: one in the state, or one that has left its document (not expired).
 _LISTED, _LEFT_OPEN = 0, 1
 
 
 @attrs.define
-class Before:
-    """What was listed before, by key: by the document itself (`own`), and `elsewhere`, with how."""
+class PreviousListings:
+    """Listings from before this document was read, by key: its `own`, and those `elsewhere` with their kind."""
 
     own: dict[int, Listing]
     elsewhere: dict[int, list[tuple[int, Listing]]] = attrs.field(factory=dict)
 
-    def of(self, key: int) -> list[Listing]:
-        """The listings that counted; what expired does where nothing else is known."""
+    def counted(self, key: int) -> list[Listing]:
+        """The listings of a URL that counted before; expired ones only where there are no others."""
         elsewhere = self.elsewhere.get(key, [])
         own = [self.own[key]] if key in self.own else []
-        counted = own + [listing for how, listing in elsewhere if how in (_LISTED, _LEFT_OPEN)]
+        counted = own + [listing for kind, listing in elsewhere if kind in (_LISTED, _LEFT_OPEN)]
         return counted or [listing for _, listing in elsewhere]
 
     def documents(self, key: int) -> Iterator[int]:
-        """Those that listed it, whenever that was."""
+        """The numbers of all documents that list the URL or listed it."""
         if key in self.own:
             yield self.own[key].document
         yield from (listing.document for _, listing in self.elsewhere.get(key, ()))
 
-    def beside(self, key: int, document: int) -> list[Listing]:
-        """Those that count beside what the document lists now."""
+    def counted_elsewhere(self, key: int, document: int) -> list[Listing]:
+        """The listings of a URL that count besides the new one of this document."""
         return [
             listing
-            for how, listing in self.elsewhere.get(key, ())
-            if how == _LISTED or (how == _LEFT_OPEN and listing.document != document)
+            for kind, listing in self.elsewhere.get(key, ())
+            if kind == _LISTED or (kind == _LEFT_OPEN and listing.document != document)
         ]
 
 
 @attrs.define
-class Changed:
-    """How what a document lists differs from before: `prefix` is what its locs begin with now.
+class DocumentChanges:
+    """How a document differs from its previous version: counts of changed entries, as in History.
 
-    `stored` are the keys that a document with very many has stored already.
+    `prefix` is the common beginning of its stored locs, None before any is stored. `stored` are the keys that were
+    stored in earlier batches of the same document.
     """
 
     prefix: str | None = None
@@ -74,70 +75,71 @@ class Changed:
     entry_only: int = 0
 
     def count(self, old: Listing, new: Listing) -> None:
-        """One URL that it lists otherwise than before."""
+        """Counts one URL whose listing in the document changed."""
         lastmod = old[1:3] != new[1:3]
         entry = old[3:] != new[3:]
         self.both += lastmod and entry
         self.lastmod_only += lastmod and not entry
         self.entry_only += entry and not lastmod and old.lastmod is not None
 
-    def history(self, before: History, entries: int) -> History:
-        """These beside what was seen before.
+    def update_history(self, history: History, entries: int) -> History:
+        """The history with these changes added.
 
-        Pages change all the time, and their dates with them: that most do at once is how a generated stamp looks.
+        A lastmod that changes alone is normal, as the page changes and its entry does not. Only where over half of the
+        entries do so at once does it count: that is how a generated stamp looks.
         """
-        alone = self.lastmod_only if self.lastmod_only * 2 > entries else 0
+        lastmod_only = self.lastmod_only if self.lastmod_only * 2 > entries else 0
         return attrs.evolve(
-            before,
-            both=before.both + self.both,
-            lastmod_only=before.lastmod_only + alone,
-            entry_only=before.entry_only + self.entry_only,
+            history,
+            both=history.both + self.both,
+            lastmod_only=history.lastmod_only + lastmod_only,
+            entry_only=history.entry_only + self.entry_only,
         )
 
 
-def at_once(changed: Iterator[Stated]) -> Iterator[list[Stated]]:
-    """As many as are looked at and stored at once."""
-    some: list[Stated] = []
+def url_batches(changed: Iterator[UrlColumns]) -> Iterator[list[UrlColumns]]:
+    """Groups columns into batches of at least MAX_BATCH_URLS URLs; the last may have fewer."""
+    batch: list[UrlColumns] = []
     urls = 0
-    for stated in changed:
-        some.append(stated)
-        urls += len(stated.keys)
-        if urls >= MOST_AT_ONCE:
-            yield some
-            some, urls = [], 0
-    if some:
-        yield some
+    for columns in changed:
+        batch.append(columns)
+        urls += len(columns.keys)
+        if urls >= MAX_BATCH_URLS:
+            yield batch
+            batch, urls = [], 0
+    if batch:
+        yield batch
 
 
-def without_repeated(some: list[Stated], own: dict[int, Listing], earlier: AbstractSet[int]) -> list[Stated]:
-    """Each URL once: of one document's listings of it the newest counts, of equal ones the first.
+def deduplicate(batch: list[UrlColumns], own: dict[int, Listing], stored_keys: AbstractSet[int]) -> list[UrlColumns]:
+    """Each URL once: of one document's listings of it the newest counts, of equally new ones the first.
 
-    Those of `earlier` were listed already as they are stored.
+    The listings of `stored_keys` in `own` are earlier ones of the same document.
     """
-    counts: dict[int, int] = {}  # key -> how new its best listing is
+    newest: dict[int, int] = {}  # key -> lastmod of its best listing
     winners: dict[int, tuple[int, int]] = {}
-    for number, stated in enumerate(some):
-        for index, key in enumerate(stated.keys):
-            age = newest(stated.lastmods[index], stated.precisions[index])
-            if key not in counts and key in earlier and key in own:
-                counts[key] = newest(own[key].lastmod, own[key].precision)
-            if key not in counts or age > counts[key]:
-                counts[key], winners[key] = age, (number, index)
+    for number, columns in enumerate(batch):
+        for index, key in enumerate(columns.keys):
+            lastmod = comparable_lastmod(columns.lastmods[index], columns.precisions[index])
+            if key not in newest and key in stored_keys and key in own:
+                newest[key] = comparable_lastmod(own[key].lastmod, own[key].precision)
+            if key not in newest or lastmod > newest[key]:
+                newest[key], winners[key] = lastmod, (number, index)
     kept = frozenset(winners.values())
     return [
-        stated.only([(number, index) in kept for index in range(len(stated.keys))])
-        for number, stated in enumerate(some)
+        columns.only([(number, index) in kept for index in range(len(columns.keys))])
+        for number, columns in enumerate(batch)
     ]
 
 
-def mixed(stated: Stated, sitemap: str) -> Iterator[ChangePiece]:
-    """New ones of which some have a form, in their order."""
+def change_pieces(columns: UrlColumns, sitemap: str) -> Iterator[ChangePiece]:
+    """New URLs, of which some have a JSON line: runs of Entries and of Lines, in document order."""
     start = 0
-    for is_plain, group in groupby(stated.forms or (), lambda form: form is None):
-        forms = [*group]
-        end = start + len(forms)
+    for is_plain, group in groupby(columns.json_lines or (), lambda line: line is None):
+        lines = [*group]
+        end = start + len(lines)
         if is_plain:
-            yield Entries(columns_of(stated.part(start, end)), sitemap)
+            yield Entries(entry_columns(columns.part(start, end)), sitemap)
         else:
-            yield Lines(b"".join(cast("list[bytes]", forms)), len(forms), 0)
+            yield Lines(b"".join(cast("list[bytes]", lines)), len(lines), 0)
         start = end

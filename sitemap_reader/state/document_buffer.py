@@ -1,7 +1,8 @@
-"""What one document lists now, while it is read: what of it is not as it was stored, and what its dates look like.
+"""Buffers the URLs of a document until its end: those that changed, with their values, and the keys of the others.
 
-In: what it states, some URLs at a time, and how that differs from what is stored. Out: the same at the end of the
-document. A URL takes some 120 bytes as long as that lasts, one that is as it was eight, and some 70 more at the end.
+In: columns of URLs as they are read, and which of them differ from the state. Out, at the end of the document: the
+same columns, and counts of its lastmods. A changed URL takes some 120 bytes, an unchanged one 8, and some 70 more
+at the end. SpillBuffer holds the columns in memory up to a limit, beyond that in a temporary file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 import attrs
 
 from ..model.errors import StateError
-from .rows import SUBSECOND, Stated, is_exact
+from .rows import SUBSECOND, UrlColumns, states_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,64 +27,65 @@ if TYPE_CHECKING:
     from ..frontier.lastmod_trust import History
 
 
-# ----------------------------------------------------------------------------------------------------
-# What is put away until its document comes to its end: bytes in, and the same back, as often as they are wanted.
-#
-# So much of it is in memory, and all beyond that in a temporary file: where the ends of many documents wait for a
-# proof,
-# what they list may be most of a site.
+# The bytes themselves, or their offset and length in the temporary file.
+SpillHandle: TypeAlias = bytes | tuple[int, int]
 
+# Many documents may be deferred until robots.txt is verified: their URLs together may be most of a site.
+SPILL_MEMORY_BYTES = 48 * 1024 * 1024
 
-# Where the bytes are in the file, and how many; or they themselves.
-Put: TypeAlias = bytes | tuple[int, int]
-
-SHELF_BYTES = 48 * 1024 * 1024
+# Tolerance for a clock that is wrong, and for a slow response.
+_MARGIN_SECONDS = 60
+# Distinct lastmods that are counted: one that most entries have comes up early.
+_MAX_DATES = 10_000
 
 
 class SpillBuffer:
-    """put(), then get() any number of times, then drop(); close() at the end of all."""
+    """A store of byte strings: put() returns a handle, get() reads it any number of times, drop() frees it.
 
-    def __init__(self, memory_bytes: int = SHELF_BYTES) -> None:
-        self._room = memory_bytes
+    Up to `memory_bytes` are in memory, all beyond in a temporary file, which close() removes.
+    """
+
+    def __init__(self, memory_bytes: int = SPILL_MEMORY_BYTES) -> None:
+        self._free_bytes = memory_bytes
         self._file: IO[bytes] | None = None
-        self._in_file = 0  # that were put and not dropped
+        self._live_in_file = 0  # handles that were put and not dropped
 
-    def put(self, data: bytes) -> Put:
-        """What get() finds them by. StateError where the disk takes no more."""
-        if len(data) <= self._room:
-            self._room -= len(data)
+    def put(self, data: bytes) -> SpillHandle:
+        """Stores the bytes and returns their handle. StateError where the disk is full."""
+        if len(data) <= self._free_bytes:
+            self._free_bytes -= len(data)
             return data
-        with _events():
+        with _file_errors():
             start = self._write(data)
-        self._in_file += 1
+        self._live_in_file += 1
         return start, len(data)
 
     def _write(self, data: bytes) -> int:
         if self._file is None:
-            self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - for as long as this
+            self._file = TemporaryFile(buffering=0)  # noqa: SIM115 - closed by close()
         start = self._file.seek(0, 2)
         left = memoryview(data)
         while left:
             left = left[self._file.write(left) :]
         return start
 
-    def get(self, put: Put) -> bytes:
-        """The bytes."""
-        if isinstance(put, bytes):
-            return put
-        assert self._file is not None  # noqa: S101 - for the type checker: there they were put
-        start, length = put
-        with _events():
+    def get(self, handle: SpillHandle) -> bytes:
+        """The bytes of a handle that was not dropped."""
+        if isinstance(handle, bytes):
+            return handle
+        assert self._file is not None  # noqa: S101 - for the type checker: put() made it
+        start, length = handle
+        with _file_errors():
             self._file.seek(start)
             return self._file.read(length)
 
-    def drop(self, put: Put) -> None:
-        """They are wanted no more."""
-        if isinstance(put, bytes):
-            self._room += len(put)
+    def drop(self, handle: SpillHandle) -> None:
+        """Frees the bytes of a handle; the file is emptied when its last handle is dropped."""
+        if isinstance(handle, bytes):
+            self._free_bytes += len(handle)
             return
-        self._in_file -= 1
-        if not self._in_file and self._file is not None:
+        self._live_in_file -= 1
+        if not self._live_in_file and self._file is not None:
             self._file.seek(0)
             self._file.truncate()
 
@@ -94,23 +96,17 @@ class SpillBuffer:
 
 
 @contextmanager
-def _events() -> Iterator[None]:
+def _file_errors() -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        told = f"what is read cannot be put aside: {exc.strerror}; free some space, or name a folder in TMPDIR"
-        raise StateError(told, is_unwritable=True) from exc
-
-
-# A clock may be wrong by as much, and an answer be so late.
-_MARGIN_SECONDS = 60
-# Distinct dates that are counted: one that stands in most entries comes up early.
-_MOST_DATES = 10_000
+        message = f"cannot write a temporary file: {exc.strerror}; free some space, or name a folder in TMPDIR"
+        raise StateError(message, is_unwritable=True) from exc
 
 
 @attrs.define
-class Dates:
-    """What the lastmods look like, seen from a request that `began` when it did, in seconds since 1970."""
+class LastmodCounts:
+    """Counts of a document's lastmods, as in History; `began` is the time of its request, in seconds since 1970."""
 
     began: int
     entries: int = 0
@@ -119,35 +115,35 @@ class Dates:
     at_fetch: int = 0
     _counts: Counter[int] = attrs.field(factory=Counter)
 
-    def add(self, stated: Stated, now: int) -> None:
-        """Some entries that were read just `now`."""
-        self.entries += len(stated.keys)
-        dates = zip(stated.lastmods, stated.precisions, strict=True)
+    def add(self, columns: UrlColumns, now: int) -> None:
+        """Counts entries that were read at `now`, in seconds since 1970."""
+        self.entries += len(columns.keys)
+        dates = zip(columns.lastmods, columns.precisions, strict=True)
         seconds = [
             lastmod // 1_000_000 if precision == SUBSECOND else lastmod
             for lastmod, precision in dates
             if lastmod is not None
         ]
         self.dated += len(seconds)
-        if len(self._counts) < _MOST_DATES:
+        if len(self._counts) < _MAX_DATES:
             self._counts.update(seconds)
         if seconds and max(seconds) >= self.began - _MARGIN_SECONDS:
-            self._look(stated, now)
+            self._count_recent(columns, now)
 
-    def _look(self, stated: Stated, now: int) -> None:
-        for lastmod, precision in zip(stated.lastmods, stated.precisions, strict=True):
+    def _count_recent(self, columns: UrlColumns, now: int) -> None:
+        for lastmod, precision in zip(columns.lastmods, columns.precisions, strict=True):
             if lastmod is not None:
                 second = lastmod // 1_000_000 if precision == SUBSECOND else lastmod
                 self.future += second > now + _MARGIN_SECONDS
-                self.at_fetch += is_exact(precision) and -_MARGIN_SECONDS <= second - self.began <= (
+                self.at_fetch += states_time(precision) and -_MARGIN_SECONDS <= second - self.began <= (
                     now - self.began + _MARGIN_SECONDS
                 )
 
-    def history(self, before: History) -> History:
-        """These in place of those of the reading before; what was seen to change stands."""
+    def update_history(self, history: History) -> History:
+        """The history with these counts in place of the last ones; its counts of changes stay."""
         identical = max(self._counts.values(), default=0)
         return attrs.evolve(
-            before,
+            history,
             entries=self.entries,
             dated=self.dated,
             identical=identical,
@@ -156,48 +152,49 @@ class Dates:
         )
 
 
-class Said:
-    """add() what the document lists; then `same`, the keys of what is as it was, and changed(), which is the rest."""
+class DocumentBuffer:
+    """The URLs of one document: add() while it is read, then changed() and the keys of the `unchanged`."""
 
-    def __init__(self, began: int, shelf: SpillBuffer) -> None:
-        self.dates = Dates(began)
-        self._shelf = shelf
-        self.same = array("q")
-        self._otherwise: set[int] = set()  # of the changed ones those that were stored
+    def __init__(self, began: int, spill: SpillBuffer) -> None:
+        self.lastmods = LastmodCounts(began)
+        self._spill = spill
+        self.unchanged = array("q")
+        self._stored_otherwise: set[int] = set()  # keys of changed URLs that the state has for this document
         self.changed_urls = 0
-        self._changed: list[Put] = []
+        self._changed: list[SpillHandle] = []
 
-    def add(self, stated: Stated, unlike: Mapping[int, bool] | None, now: int) -> None:
-        """Some entries. `unlike` are the places of those that are not stored as they are, and whether they are stored.
+    def add(self, columns: UrlColumns, differing: Mapping[int, bool] | None, now: int) -> None:
+        """Adds entries that were read at `now`, in seconds since 1970.
 
-        With None nothing at all is stored.
+        `differing`: index of each entry that differs from the state -> whether the state has its URL at all. None
+        stands for a document of which the state has no URL.
         """
-        self.dates.add(stated, now)
-        if unlike is None:
-            self._keep(stated)
+        self.lastmods.add(columns, now)
+        if differing is None:
+            self._keep(columns)
             return
-        self._otherwise.update(stated.keys[place] for place, is_stored in unlike.items() if is_stored)
-        # What is listed as it was behind a listing that says otherwise has to be weighed against that.
-        differs = [place in unlike or key in self._otherwise for place, key in enumerate(stated.keys)]
-        self.same.extend(compress(stated.keys, map(not_, differs)))
-        if any(differs):
-            self._keep(stated.only(differs))
+        self._stored_otherwise.update(columns.keys[index] for index, is_stored in differing.items() if is_stored)
+        # An unchanged listing that repeats a changed one has to be compared with that at the end.
+        is_kept = [index in differing or key in self._stored_otherwise for index, key in enumerate(columns.keys)]
+        self.unchanged.extend(compress(columns.keys, map(not_, is_kept)))
+        if any(is_kept):
+            self._keep(columns.only(is_kept))
 
     @property
     def stored_urls(self) -> int:
-        """How many that were stored are listed again."""
-        return len(self._otherwise.union(self.same))
+        """The number of URLs that the state has for this document and that it still lists."""
+        return len(self._stored_otherwise.union(self.unchanged))
 
-    def _keep(self, stated: Stated) -> None:
-        self.changed_urls += len(stated.keys)
-        self._changed.append(self._shelf.put(marshal.dumps([*stated])))
+    def _keep(self, columns: UrlColumns) -> None:
+        self.changed_urls += len(columns.keys)
+        self._changed.append(self._spill.put(marshal.dumps([*columns])))
 
-    def changed(self) -> Iterator[Stated]:
-        """What was not stored, or otherwise, in the order of the document."""
-        return (Stated(*marshal.loads(self._shelf.get(each))) for each in self._changed)  # noqa: S302 - our own
+    def changed(self) -> Iterator[UrlColumns]:
+        """The URLs that are new or differ from the state, in document order."""
+        return (UrlColumns(*marshal.loads(self._spill.get(handle))) for handle in self._changed)  # noqa: S302 - our own
 
     def release(self) -> None:
-        """Nobody wants more of it."""
-        for each in self._changed:
-            self._shelf.drop(each)
+        """Frees the columns."""
+        for handle in self._changed:
+            self._spill.drop(handle)
         self._changed = []

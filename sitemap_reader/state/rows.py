@@ -1,7 +1,8 @@
-"""Records and the rows of a state: the values of both, and what tells one listing of a URL from another.
+"""Conversion between records and the rows of a state, and the comparison of two listings of a URL.
 
-A row has a digest for each nested value, and not the value: enough to say that it changed. All that is in a row can be
-written as JSON and comes back as it was, so that SQLite takes and gives many at once.
+In: records, or columns of entries. Out: columns of integers and text, and records again. Of nested values (images,
+news and others) a row holds a digest, which shows that they changed and not how. All values can be JSON, so that
+SQLite takes or returns many rows as one value.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ _MINUTE = PRECISIONS.index("minute")
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
 _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
-# Digit -> nested field, in the order of the digits: of a row with news, that of the news is the first.
+# Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
 _NESTED = dict(sorted([(5, "extras"), *((extension.state_code, name) for name, extension in EXTENSIONS.items())]))
 _NESTED_LENGTH = 9
 HAS_NEWS = f"coalesce(substr(nested, 1, 1) = '{min(_NESTED)}', 0)"  # in SQL
 
 
 class Listing(NamedTuple):
-    """What one document states of a URL, as its row has it."""
+    """One document's values for a URL, encoded as in its row."""
 
     document: int
     lastmod: int | None
@@ -51,28 +52,28 @@ class Listing(NamedTuple):
     nested: str | None
 
     def differences(self, other: Listing) -> tuple[str, ...]:
-        """The fields that the other states otherwise, in the order of a record."""
+        """The names of the fields that differ, in the order of UrlRecord."""
         names = []
-        if _newest(self) != _newest(other):
+        if _lastmod_of_listing(self) != _lastmod_of_listing(other):
             names.append("lastmod")
         for name in ("precision", "changefreq", "priority"):
             if getattr(self, name) != getattr(other, name):
                 names.append("lastmod_precision" if name == "precision" else name)
-        mine, others = _digests(self.nested), _digests(other.nested)
-        return (*names, *(name for name in NESTED if mine.get(name) != others.get(name)))
+        old, new = _digests(self.nested), _digests(other.nested)
+        return (*names, *(name for name in NESTED if old.get(name) != new.get(name)))
 
 
-def best(listings: Iterable[Listing]) -> Listing:
-    """The listing that counts: the one with the newest lastmod, of equal ones that of the document known longest."""
-    return max(listings, key=lambda each: (_newest(each), -each.document))
+def newest_listing(listings: Iterable[Listing]) -> Listing:
+    """The listing that counts: that with the newest lastmod, of equal ones that of the document known longest."""
+    return max(listings, key=lambda listing: (_lastmod_of_listing(listing), -listing.document))
 
 
-def _newest(listing: Listing) -> int:
-    return newest(listing.lastmod, listing.precision)
+def _lastmod_of_listing(listing: Listing) -> int:
+    return comparable_lastmod(listing.lastmod, listing.precision)
 
 
-def newest(lastmod: int | None, precision: int | None) -> int:
-    """Microseconds, to be compared; what has no lastmod is older than all that has one."""
+def comparable_lastmod(lastmod: int | None, precision: int | None) -> int:
+    """A lastmod in microseconds, for comparison; no lastmod is older than any."""
     if lastmod is None:
         return -(10**20)
     return lastmod if precision == SUBSECOND else lastmod * 1_000_000
@@ -82,22 +83,22 @@ def newest(lastmod: int | None, precision: int | None) -> int:
 
 
 def micros(moment: datetime) -> int:
-    """Microseconds since 1970."""
+    """Microseconds since 1970, UTC."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(number: int) -> datetime:
-    """The same back."""
+    """The datetime of micros()."""
     return _EPOCH + timedelta(microseconds=number)
 
 
-def lastmod_row(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
-    """A lastmod, as its two columns."""
+def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
+    """A lastmod as its two columns: seconds (of a subsecond precision microseconds) since 1970, precision code."""
     return _number(lastmod, precision), _PRECISION_CODES.get(precision)
 
 
 def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:
-    """The same back."""
+    """The lastmod and precision of lastmod_columns()."""
     if number is None:
         return None, precision_of(code)
     length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
@@ -105,17 +106,17 @@ def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, P
 
 
 def precision_of(code: int | None) -> Precision | None:
-    """What a number stands for."""
+    """The precision that has this code."""
     return None if code is None else PRECISIONS[code]
 
 
-def is_exact(code: int | None) -> bool:
-    """Whether a precision states the time of the day."""
+def states_time(code: int | None) -> bool:
+    """Whether a lastmod of this precision has a time of day."""
     return code is not None and code >= _MINUTE
 
 
 def changefreq_of(code: int | None) -> ChangeFreq | None:
-    """What a number stands for."""
+    """The changefreq that has this code."""
     return None if code is None else CHANGEFREQS[code]
 
 
@@ -133,15 +134,14 @@ def _priority_text(priority: float | None) -> str | None:
 
 
 def _priority_of(text: str | None) -> float | None:
-    """The same back."""
     return None if text is None else float(text)
 
 
 def record_of(
-    loc: str, stated: tuple[int | None, int | None, int | None, str | None], sitemap: str | None
+    loc: str, values: tuple[int | None, int | None, int | None, str | None], sitemap: str | None
 ) -> UrlRecord:
-    """What a row still knows of a URL: `stated` is lastmod, precision, changefreq and priority."""
-    number, precision, changefreq, priority = stated
+    """The record of a row, without nested values; `values` are lastmod, precision, changefreq and priority."""
+    number, precision, changefreq, priority = values
     lastmod, name = lastmod_of(number, precision)
     return UrlRecord(loc, lastmod, name, changefreq_of(changefreq), _priority_of(priority), sitemap=sitemap)
 
@@ -150,29 +150,29 @@ def record_of(
 
 
 class Keys:
-    """URLs of one site -> 64 bits each, which nobody can guess who has not got its secret.
+    """Maps URLs of one site to 64-bit keys, salted with its secret, so that a site cannot construct two equal ones.
 
-    Of a million URLs two share theirs with a probability of 3 in 100,000,000: then the second passes for the first.
+    Of a million URLs two share a key with a probability of 3 in 100,000,000: then the second passes for the first.
     """
 
     def __init__(self, secret: bytes) -> None:
         self._digest = blake2b(digest_size=8, salt=secret)
 
-    def of(self, locs: Sequence[str]) -> tuple[int, ...]:
-        """The key of each."""
+    def digests(self, locs: Sequence[str]) -> tuple[int, ...]:
+        """The keys of URLs, in their order."""
         digests = []
         for loc in locs:
-            digest = self._digest.copy()  # to begin anew takes twice as long
+            digest = self._digest.copy()  # a new one takes twice as long
             digest.update(loc.encode())
             digests.append(digest.digest())
         return unpack(f">{len(locs)}q", b"".join(digests))
 
 
-class Stated(NamedTuple):
-    """What a document states of some URLs, column by column.
+class UrlColumns(NamedTuple):
+    """URLs that a document lists, column by column, encoded as in their rows.
 
-    Of `nested` and `forms` there are none at all where no URL has any: `forms` are whole JSON lines, of those of which
-    the other columns do not hold all.
+    `json_lines` has the JSON line of each URL with nested values or problems, which the other columns do not hold.
+    `nested` and `json_lines` are None where no URL has any.
     """
 
     keys: Sequence[int]
@@ -183,46 +183,46 @@ class Stated(NamedTuple):
     nested: Sequence[str | None] | None
     locs: Sequence[str]
     lines: Sequence[int | None]
-    forms: Sequence[bytes | None] | None
+    json_lines: Sequence[bytes | None] | None
 
-    def only(self, wanted: Sequence[bool]) -> Stated:
-        """Those that are wanted."""
-        columns: list[Any] = [each and [*compress(each, wanted)] for each in self]
-        return Stated(*columns)
+    def only(self, mask: Sequence[bool]) -> UrlColumns:
+        """The URLs whose mask is true."""
+        columns: list[Any] = [column and [*compress(column, mask)] for column in self]
+        return UrlColumns(*columns)
 
-    def part(self, start: int, end: int) -> Stated:
-        """Those from a place up to another."""
-        columns: list[Any] = [each and each[start:end] for each in self]
-        return Stated(*columns)
+    def part(self, start: int, end: int) -> UrlColumns:
+        """The URLs from index `start` up to `end`."""
+        columns: list[Any] = [column and column[start:end] for column in self]
+        return UrlColumns(*columns)
 
     def listing(self, document: int, index: int) -> Listing:
-        """What is stated of one of them."""
+        """The listing of the URL at an index."""
         nested = self.nested[index] if self.nested else None
         dates = self.lastmods[index], self.precisions[index]
         return Listing(document, *dates, self.changefreqs[index], self.priorities[index], nested)
 
     def values(self) -> Iterator[tuple[Any, ...]]:
-        """Each key, and what is stated: lastmod, precision, changefreq, priority, nested."""
+        """Key, lastmod, precision, changefreq, priority and nested of each URL."""
         nested = self.nested or repeat(None)
         return zip(self.keys, self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False)
 
-    def rows(self, behind: int, *, has_nested: bool) -> Iterator[tuple[Any, ...]]:
-        """The same with each loc, without its first characters; `nested` only if it is wanted."""
-        locs = [loc[behind:] for loc in self.locs]
+    def rows(self, prefix_chars: int, *, has_nested: bool) -> Iterator[tuple[Any, ...]]:
+        """The values with each loc behind its first `prefix_chars`; `nested` only with `has_nested`."""
+        locs = [loc[prefix_chars:] for loc in self.locs]
         nested = [self.nested or repeat(None)] if has_nested else []
-        stated = (self.lastmods, self.precisions, self.changefreqs, self.priorities)
-        return zip(self.keys, *stated, *nested, locs, strict=False)
+        values = (self.lastmods, self.precisions, self.changefreqs, self.priorities)
+        return zip(self.keys, *values, *nested, locs, strict=False)
 
 
-def stated_by_entries(entries: Entries, keys: Keys) -> Stated:
-    """Plain entries have nothing but columns."""
+def columns_of_entries(entries: Entries, keys: Keys) -> UrlColumns:
+    """The columns of entries without nested values."""
     locs, lastmods, precisions, changefreqs, priorities, lines, _ = entries.columns
-    return Stated(
-        keys.of(locs),
-        _numbers(lastmods, precisions),
+    return UrlColumns(
+        keys.digests(locs),
+        _lastmod_numbers(lastmods, precisions),
         [*map(_PRECISION_CODES.get, precisions)],
         [*map(_CHANGEFREQ_CODES.get, changefreqs)],
-        _each(_priority_text, priorities),
+        _map_distinct(_priority_text, priorities),
         None,
         locs,
         lines,
@@ -230,54 +230,55 @@ def stated_by_entries(entries: Entries, keys: Keys) -> Stated:
     )
 
 
-def stated_by_records(records: Sequence[UrlRecord], keys: Keys) -> Stated:
-    """Any records."""
-    rows = [_row_of(record) for record in records]
-    lastmods, precisions, changefreqs, priorities, nested, locs, lines, forms = zip(*rows, strict=True)
-    return Stated(keys.of(locs), lastmods, precisions, changefreqs, priorities, nested, locs, lines, forms)
+def columns_of_records(records: Sequence[UrlRecord], keys: Keys) -> UrlColumns:
+    """The columns of records."""
+    lastmods, precisions, changefreqs, priorities, nested, locs, *lines = zip(*map(_values_of, records), strict=True)
+    return UrlColumns(keys.digests(locs), lastmods, precisions, changefreqs, priorities, nested, locs, *lines)
 
 
-def columns_of(stated: Stated) -> Columns:
-    """The same back, for plain ones."""
-    lastmods = _moments(stated.lastmods, stated.precisions)
-    precisions = _each(precision_of, stated.precisions)
-    changefreqs = _each(changefreq_of, stated.changefreqs)
-    lines = cast("Sequence[int]", stated.lines)
-    return Columns(stated.locs, lastmods, precisions, changefreqs, _each(_priority_of, stated.priorities), lines, None)
+def entry_columns(columns: UrlColumns) -> Columns:
+    """The columns of Entries again, for URLs without a JSON line."""
+    lastmods = _lastmod_moments(columns.lastmods, columns.precisions)
+    precisions = _map_distinct(precision_of, columns.precisions)
+    changefreqs = _map_distinct(changefreq_of, columns.changefreqs)
+    priorities = _map_distinct(_priority_of, columns.priorities)
+    lines = cast("Sequence[int]", columns.lines)
+    return Columns(columns.locs, lastmods, precisions, changefreqs, priorities, lines, None)
 
 
-def _numbers(lastmods: Sequence[datetime | None], precisions: Sequence[str | None]) -> list[int | None]:
-    """The first column of lastmod_row()."""
+def _lastmod_numbers(lastmods: Sequence[datetime | None], precisions: Sequence[str | None]) -> list[int | None]:
+    """The first of lastmod_columns(), for many."""
     if None in lastmods or "subsecond" in precisions:
         return [*map(_number, lastmods, precisions)]
     return [*map(int, map(datetime.timestamp, cast("Sequence[datetime]", lastmods)))]  # the same, in less time
 
 
-def _moments(numbers: Sequence[int | None], codes: Sequence[int | None]) -> Sequence[datetime | None]:
-    """The same back."""
+def _lastmod_moments(numbers: Sequence[int | None], codes: Sequence[int | None]) -> Sequence[datetime | None]:
+    """The first of lastmod_of(), for many."""
     if None in numbers or SUBSECOND in codes:
-        return [lastmod_of(*each)[0] for each in zip(numbers, codes, strict=True)]
+        return [lastmod_of(number, code)[0] for number, code in zip(numbers, codes, strict=True)]
     return [*map(_EPOCH.__add__, map(timedelta, repeat(0), cast("Sequence[int]", numbers)))]
 
 
-def _each(function: Callable[[Any], Value], values: Sequence[Any]) -> list[Value]:
-    """What it makes of each value, of which there are few that differ."""
-    made = {value: function(value) for value in {*values}}
-    return [*map(made.__getitem__, values)]
+def _map_distinct(function: Callable[[Any], Value], values: Sequence[Any]) -> list[Value]:
+    """function(value) of each value, computed once for each distinct one, of which there are few."""
+    results = {value: function(value) for value in {*values}}
+    return [*map(results.__getitem__, values)]
 
 
-def _row_of(record: UrlRecord) -> tuple[Any, ...]:
-    form = json_form(record)
-    nested = _nested(form)
-    dates = lastmod_row(record.lastmod, record.lastmod_precision)
-    line = orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None
-    often = _CHANGEFREQ_CODES.get(record.changefreq)
-    return (*dates, often, _priority_text(record.priority), nested, record.loc, record.line, line)
+def _values_of(record: UrlRecord) -> tuple[Any, ...]:
+    json_object = json_form(record)
+    nested = _nested(json_object)
+    dates = lastmod_columns(record.lastmod, record.lastmod_precision)
+    line = orjson.dumps(json_object, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None
+    changefreq = _CHANGEFREQ_CODES.get(record.changefreq)
+    return (*dates, changefreq, _priority_text(record.priority), nested, record.loc, record.line, line)
 
 
-def _nested(form: dict[str, Any]) -> str | None:
-    """For each nested value that is there its number and a digest of it, one behind the other."""
-    return "".join(f"{code}{_digest(form[name])}" for code, name in _NESTED.items() if name in form) or None
+def _nested(json_object: dict[str, Any]) -> str | None:
+    """The digit and the digest of each nested value, concatenated."""
+    present = ((code, json_object[name]) for code, name in _NESTED.items() if name in json_object)
+    return "".join(f"{code}{_digest(value)}" for code, value in present) or None
 
 
 def _digest(value: Any) -> str:

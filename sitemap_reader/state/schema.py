@@ -1,7 +1,7 @@
-"""The SQLite file of a state: opened, checked, and brought to the present schema; what SQLite raises, in words.
+"""Opens the SQLite file of a state and migrates it to the current schema; also opens temporary databases.
 
-In: a path. Out: a connection that nobody else has meanwhile, or a StateError. What is no state file of ours is never
-written to. Knows the tables, and nothing of what is in them.
+In: a path. Out: a connection with an exclusive lock, or a StateError; SQLite's errors as StateErrors with advice.
+A file that is not a state is never written to.
 """
 
 from __future__ import annotations
@@ -20,23 +20,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Of the pages that are being worked on; those of the temporary tables come on top.
+# For the pages of the file; temporary tables have a cache of their own.
 CACHE_KIB = 16 * 1024
-# How many steps of SQLite's go by until Python may see to a signal.
-_STEPS = 100_000
-# What is committed is with the operating system, which outlives us. Each document of a site changes nearly every page
-# of its index, so these are copied into the file after several of them.
+# SQLite instructions between two chances for Python to handle a signal.
+_SIGNAL_STEPS = 100_000
+# NORMAL: a commit survives the process, though not a power failure. Each document changes nearly every page of the
+# index, so checkpoints are rare: each copies the pages of several documents into the file.
 _SETTINGS = f"""
 PRAGMA synchronous = NORMAL;
 PRAGMA cache_size = -{CACHE_KIB};
 PRAGMA wal_autocheckpoint = 8000;
 """
 _PAGE_BYTES = 8192  # with 4,096, the default, a first run takes 3% longer
-_APPLICATION = 0x534D5244  # "SMRD", so that the file can be told from those of others
+_APPLICATION = 0x534D5244  # "SMRD", application_id, which identifies the file
 
-# Each brings a file from its place in the list to the next. Times are microseconds since 1970, UTC; a lastmod is in
-# seconds, or where its precision is `subsecond` in microseconds. What stands for a precision, a changefreq and nested
-# values, rows.py knows.
+# Script N migrates a file of version N to N + 1. Times are microseconds since 1970, UTC; a lastmod is in seconds, or
+# where its precision is `subsecond` in microseconds. rows.py encodes precision, changefreq and nested values.
 _MIGRATIONS = (
     """
 CREATE TABLE site (
@@ -127,8 +126,8 @@ CREATE TABLE unlisted (           -- left its document, and what that means is n
 """,
 )
 
-# By SQLite's result code: what is said, and whether the file could be used if it could be written.
-_TOLD: dict[int, tuple[str, bool]] = {
+# SQLite result code -> message, and whether the file itself is fine and only cannot be written.
+_MESSAGES: dict[int, tuple[str, bool]] = {
     sqlite3.SQLITE_BUSY: (
         "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file",
         True,
@@ -136,70 +135,69 @@ _TOLD: dict[int, tuple[str, bool]] = {
     sqlite3.SQLITE_READONLY: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_PERM: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened; check its folder, and who may write there", True),
-    sqlite3.SQLITE_FULL: ("cannot be written: no room; free some space", True),
-    sqlite3.SQLITE_IOERR: ("cannot be written; check its disk, and whether there is room", True),
+    sqlite3.SQLITE_FULL: ("cannot be written: the disk is full; free some space", True),
+    sqlite3.SQLITE_IOERR: ("cannot be written; check the disk, and its free space", True),
     sqlite3.SQLITE_CORRUPT: ("is damaged; move it away, and the next sync starts anew", False),
     sqlite3.SQLITE_NOTADB: ("is no state file; give one that `sync` has made, or a name that is free", False),
 }
 
 
 def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connection:
-    """A state file, new if there is none and `create` permits; nobody else may open it until it is closed.
+    """Opens a state file with an exclusive lock; creates it if `create` permits.
 
-    One that may not be written can be looked at all the same, unless it is to be created.
+    Without `create`, a file without write permission is opened for reading only, without a lock.
     """
     name = os.fspath(path)
     if not name:
         raise StateError("the name of the state file is empty")
-    only_looks = not create and os.path.exists(name) and not _may_write(name)
-    if only_looks and _has_wal(name):
-        told = f"{name} is in use, or was left by a run that was killed ({name}-wal); only who may write it can open it"
-        raise StateError(told, is_unwritable=True)
+    is_read_only = not create and os.path.exists(name) and not _may_write(name)
+    if is_read_only and _has_wal(name):
+        reason = f"is in use, or was left by a run that was killed ({name}-wal)"
+        raise StateError(f"{name} {reason}; only a user who may write it can open it", is_unwritable=True)
     _check(name, create=create)
-    prepare = _look if only_looks else _take
-    with events(name):
-        db = _connect(name, "ro" if only_looks else "rwc" if create else "rw", is_fixed=only_looks)
+    prepare = _check_version if is_read_only else _lock_and_migrate
+    with sqlite_errors(name):
+        db = _connect(name, "ro" if is_read_only else "rwc" if create else "rw", is_fixed=is_read_only)
         try:
             prepare(db, name)
         except BaseException:
             db.close()
             raise
-    mind_signals(db)
+    allow_interrupts(db)
     return db
 
 
 def _may_write(name: str) -> bool:
-    """Whether that is permitted here, also beside it, where SQLite writes first."""
+    """Whether the file and its folder are writable; SQLite writes its WAL beside the file first."""
     return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.realpath(name)), os.W_OK)
 
 
 def _has_wal(name: str) -> bool:
-    """Whether a run is at it, or left without its end: then the file alone may not be whole."""
+    """Whether there is a WAL file, of a run in progress or killed: then the file alone may lack commits."""
     return os.path.exists(f"{os.path.realpath(name)}-wal")
 
 
-def _take(db: sqlite3.Connection, name: str) -> None:
-    """For oneself alone, and as the present schema has it."""
+def _lock_and_migrate(db: sqlite3.Connection, name: str) -> None:
     db.execute("PRAGMA locking_mode = EXCLUSIVE")
     db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")  # of a new file
     _migrate(db, name)
     execute_all(db, _SETTINGS)
 
 
-def _look(db: sqlite3.Connection, name: str) -> None:
-    """As it lies there, without a lock, or a file beside it that its owner could not write."""
+def _check_version(db: sqlite3.Connection, name: str) -> None:
+    """A file that cannot be written cannot be migrated either."""
     if _version(db) < len(_MIGRATIONS):
-        told = f"{name} was written by an older version, and only who may write it can open it"
-        raise StateError(told, is_unwritable=True)
+        message = f"{name} was written by an older version; only a user who may write it can open it"
+        raise StateError(message, is_unwritable=True)
 
 
-def mind_signals(db: sqlite3.Connection) -> None:
-    """A signal that comes in a long statement is seen to in whatever Python runs, so it runs something now and then."""
-    db.set_progress_handler(lambda: None, _STEPS)
+def allow_interrupts(db: sqlite3.Connection) -> None:
+    """Lets signals interrupt long statements: Python handles them in the progress handler."""
+    db.set_progress_handler(lambda: None, _SIGNAL_STEPS)
 
 
-def open_scratch() -> sqlite3.Connection:
-    """A state that is gone when it is closed."""
+def open_temporary_state() -> sqlite3.Connection:
+    """An empty state without a file."""
     db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for script in _MIGRATIONS:
         execute_all(db, script)
@@ -207,30 +205,33 @@ def open_scratch() -> sqlite3.Connection:
 
 
 @contextmanager
-def events(name: str) -> Iterator[None]:
-    """What SQLite raises, as a StateError; an interrupt as what it is."""
+def sqlite_errors(name: str) -> Iterator[None]:
+    """Raises SQLite's errors as StateErrors about the file, an interrupt as KeyboardInterrupt."""
     try:
         yield
     except sqlite3.ProgrammingError as exc:
-        if "closed database" not in str(exc):  # a mistake of ours
+        if "closed database" not in str(exc):  # a bug in this package
             raise
         raise StateError(f"{name} is closed; open it again: State({name!r})") from None
     except sqlite3.Error as exc:
         code = exc.sqlite_errorcode & 0xFF
         if code == sqlite3.SQLITE_INTERRUPT:
             raise KeyboardInterrupt from None
-        words, is_unwritable = _TOLD.get(code, (f"cannot be used: {exc}", False))
-        raise StateError(f"{name} {words}", is_unwritable=is_unwritable) from exc
+        message, is_unwritable = _MESSAGES.get(code, (f"cannot be used: {exc}", False))
+        raise StateError(f"{name} {message}", is_unwritable=is_unwritable) from exc
 
 
 def execute_all(db: sqlite3.Connection, script: str) -> None:
-    """Each statement of a script, of which a `;` ends its line; executescript() would commit first."""
+    """Executes statements that each end with `;` and a line break; executescript() would commit first."""
     for statement in script.split(";\n"):
         db.execute(statement)
 
 
 def _check(name: str, *, create: bool) -> None:
-    """Looks before anything can be written. By SQLite, as to close a file of one's own lets go of all locks on it."""
+    """Raises StateError for a path that is not a state file, before anything is written.
+
+    Reads through SQLite: closing a file descriptor of our own would release all POSIX locks on the file.
+    """
     try:
         found = os.stat(name)
     except FileNotFoundError:
@@ -244,7 +245,7 @@ def _check(name: str, *, create: bool) -> None:
         raise StateError(f"{name} is a folder; name a file in it")
     if not found.st_size and create:  # as mktemp makes it
         return
-    with events(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
+    with sqlite_errors(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
         application: int = db.execute("PRAGMA application_id").fetchone()[0]
         version = _version(db)
     if application != _APPLICATION:
@@ -253,7 +254,7 @@ def _check(name: str, *, create: bool) -> None:
 
 
 def _connect(name: str, mode: str, *, is_fixed: bool = False) -> sqlite3.Connection:
-    """Of one that `is_fixed` SQLite takes it that nobody writes: it needs no lock, and no file beside it."""
+    """With `is_fixed` SQLite assumes that no process writes the file, and needs neither a lock nor a WAL file."""
     uri = f"{Path(name).absolute().as_uri()}?mode={mode}&immutable={int(is_fixed)}"
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
 
@@ -269,7 +270,7 @@ def _refuse_newer(name: str, version: int) -> None:
 
 
 def _migrate(db: sqlite3.Connection, name: str) -> None:
-    """To the present schema, in one transaction. Only then to WAL: its first bytes always say whose the file is."""
+    """Migrates in one transaction, and then switches to WAL: so the file's header always has the application_id."""
     version = _version(db)
     _refuse_newer(name, version)
     db.execute("BEGIN IMMEDIATE")
@@ -282,11 +283,9 @@ def _migrate(db: sqlite3.Connection, name: str) -> None:
     db.execute("PRAGMA journal_mode = WAL")
 
 
-# ----------------------------------------------------------------------------------------------------
-# A temporary database: it is a file that has no name, so that it is gone with its connection, or with the process.
+# --- temporary databases ---
 
-
-_SCRATCH_SETTINGS = f"""
+_TEMPORARY_SETTINGS = f"""
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -{CACHE_KIB};
@@ -294,16 +293,19 @@ PRAGMA cache_size = -{CACHE_KIB};
 
 
 def temporary_database(schema: str) -> sqlite3.Connection:
-    """One with these tables, in a transaction. Its file comes to be once there is more than the cache holds."""
+    """A database with these tables, in a transaction; deleted by SQLite when it is closed.
+
+    It is in memory up to CACHE_KIB, beyond that in a temporary file without a name.
+    """
     db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-    mind_signals(db)
-    db.executescript(f"{_SETTINGS}{schema}BEGIN;")
+    allow_interrupts(db)
+    db.executescript(f"{_TEMPORARY_SETTINGS}{schema}BEGIN;")
     return db
 
 
 @contextmanager
-def on_disk() -> Iterator[None]:
-    """What SQLite raises, as what it is: an interrupt, a misuse of ours, or no room."""
+def temp_database_errors() -> Iterator[None]:
+    """Raises SQLite's errors as OSError (disk), UsageError (closed database) or KeyboardInterrupt."""
     try:
         yield
     except sqlite3.ProgrammingError as exc:

@@ -1,7 +1,7 @@
-"""A state: what is remembered of sites from run to run, in one SQLite file.
+"""State: the public, read-only view of a state file, in which sync keeps sites from run to run.
 
-In: a path. Out: its sites, their documents, URLs and runs, for whoever wants to look; and the file itself for
-changes.py, which writes it. While it is open nobody else can use the file.
+In: a path. Out: its sites, their documents, URLs and runs; and the connection, through which sync.py writes. An open
+State locks the file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import attrs
 from ..frontier.seeds import parse_target
 from ..model.errors import StateError, UsageError
 from .documents import StoredDocument, stored_documents
-from .rows import Listing, best, moment, record_of
-from .schema import events, open_scratch, open_state
+from .rows import Listing, moment, newest_listing, record_of
+from .schema import open_state, open_temporary_state, sqlite_errors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class StoredSite:
-    """A site as a state has it: `name` is a URL, `urls` how many are listed, each counted once."""
+    """A site in a state: `name` is a URL; `urls` counts the distinct URLs that are listed."""
 
     name: str
     documents: int
@@ -42,10 +42,10 @@ class StoredSite:
 
 @attrs.frozen
 class StoredRun:
-    """A run of sync: when, and what it found. `ended` is None where it was left or killed before its end.
+    """A run of sync and its counts. `ended` is None where it was stopped or killed before its end.
 
-    `complete`: nothing was missing. `held_back` counts URLs that are listed no more and were not given out as removed,
-    because that would have been most of them.
+    `complete`: every sitemap could be read. `held_back` counts URLs that are no longer listed and were not reported as
+    removed, because they are over half of the site.
     """
 
     site: str
@@ -61,14 +61,14 @@ class StoredRun:
 
 
 class State:
-    """A state file, opened for as long as the block lasts, or up to close().
+    """An open state file; a context manager, or close() it.
 
-    StateError where there is none (unless it may `create` one), where it is no state, damaged, of a newer version, or
-    in use by another process. One that may not be written can be looked at, though no run can use it. With `scratch` it
-    is one that nobody else sees, and gone at the end.
+    StateError where there is no file (unless it may `create` one), where it is no state, damaged, of a newer version,
+    or in use by another process. A file without write permission can be read, and not used by a run. With `scratch` the
+    state is temporary, and has no file.
 
-    `shared_by` so many streams at once, it keeps what one of them was told also where that one is left: who shares a
-    state takes each batch to its end, and writes to a copy of the file that he can throw away.
+    `shared_by` is the number of streams that use it at once. With more than one, a stream that is closed early does not
+    roll back: each batch has to be taken to its end, and the file should be a copy that can be discarded.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class State:
     ) -> None:
         self.name = os.fspath(path)
         self.shared_by = shared_by
-        self.db: sqlite3.Connection = open_scratch() if scratch else open_state(path, create=create)
+        self.db: sqlite3.Connection = open_temporary_state() if scratch else open_state(path, create=create)
 
     def __enter__(self) -> Self:
         return self
@@ -87,15 +87,15 @@ class State:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the file. What was not committed is as if it had not been. May be called twice."""
+        """Closes the file, and rolls back what was not committed. May be called twice."""
         self.db.close()
 
     def seal(self) -> None:
-        """Puts all that was committed into the file itself, and closes it: from here on it may be copied, or moved.
+        """Checkpoints the WAL into the file and closes it, so that the file alone can be copied or moved.
 
-        StateError where there is no room for it; close() alone would leave that beside the file, and say nothing.
+        StateError where the disk is full; close() alone would leave the WAL file, without an error.
         """
-        with events(self.name):
+        with sqlite_errors(self.name):
             if self.db.in_transaction:
                 self.db.execute("ROLLBACK")
             (mode,) = self.db.execute("PRAGMA journal_mode = DELETE").fetchone()
@@ -106,8 +106,8 @@ class State:
             os.fsync(file.fileno())
 
     def sites(self) -> list[StoredSite]:
-        """The sites, in the order of their names."""
-        with events(self.name):
+        """The sites, sorted by name."""
+        with sqlite_errors(self.name):
             rows = self.db.execute(_SITES).fetchall()
         return [
             StoredSite(name, documents, urls, moment(first), moment(last))
@@ -115,52 +115,52 @@ class State:
         ]
 
     def documents(self, site: str | None = None) -> list[StoredDocument]:
-        """The documents of a site, in the order in which they became known; `site` may be left out if there is one.
+        """The documents of a site, in the order of their discovery; `site` is optional where there is only one.
 
-        UsageError for a site that is not there.
+        UsageError for an unknown site.
         """
-        with events(self.name):
-            return [row.stored for row in stored_documents(self.db, self._number(site))]
+        with sqlite_errors(self.name):
+            return [row.stored for row in stored_documents(self.db, self._site_id(site))]
 
     def entries(self, site: str | None = None) -> Iterator[UrlRecord]:
-        """Every URL of a site once, as the listing that counts states it, in no order.
+        """Each URL of a site once, from the listing that counts (the one with the newest lastmod), in no order.
 
-        What is kept of each: loc, lastmod, its precision, changefreq, priority and sitemap. UsageError as above.
+        The records have loc, lastmod, its precision, changefreq, priority and sitemap. UsageError for an unknown site.
         """
-        number = self._number(site)
-        with events(self.name):
-            for _, rows in groupby(self.db.execute(_ENTRIES, (number,)), itemgetter(0)):
-                found = {Listing(*row[3:9]): (row[1], row[2]) for row in rows}
-                listing = best(found)
-                loc, sitemap = found[listing]
+        site_id = self._site_id(site)
+        with sqlite_errors(self.name):
+            for _, rows in groupby(self.db.execute(_ENTRIES, (site_id,)), itemgetter(0)):
+                listings = {Listing(*row[3:9]): (row[1], row[2]) for row in rows}
+                listing = newest_listing(listings)
+                loc, sitemap = listings[listing]
                 yield record_of(loc, listing[1:5], sitemap)
 
     def runs(self, site: str | None = None) -> list[StoredRun]:
-        """The runs, the last one first; of one site, or of all."""
-        number = None if site is None else self._number(site)
-        with events(self.name):
-            rows = self.db.execute(_RUNS, {"site": number}).fetchall()
+        """The runs of one site, or of all, latest first."""
+        site_id = None if site is None else self._site_id(site)
+        with sqlite_errors(self.name):
+            rows = self.db.execute(_RUNS, {"site": site_id}).fetchall()
         return [
             StoredRun(name, moment(started), None if ended is None else moment(ended), bool(complete), *counts)
             for name, started, ended, complete, *counts in rows
         ]
 
-    def _number(self, site: str | None) -> int:
-        with events(self.name):
-            numbers = dict(self.db.execute("SELECT name, id FROM site ORDER BY name").fetchall())
-        if site is None and len(numbers) == 1:
-            return int(*numbers.values())
+    def _site_id(self, site: str | None) -> int:
+        with sqlite_errors(self.name):
+            ids = dict(self.db.execute("SELECT name, id FROM site ORDER BY name").fetchall())
+        if site is None and len(ids) == 1:
+            return int(*ids.values())
         for name in () if site is None else (site, _name_of(site)):
-            if name in numbers:
-                return int(numbers[name])
-        known = ", ".join(numbers) or "no site"
+            if name in ids:
+                return int(ids[name])
+        known = ", ".join(ids) or "no site"
         if site is None:
             raise UsageError(f"which site? {self.name} has {known}")
         raise UsageError(f"{site} is not in {self.name}, which has {known}")
 
 
 def site_name(seeds: tuple[Seed, ...]) -> str:
-    """What a state calls the site that a walk from these seeds reads, however its target was spelled."""
+    """The name in a state of the site that these seeds lead to; the same for all spellings of a target."""
     return " ".join(_seed_name(seed) for seed in seeds)
 
 

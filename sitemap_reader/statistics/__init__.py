@@ -1,4 +1,4 @@
-"""Statistics of sites: the JSON objects of their lines in, facts (a group, a name, a count, a share) out.
+"""Statistics of a site: how many URLs, sitemaps, dates, extensions and problems it has.
 
-Imports model/, parser/, serialize/, frontier/ and client/.
+The JSON objects of a dump go in; facts (group, name, count, share) come out. Imports client/ and all folders below it.
 """

@@ -1,7 +1,7 @@
-"""Counts a site in one pass: the JSON objects of its lines in, facts out.
+"""Statistics: counts the JSON objects of a dump in one pass; facts() returns the numbers of the site.
 
-Memory is bounded (see facts.Tops), except for a fingerprint of each URL to find repeated ones. Never rates the site,
-and reads no clock: `now` is passed in.
+In: the dict of each JSON line, and the time of the report. Out: Facts, group by group. Memory is bounded, except for
+8 bytes of each distinct loc.
 """
 
 from __future__ import annotations
@@ -17,49 +17,48 @@ from ..model.errors import UsageError
 from ..model.records import EXTENSIONS, NO_EXTENSIONS
 from ..parser.content.sniff import Format
 from ..serialize.jsonl import NESTED, from_json
-from .facts import Dates, Fact, Tops, as_stated, facts, share
+from .facts import Fact, LastmodStatistics, TopCounts, facts, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
 
-# --- URLs: hosts, sections, extensions and hreflang codes -------------------------------------------------------------
-
+# --- URLs ---
 
 MAX_DEPTH = 5
 # Extensions of which a URL may have several.
 _COUNTED = tuple(name for name, blank in zip(EXTENSIONS, NO_EXTENSIONS, strict=True) if blank == ())
-# Host, without credentials, and path.
+# Host and path; credentials are no part of a host.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
 
 
-class Places:
-    """take() counts each URL; the other methods return groups of facts, given the number of URLs."""
+class UrlStatistics:
+    """Counts of URLs by host, section, depth, extension and hreflang; each group of facts takes the number of URLs."""
 
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
-        self._sitemap = self._host = ""  # the last ones: in most cases the next URL has the same
-        self._hosts, self._sections, self._codes = Tops(), Tops(), Tops()
+        self._sitemap = self._host = ""  # of the last URL: the next one mostly has the same
+        self._hosts, self._sections, self._codes = TopCounts(), TopCounts(), TopCounts()
         self._depths: Counter[int] = Counter()
         self._having: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
 
-    def take(self, form: Mapping[str, Any]) -> None:
+    def add(self, json_object: Mapping[str, Any]) -> None:
         """Counts a URL."""
-        self._locs.add(form["loc"])
-        sitemap = form.get("sitemap")
+        self._locs.add(json_object["loc"])
+        sitemap = json_object.get("sitemap")
         if sitemap is not None and sitemap != self._sitemap:
             self._sitemap = sitemap
             self._sitemaps.add(sitemap)
-        match = _URL.match(form["loc"])
+        match = _URL.match(json_object["loc"])
         if match is not None:
-            self._place(*match.groups())
+            self._count_location(*match.groups())
         for name in NESTED:
-            if form.get(name):
-                self._extend(name, form[name])
+            if json_object.get(name):
+                self._count_extension(name, json_object[name])
 
-    def _place(self, host: str, path: str) -> None:
+    def _count_location(self, host: str, path: str) -> None:
         if host != self._host:
             self._host = host
             self._names.add(host)
@@ -69,7 +68,7 @@ class Places:
         self._sections.add(f"/{inside[:end]}/" if end > 0 else "/")
         self._depths[min(inside.count("/") + 1, MAX_DEPTH) if inside else 0] += 1
 
-    def _extend(self, name: str, value: Any) -> None:
+    def _count_extension(self, name: str, value: Any) -> None:
         self._having[name] += 1
         if name in _COUNTED:
             self._items[name] += len(value)
@@ -78,7 +77,7 @@ class Places:
                 self._codes.add(code)
 
     def counts(self, urls: int) -> Iterator[Fact]:
-        """How many URLs there are, and how many have each extension."""
+        """Numbers of listings, repetitions, sitemaps and hosts, and of URLs with extensions."""
         repeated = urls - len(self._locs)
         yield Fact("urls", "listed", urls)
         yield Fact("urls", "repeated", repeated, share(repeated, urls))
@@ -87,7 +86,7 @@ class Places:
         yield from facts("urls with", _nonzero(self._having, NESTED), urls)
 
     def items(self, urls: int) -> Iterator[Fact]:
-        """How many images, videos and alternates there are."""
+        """Numbers of images, videos and alternates."""
         return facts("items", _nonzero(self._items, _COUNTED))
 
     def hosts(self, urls: int) -> Iterator[Fact]:
@@ -95,14 +94,14 @@ class Places:
         return self._hosts.facts("hosts", 3, urls)
 
     def sections(self, urls: int) -> Iterator[Fact]:
-        """URLs by first folder and by depth."""
+        """URLs by first folder and by depth of the path."""
         yield from self._sections.facts("sections", 10, urls)
         names = {MAX_DEPTH: f"{MAX_DEPTH} and more"}
         depths = [(names.get(depth, str(depth)), count) for depth, count in sorted(self._depths.items())]
         yield from facts("depth", depths, urls)
 
     def codes(self, urls: int) -> Iterator[Fact]:
-        """URLs by hreflang code; a URL has several, so there is no remainder."""
+        """URLs by hreflang; without `other`, as a URL has several."""
         return facts("hreflang", self._codes.top(10), urls)
 
 
@@ -110,8 +109,7 @@ def _nonzero(counts: Counter[str], names: tuple[str, ...]) -> list[tuple[str, in
     return [(name, counts[name]) for name in names if counts[name]]
 
 
-# --- runs: how sitemaps were read, their formats, problems by code ----------------------------------------------------
-
+# --- sitemaps and problems ---
 
 _STATES = ("complete", "partial", "failed")
 
@@ -125,54 +123,58 @@ class _Document:
     is_alias: bool
 
 
-class Runs:
-    """Counts documents by their final URL, so that one with several URLs is one, and problems by code."""
+class RunStatistics:
+    """Counts of documents, by final URL, so that redirects to one document count once; and of problems."""
 
     def __init__(self) -> None:
         self._documents: dict[str, _Document] = {}
         self._robots_failed = 0
         self._has_run = False
-        self._reported, self._on_urls = Tops(), Tops()
+        self._reported, self._on_urls = TopCounts(), TopCounts()
 
     def __bool__(self) -> bool:
         return self._has_run
 
-    def take_outcome(self, form: Mapping[str, Any]) -> None:
-        """Counts a document; their number is limited for each run."""
+    def add_outcome(self, json_object: Mapping[str, Any]) -> None:
+        """Counts a document; memory grows with their number, which a run limits."""
         self._has_run = True
-        if form["format"] == Format.ROBOTS:
-            self._robots_failed += not form["complete"]
+        if json_object["format"] == Format.ROBOTS:
+            self._robots_failed += not json_object["complete"]
             return
-        url = form["url"]
-        place = form["final_url"] or url or f"{len(self._documents)}"
-        state = "complete" if form["complete"] else "partial" if form["entries"] else "failed"
-        known = self._documents.get(place)
+        url = json_object["url"]
+        key = json_object["final_url"] or url or f"{len(self._documents)}"
+        state = "complete" if json_object["complete"] else "partial" if json_object["entries"] else "failed"
+        known = self._documents.get(key)
         if known is None or known.is_alias:
-            self._documents[place] = _Document(
-                form["format"] or "unknown", state, form["bytes_decoded"], form["dropped"], place != url
+            self._documents[key] = _Document(
+                json_object["format"] or "unknown",
+                state,
+                json_object["bytes_decoded"],
+                json_object["dropped"],
+                key != url,
             )
 
-    def take_problem(self, form: Mapping[str, Any]) -> None:
-        """Counts a problem that has its own line."""
+    def add_problem(self, json_object: Mapping[str, Any]) -> None:
+        """Counts a problem with a line of its own."""
         self._has_run = True
-        self._reported.add(form["code"])
+        self._reported.add(json_object["code"])
 
-    def take_url(self, form: Mapping[str, Any]) -> None:
+    def add_url_problems(self, json_object: Mapping[str, Any]) -> None:
         """Counts the problems of a URL."""
-        for problem in form["problems"]:
+        for problem in json_object["problems"]:
             self._on_urls.add(problem["code"])
 
     def dropped(self, urls: int) -> Iterator[Fact]:
         """Dropped URLs by reason."""
-        dropped = Tops()
+        dropped = TopCounts()
         for document in self._documents.values():
             for reason, count in document.dropped.items():
                 dropped.add(reason, count)
         return dropped.facts("urls dropped", 5)
 
     def documents(self, urls: int) -> Iterator[Fact]:
-        """Sitemaps by state and by format, and their size."""
-        states, formats, sizes = Tops(), Tops(), Tops()
+        """Sitemaps by result and format, and their bytes by format."""
+        states, formats, sizes = TopCounts(), TopCounts(), TopCounts()
         for document in self._documents.values():
             states.add(document.state)
             formats.add(document.format)
@@ -185,22 +187,22 @@ class Runs:
         yield from sizes.facts("sitemaps bytes", 5, sizes.total)
 
     def problems(self, urls: int) -> Iterator[Fact]:
-        """Problems by code. The lines of a run include those of its URLs."""
+        """Problems by code; the lines of a run include those of its URLs."""
         return (self._reported if self else self._on_urls).facts("problems", 10)
 
 
-# --- changefreq and priority ------------------------------------------------------------------------------------------
+# --- changefreq and priority ---
 
 
-class Hints:
-    """take() counts each URL; facts() returns the distributions."""
+class HintStatistics:
+    """Distributions of changefreq and priority."""
 
     def __init__(self) -> None:
-        self._changefreqs, self._priorities = Tops(), Tops()
+        self._changefreqs, self._priorities = TopCounts(), TopCounts()
 
-    def take(self, form: Mapping[str, Any]) -> None:
+    def add(self, json_object: Mapping[str, Any]) -> None:
         """Counts a URL."""
-        changefreq, priority = form.get("changefreq"), form.get("priority")
+        changefreq, priority = json_object.get("changefreq"), json_object.get("priority")
         if changefreq is not None:
             self._changefreqs.add(changefreq)
         if priority is not None:
@@ -212,62 +214,59 @@ class Hints:
         yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
 
 
-__all__ = ["Fact", "Statistics", "as_stated"]
-
-
 class Statistics:
-    """add() counts each line; facts() returns the statistics so far. Ages are relative to `now`, which is aware."""
+    """Counts the lines of a dump with add(); facts() are their numbers. Ages are relative to `now`, which is aware."""
 
     def __init__(self, now: datetime) -> None:
         self.urls = 0
-        self._places = Places()
-        self._dates = Dates(now)
-        self._hints = Hints()
-        self._runs = Runs()
-        self._takers: dict[object, Callable[[Mapping[str, Any]], None]] = {
-            None: self._take_url,
-            "outcome": self._runs.take_outcome,
-            "problem": self._runs.take_problem,
+        self._url_statistics = UrlStatistics()
+        self._lastmods = LastmodStatistics(now)
+        self._hints = HintStatistics()
+        self._runs = RunStatistics()
+        self._handlers: dict[object, Callable[[Mapping[str, Any]], None]] = {
+            None: self._add_url,
+            "outcome": self._runs.add_outcome,
+            "problem": self._runs.add_problem,
         }
 
-    def add(self, form: Mapping[str, Any]) -> None:
-        """Counts a URL, an outcome or a problem; lines of other types are ignored.
+    def add(self, json_object: Mapping[str, Any]) -> None:
+        """Counts the JSON object of a URL, an outcome or a problem; other types are ignored.
 
-        UsageError for a line that is not of its type.
+        UsageError for one that does not have the fields of its type.
         """
-        take = self._takers.get(form.get("type"))
-        if take is None:
+        handler = self._handlers.get(json_object.get("type"))
+        if handler is None:
             return
         try:
-            take(form)
+            handler(json_object)
         except (TypeError, ValueError, KeyError, AttributeError) as exc:
-            from_json(form)  # raises a UsageError with the key at fault
+            from_json(json_object)  # raises UsageError, which names the fault
             raise UsageError(f"no line of a dump: {exc}") from exc
 
     def facts(self) -> list[Fact]:
-        """The facts so far, group by group; none without lines."""
-        places, runs = self._places, self._runs
+        """The facts so far, group by group; empty groups are omitted."""
+        urls, runs = self._url_statistics, self._runs
         if not self.urls:
             groups: tuple[Callable[[int], Iterator[Fact]], ...] = (runs.dropped, runs.documents, runs.problems)
         else:
             groups = (
-                places.counts,
+                urls.counts,
                 runs.dropped,
-                places.items,
-                places.hosts,
+                urls.items,
+                urls.hosts,
                 runs.documents,
-                self._dates.facts,
+                self._lastmods.facts,
                 self._hints.facts,
-                places.sections,
-                places.codes,
+                urls.sections,
+                urls.codes,
                 runs.problems,
             )
         return [fact for group in groups for fact in group(self.urls)]
 
-    def _take_url(self, form: Mapping[str, Any]) -> None:
+    def _add_url(self, json_object: Mapping[str, Any]) -> None:
         self.urls += 1
-        self._places.take(form)
-        self._dates.take(form)
-        self._hints.take(form)
-        if "problems" in form:
-            self._runs.take_url(form)
+        self._url_statistics.add(json_object)
+        self._lastmods.add(json_object)
+        self._hints.add(json_object)
+        if "problems" in json_object:
+            self._runs.add_url_problems(json_object)

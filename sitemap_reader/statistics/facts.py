@@ -1,4 +1,8 @@
-"""Facts of a site, and the counters that produce them: names and dates in, facts out, in bounded memory."""
+"""Counters of statistics: names and lastmods in, Facts out.
+
+TopCounts counts by name in bounded memory; TrustStatistics and LastmodStatistics count lastmods. Each add() takes the
+JSON object of a URL, and each facts() yields what was counted.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..frontier.lastmod_trust import FEW_ALIKE, History, honesty, in_words
+from ..frontier.lastmod_trust import FEW_ALIKE, History, judge_history, trust_in_words
 from ..parser.normalise.dates import PRECISION_CHARACTERS, tolerance
 from ..serialize.jsonl import stamp
 
@@ -28,21 +32,21 @@ Pair = tuple[str, int]
 
 @attrs.frozen
 class Fact:
-    """`count` items of a group have the `name`; `share` is their part of all, None where there is no total.
+    """A number of a site: the `count` of `name` in a group; `share` (0 to 1) is its part of all, None if unsuited.
 
-    The groups that are not empty, in this order. Listings are counted: a URL that two sitemaps list counts twice, and
-    once as `repeated`. Shares are of all listings, except those of sitemaps and bytes.
+    The groups, in their order; empty ones are omitted. Listings are counted: a URL that two sitemaps list counts twice,
+    and once as `repeated`. Shares are of all listings, except for sitemaps and bytes.
 
-    - `urls`: `listed`; `repeated`: listings of a URL that was listed before; `in sitemaps`, `on hosts`: how many
-      of each there are. `urls with`: those that have `images`, `videos`, `news`, `alternates`, `mobile`, `extras`.
-      `urls dropped`: URLs that are not listed, by reason. `items`: how many images, videos and alternates there
+    - `urls`: `listed`; `repeated`: listings of a URL that was listed before; `in sitemaps`, `on hosts`: how many of
+      these there are. `urls with`: those that have `images`, `videos`, `news`, `alternates`, `mobile`, `extras`.
+      `urls dropped`: URLs that were dropped, by reason. `items`: how many images, videos and alternates there
       are. `hosts`: the 3 that have most.
     - `sitemaps`: documents that are `complete`, `partial` (some of it was read) or `failed`; `robots.txt failed`.
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
-      and `urls dropped` exist only where there are lines of type outcome.
+      and `urls dropped` need lines of type outcome.
     - `lastmod`: `stated`; `in the future`; `alike`: those that have the most frequent one of their sitemap, if ten or
-      more have it, as a share of those stated. `lastmod verdict`: what they are worth, with the score of honesty() (0
-      to 1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
+      more have it, as a share of those stated. `lastmod verdict`: how far they can be trusted, with their score (0 to
+      1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
       as exact as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
       counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod month`: the newest 6.
       `lastmod busiest weekday`, `lastmod busiest hour`, in UTC, with their share of those that state one. `lastmod
@@ -53,7 +57,7 @@ class Fact:
     - `hreflang`: URLs that have an alternate with this code, the 10 that have most.
     - `problems`: by code; all of a run, where there are lines of type outcome or problem, else those of the URLs.
 
-    `other` is the rest of its group.
+    `other` is what the names before it leave.
     """
 
     group: str
@@ -62,18 +66,18 @@ class Fact:
     share: float | None = None
 
     def form(self) -> dict[str, Any]:
-        """The JSON line as a dict."""
+        """The dict of the JSON line."""
         return {"type": "statistic", **attrs.asdict(self)}
 
 
-class Tops:
-    """Counts by name, to find the most frequent names.
+class TopCounts:
+    """Counts by name in bounded memory; top() returns the most frequent names.
 
-    Exact for up to `max_names` names. With more, rare ones are dropped, and counts may be too low by 2 / `max_names`
-    of the total: no frequent name is missed, at any position (Misra and Gries, 1982). Then only names with a share of
-    MIN_INEXACT_SHARE are returned, where that error is small.
+    Exact for up to `max_names` names. Beyond that rare names are discarded, and counts may be too low by
+    2 / `max_names` of the total: no frequent name is missed, wherever it occurs (Misra and Gries, 1982). Then top()
+    returns only names with a share of at least MIN_INEXACT_SHARE, for which that error is small.
 
-    >>> hosts = Tops()
+    >>> hosts = TopCounts()
     >>> for host in ("a.example", "b.example", "a.example"):
     ...     hosts.add(host)
     >>> hosts.top(1)
@@ -90,16 +94,16 @@ class Tops:
         return len(self._counts)
 
     def add(self, name: str, count: int = 1) -> None:
-        """Adds to the count of a name; a long name is cut."""
+        """Adds to the count of a name; names over MAX_NAME_CHARS are cut."""
         if len(name) > MAX_NAME_CHARS:
             name = f"{name[:MAX_NAME_CHARS]}…"
         self.total += count
         self._counts[name] = self._counts.get(name, 0) + count
         if len(self._counts) > self._max_names:
-            self._drop_rare()
+            self._discard_rare()
 
     def top(self, number: int) -> list[Pair]:
-        """The names with the highest counts; those with equal counts in alphabetical order."""
+        """The names with the highest counts; equal ones sorted by name."""
         least = 0 if self.is_exact else MIN_INEXACT_SHARE * self.total
         pairs = (pair for pair in self._counts.items() if pair[1] >= least)
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:number]
@@ -113,96 +117,95 @@ class Tops:
         order: Callable[[Pair], Any] | None = None,
         missing: str | None = None,
     ) -> Iterator[Fact]:
-        """The top names, in `order` or by count, then the rest as `other`; shares are of `total`.
+        """Facts of the top names, sorted by `order` or by count, and of the `other` names; shares are of `total`.
 
-        `missing` is the name for items of the total that were never added.
+        `missing` names the fact that counts items without a name: `total` minus the items counted here.
         """
         shown = self.top(number)
         yield from facts(group, sorted(shown, key=order) if order else shown, total)
         left = self.total - sum(count for _, count in shown)
-        missed = 0 if missing is None or total is None else total - self.total
-        rest = (("other", left), (missing or "", missed))
+        unnamed = 0 if missing is None or total is None else total - self.total
+        rest = (("other", left), (missing or "", unnamed))
         yield from facts(group, (pair for pair in rest if pair[1]), total)
 
-    def _drop_rare(self) -> None:
+    def _discard_rare(self) -> None:
         less = sorted(self._counts.values(), reverse=True)[self._max_names // 2]
         self._counts = {name: count - less for name, count in self._counts.items() if count > less}
         self.is_exact = False
 
 
 def facts(group: str, pairs: Iterable[Pair], total: int | None = None) -> Iterator[Fact]:
-    """A Fact for each pair of name and count."""
+    """A Fact of each pair of name and count."""
     for name, count in pairs:
         yield Fact(group, name, count, share(count, total))
 
 
 def share(count: int, total: int | None) -> float | None:
-    """The share of the total, from 0 to 1; None without a total."""
+    """The part of a total, from 0 to 1; None if that is 0 or None."""
     return count / total if total else None
 
 
-# --- accuracy of lastmods ---------------------------------------------------------------------------------------------
+# --- trust in the lastmods ---
 
-
-# Documents are read concurrently: at most so many are open, and of each so many different dates are counted.
+# Sitemaps are read concurrently, so their URLs are interleaved; distinct lastmods counted of each.
 _MAX_OPEN, _MAX_DATES = 64, 10_000
 
 
 @attrs.define
-class _Open:
-    """The counts of a sitemap of which more lines may follow."""
+class _SitemapDates:
+    """Counts of a sitemap of which more URLs may come."""
 
     entries: int = 0
     dates: Counter[str] = attrs.field(factory=Counter)
     dated: int = 0
 
 
-class Trust:
-    """take() counts each URL; facts() returns the verdict. Dates are compared by sitemap, and summed over all."""
+class TrustStatistics:
+    """Trust in the lastmods of a site: identical ones are counted by sitemap, in bounded memory, and then summed."""
 
     def __init__(self) -> None:
-        self._open: dict[object, _Open] = {}
+        self._open: dict[object, _SitemapDates] = {}
         self._sum = History()
 
-    def take(self, form: Mapping[str, Any]) -> None:
+    def add(self, json_object: Mapping[str, Any]) -> None:
         """Counts a URL."""
-        sitemap = form.get("sitemap")
-        seen = self._open.get(sitemap)
-        if seen is None:
-            seen = self._open[sitemap] = _Open()
+        sitemap = json_object.get("sitemap")
+        counts = self._open.get(sitemap)
+        if counts is None:
+            counts = self._open[sitemap] = _SitemapDates()
             if len(self._open) > _MAX_OPEN:
                 self._close(next(iter(self._open)))
-        seen.entries += 1
-        lastmod = form.get("lastmod")
+        counts.entries += 1
+        lastmod = json_object.get("lastmod")
         if lastmod is not None:
-            seen.dated += 1
-            if lastmod in seen.dates or len(seen.dates) < _MAX_DATES:
-                seen.dates[lastmod] += 1
+            counts.dated += 1
+            if lastmod in counts.dates or len(counts.dates) < _MAX_DATES:
+                counts.dates[lastmod] += 1
 
     def facts(self, future: int, urls: int) -> Iterator[Fact]:
-        """The verdict; `future` is the number of dates in the future."""
+        """The verdict; `future` is the number of lastmods in the future."""
         for sitemap in [*self._open]:
             self._close(sitemap)
-        seen = attrs.evolve(self._sum, future=future)
-        if seen.identical:
-            yield Fact("lastmod", "alike", seen.identical, share(seen.identical, seen.dated))
-        yield Fact("lastmod verdict", in_words(honesty(seen)), seen.dated, share(seen.dated, urls))
+        history = attrs.evolve(self._sum, future=future)
+        if history.identical:
+            yield Fact("lastmod", "alike", history.identical, share(history.identical, history.dated))
+        verdict = trust_in_words(judge_history(history))
+        yield Fact("lastmod verdict", verdict, history.dated, share(history.dated, urls))
 
     def _close(self, sitemap: object) -> None:
-        seen = self._open.pop(sitemap)
-        most = max(seen.dates.values(), default=0)
+        counts = self._open.pop(sitemap)
+        identical = max(counts.dates.values(), default=0)
         self._sum = attrs.evolve(
             self._sum,
-            entries=self._sum.entries + seen.entries,
-            dated=self._sum.dated + seen.dated,
-            identical=self._sum.identical + (most if most >= FEW_ALIKE else 0),
+            entries=self._sum.entries + counts.entries,
+            dated=self._sum.dated + counts.dated,
+            identical=self._sum.identical + (identical if identical >= FEW_ALIKE else 0),
         )
 
 
-# --- lastmods: oldest, newest, most common, how recent, how precise ---------------------------------------------------
+# --- lastmods ---
 #
-# Dates are text, cut to their precision: texts sort as the dates do, and no hour is added.
-
+# Dates are text here, cut to their precision: it sorts like the dates, and no time of day is invented.
 
 RECENT_DAYS = (7, 30, 365)
 MAX_YEARS, MAX_MONTHS = 5, 6
@@ -211,7 +214,7 @@ _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.
 
 
 def as_stated(lastmod: str, precision: str) -> str:
-    """A full stamp, cut to its precision.
+    """The date of a JSON line, cut to its precision.
 
     >>> as_stated("2026-11-01T00:00:00Z", "day"), as_stated("2026-11-01T08:30:00Z", "minute")
     ('2026-11-01', '2026-11-01T08:30Z')
@@ -219,12 +222,12 @@ def as_stated(lastmod: str, precision: str) -> str:
     return _with_zone(_cut(lastmod, precision))
 
 
-class Dates:
-    """take() counts each URL; facts() returns the distributions. `now` is aware."""
+class LastmodStatistics:
+    """Counts of lastmods: oldest, newest, most frequent, recent, by precision and period. `now` is aware."""
 
     def __init__(self, now: datetime) -> None:
         self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in PRECISION_CHARACTERS.items()}
-        # A day counts if any of it is within; a month or a year, of which most may lie before, if it began within.
+        # A day counts if any of it is within; a month or a year, most of which may be before, if it began within.
         since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
         precisions = PRECISION_CHARACTERS.items()
         self._since = [{precision: text[: max(chars, 10)] for precision, chars in precisions} for text in since]
@@ -235,28 +238,28 @@ class Dates:
         self._months: Counter[str] = Counter()
         self._weekdays: Counter[str] = Counter()
         self._hours: Counter[str] = Counter()
-        self._trust = Trust()
-        self._values = Tops()
+        self._trust = TrustStatistics()
+        self._values = TopCounts()
         self._oldest = self._newest = ("", 0)
 
-    def take(self, form: Mapping[str, Any]) -> None:
-        """Counts a URL; ValueError for a date that is not a full stamp."""
-        self._trust.take(form)
-        lastmod = form.get("lastmod")
+    def add(self, json_object: Mapping[str, Any]) -> None:
+        """Counts a URL; ValueError where its lastmod is no full timestamp."""
+        self._trust.add(json_object)
+        lastmod = json_object.get("lastmod")
         if lastmod is None:
             return
         if not _STAMP.fullmatch(lastmod):
             raise ValueError(f"lastmod {lastmod[:60]!r} is no full stamp such as 2026-11-01T00:00:00Z")
-        precision = form.get("lastmod_precision") or "second"
+        precision = json_object.get("lastmod_precision") or "second"
         text = _cut(lastmod, precision)
         self._precisions[precision] += 1
         self._values.add(text)
         self._years[text[:4]] += 1
-        self._bound(text)
-        self._age(text, precision)
-        self._rhythm(text)
+        self._count_extremes(text)
+        self._count_age(text, precision)
+        self._count_periods(text)
 
-    def _bound(self, text: str) -> None:
+    def _count_extremes(self, text: str) -> None:
         oldest, oldest_count = self._oldest
         if not oldest or text <= oldest:
             self._oldest = text, oldest_count + 1 if text == oldest else 1
@@ -264,8 +267,8 @@ class Dates:
         if text >= newest:
             self._newest = text, newest_count + 1 if text == newest else 1
 
-    def _rhythm(self, text: str) -> None:
-        """Counts month, weekday and hour, as far as they are stated."""
+    def _count_periods(self, text: str) -> None:
+        """Counts month, weekday and hour, as far as the precision states them."""
         chars = len(text)
         if chars > PRECISION_CHARACTERS["year"]:
             self._months[text[:7]] += 1
@@ -274,7 +277,7 @@ class Dates:
         if chars > PRECISION_CHARACTERS["day"]:
             self._hours[f"{text[11:13]}:00"] += 1
 
-    def _age(self, text: str, precision: str) -> None:
+    def _count_age(self, text: str, precision: str) -> None:
         if text > self._ahead[precision]:
             self._future += 1
             return
@@ -284,7 +287,7 @@ class Dates:
                 return
 
     def facts(self, urls: int) -> Iterator[Fact]:
-        """The facts; shares are of all URLs, with or without a date."""
+        """All facts; shares are of all URLs, with and without a lastmod."""
         stated = self._values.total
         yield Fact("lastmod", "stated", stated, share(stated, urls))
         if not stated:

@@ -218,7 +218,8 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     for row in told.values():
         entries, *others = (int(row[each]) for each in counted)
         names = ("dated", "identical", "future", "at_fetch")
-        judged = sr.frontier.honesty(sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True))))
+        history = sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True)))
+        judged = sr.frontier.judge_history(history)
         assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
 
 

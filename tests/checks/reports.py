@@ -10,7 +10,7 @@ from sitemap_reader.checks.findings import SEVERITIES, Finding
 from sitemap_reader.checks.report import Report
 from sitemap_reader.client.sitemap_tree import TreeRow
 from sitemap_reader.model.problems import CATALOGUE, Problem, report
-from sitemap_reader.statistics.collector import Fact
+from sitemap_reader.statistics.facts import Fact
 
 AT = datetime(2026, 11, 22, 18, 41, tzinfo=UTC)
 SHOP = "https://shop.example"

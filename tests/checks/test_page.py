@@ -39,7 +39,7 @@ from sitemap_reader.checks.html.tables import MAX_ROWS, size
 from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.model.errors import printable
 from sitemap_reader.model.problems import CATALOGUE, report
-from sitemap_reader.statistics.collector import Fact
+from sitemap_reader.statistics.facts import Fact
 
 HOSTILE = [
     "<script>alert(1)</script>",

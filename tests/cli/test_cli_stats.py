@@ -14,7 +14,7 @@ import pytest
 from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.cli.stats import panels, percent
-from sitemap_reader.statistics.collector import Fact
+from sitemap_reader.statistics.facts import Fact
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.frontier import History, honesty
+from sitemap_reader.frontier import History, judge_history
 from sitemap_reader.frontier.lastmod_trust import is_proven
 
 GOOD = History(entries=100, dated=100, identical=2, both=10)
 
 
 def test_dates_that_nothing_speaks_against_are_believed() -> None:
-    assert honesty(GOOD).score == 1.0
-    assert honesty(GOOD).reasons == ()
+    assert judge_history(GOOD).score == 1.0
+    assert judge_history(GOOD).reasons == ()
 
 
 @pytest.mark.parametrize(
@@ -33,27 +33,27 @@ def test_dates_that_nothing_speaks_against_are_believed() -> None:
     ],
 )
 def test_each_sign_lowers_the_score_and_says_why(seen: dict[str, int], score: float, reason: str) -> None:
-    verdict = honesty(attrs.evolve(GOOD, **{"identical": 0, **seen}))
+    verdict = judge_history(attrs.evolve(GOOD, **{"identical": 0, **seen}))
     assert verdict.score == pytest.approx(score)
     assert verdict.reasons == (reason,)
     assert str(verdict) == f"{verdict.score:.2f} ({reason})"
 
 
 def test_few_dates_that_are_alike_are_no_sign() -> None:
-    assert honesty(History(entries=9, dated=9, identical=9)).score == 1.0
-    assert honesty(History(entries=10, dated=10, identical=10)).score == 0.0
+    assert judge_history(History(entries=9, dated=9, identical=9)).score == 1.0
+    assert judge_history(History(entries=10, dated=10, identical=10)).score == 0.0
 
 
 def test_nothing_seen_is_nothing_known() -> None:
-    assert honesty(History()) == honesty(History())
-    assert honesty(History()).score == 0.0
-    assert honesty(History()).reasons == ()
+    assert judge_history(History()) == judge_history(History())
+    assert judge_history(History()).score == 0.0
+    assert judge_history(History()).reasons == ()
 
 
 @given(st.builds(History, **{field.name: st.integers(0, 50) for field in attrs.fields(History)}))
 def test_a_score_lies_between_0_and_1(seen: History) -> None:
     seen = attrs.evolve(seen, dated=max(seen.dated, seen.identical, seen.future, seen.at_fetch))
-    assert 0.0 <= honesty(seen).score <= 1.0
+    assert 0.0 <= judge_history(seen).score <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -942,7 +942,7 @@ def test_what_is_left_of_a_site_that_was_read_whole_comes_with_what_changed_sinc
     async def first() -> None:
         async with SitemapReaderLoader(site.url, **options) as loader:
             assert await loader.fetch_next_request() is not None
-            await soon(lambda: loader._standing.value.completed)
+            await soon(lambda: loader._queue.value.completed)
 
     run(first())
     fresh(tmp_path / "storage")
@@ -1034,5 +1034,5 @@ def test_a_login_goes_to_the_site_alone_and_is_never_kept(
         loader.raise_for_partial()
     kept = [file.read_text() for file in (tmp_path / "storage").rglob("*") if file.is_file()]
     assert any(f"{site.url}" in text for text in kept)
-    shown = [caplog.text, str(caught.value), repr(loader._feeding._wanted), *map(str, loader.verdicts), *kept]
+    shown = [caplog.text, str(caught.value), repr(loader._task._config), *map(str, loader.verdicts), *kept]
     assert not [text for text in shown if "s3cret" in text or "bWU6czNjcmV0" in text]

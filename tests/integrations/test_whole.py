@@ -12,19 +12,19 @@ def record(sitemap: str, name: str) -> UrlRecord:
 
 
 def test_a_document_is_given_when_its_end_was_told_with_all_that_came_of_it() -> None:
-    documents = items.WholeDocuments()
+    documents = items.DocumentGrouper()
     a, b, c = record("A", "1"), record("B", "1"), record("A", "2")
     assert list(documents.take([a, b])) == []
-    documents.hear(Outcome(url="A"))  # before the last of its records, as a ledger does
+    documents.end(Outcome(url="A"))  # before the last of its records, as a ledger does
     assert list(documents.take([c])) == [[a, c]]
-    documents.hear(Outcome(url="B"))
-    documents.hear(Outcome(url="empty"))
+    documents.end(Outcome(url="B"))
+    documents.end(Outcome(url="empty"))
     assert list(documents.take([])) == [[b]]
     assert list(documents.rest()) == []
 
 
 def test_what_no_end_was_told_of_is_given_last() -> None:
-    documents = items.WholeDocuments()
+    documents = items.DocumentGrouper()
     a, b = record("A", "1"), record("B", "1")
     assert list(documents.take([a, b])) == []
     assert sorted(documents.rest(), key=str) == [[a], [b]]

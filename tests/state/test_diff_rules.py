@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
 from sitemap_reader.parser.fast_scanner import Entries
 from sitemap_reader.serialize.jsonl import Lines
-from sitemap_reader.state.diff_rules import Before, Changed, mixed, without_repeated
-from sitemap_reader.state.document_buffer import Dates
-from sitemap_reader.state.rows import Keys, Listing, Stated, stated_by_records
+from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, deduplicate
+from sitemap_reader.state.document_buffer import LastmodCounts
+from sitemap_reader.state.rows import Keys, Listing, UrlColumns, columns_of_records
 
 KEYS = Keys(b"0123456789abcdef")
 MAP = "https://a.example/map.xml"
@@ -22,8 +21,8 @@ def listing(document: int, lastmod: int | None = None, priority: str | None = No
     return Listing(document, lastmod, None if lastmod is None else 4, None, priority, None)
 
 
-def stated(*names: str, **fields: object) -> Stated:
-    return stated_by_records([sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names], KEYS)  # type: ignore[arg-type]
+def stated(*names: str, **fields: object) -> UrlColumns:
+    return columns_of_records([sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names], KEYS)  # type: ignore[arg-type]
 
 
 # --- what was listed before ---
@@ -32,24 +31,24 @@ def stated(*names: str, **fields: object) -> Stated:
 def test_what_expired_counts_only_where_nothing_else_is_known() -> None:
     here, there, left, expired = (listing(number) for number in range(4))
     ways = [(EXPIRED, expired), (LISTED, there), (LEFT_OPEN, left)]
-    assert Before({7: here}, {7: ways}).of(7) == [here, there, left]
-    assert Before({}, {7: ways}).of(7) == [there, left]
-    assert Before({}, {7: [(EXPIRED, expired)]}).of(7) == [expired]
-    assert Before({7: here}).of(7) == [here]
+    assert PreviousListings({7: here}, {7: ways}).counted(7) == [here, there, left]
+    assert PreviousListings({}, {7: ways}).counted(7) == [there, left]
+    assert PreviousListings({}, {7: [(EXPIRED, expired)]}).counted(7) == [expired]
+    assert PreviousListings({7: here}).counted(7) == [here]
 
 
 def test_beside_a_document_its_own_former_listing_does_not_count() -> None:
     there, left, expired = listing(1), listing(2), listing(3)
-    before = Before({}, {7: [(LISTED, there), (LEFT_OPEN, left), (EXPIRED, expired)]})
-    assert before.beside(7, document=9) == [there, left]
-    assert before.beside(7, document=2) == [there]
-    assert before.beside(8, document=9) == []
+    before = PreviousListings({}, {7: [(LISTED, there), (LEFT_OPEN, left), (EXPIRED, expired)]})
+    assert before.counted_elsewhere(7, document=9) == [there, left]
+    assert before.counted_elsewhere(7, document=2) == [there]
+    assert before.counted_elsewhere(8, document=9) == []
 
 
 # --- a URL that is listed twice ---
 
 
-def priorities(some: list[Stated]) -> list[str | None]:
+def priorities(some: list[UrlColumns]) -> list[str | None]:
     return [priority for each in some for priority in each.priorities]
 
 
@@ -59,7 +58,7 @@ def test_the_newest_counts_and_of_equal_ones_the_first(first: int | None, second
         stated("x", priority=priority)._replace(lastmods=[lastmod], precisions=[None if lastmod is None else 4])
         for lastmod, priority in ((first, 0.1), (second, 0.2))
     )
-    assert priorities(without_repeated([one, other], {}, frozenset())) == [kept]
+    assert priorities(deduplicate([one, other], {}, frozenset())) == [kept]
 
 
 @pytest.mark.parametrize(("lastmod", "counts"), [(4, False), (5, False), (6, True)])
@@ -67,15 +66,15 @@ def test_what_is_stored_already_counts_as_the_first(lastmod: int, counts: bool) 
     one = stated("x", priority=0.5)._replace(lastmods=[lastmod], precisions=[4])
     key = one.keys[0]
     own = {key: listing(1, 5)}
-    assert bool(priorities(without_repeated([one], own, frozenset({key})))) is counts
-    assert priorities(without_repeated([one], own, frozenset())) == ["0.5"], "it is in the state, and not listed yet"
+    assert bool(priorities(deduplicate([one], own, frozenset({key})))) is counts
+    assert priorities(deduplicate([one], own, frozenset())) == ["0.5"], "it is in the state, and not listed yet"
 
 
 # --- how a document changes ---
 
 
 def test_changes_are_counted_by_what_changed_with_the_lastmod() -> None:
-    seen = Changed()
+    seen = DocumentChanges()
     old = listing(1, 5, "0.5")
     for new in (listing(1, 6, "0.4"), listing(1, 6, "0.5"), listing(1, 7, "0.5"), listing(1, 5, "0.1"), old):
         seen.count(old, new)
@@ -86,7 +85,7 @@ def test_changes_are_counted_by_what_changed_with_the_lastmod() -> None:
 @pytest.mark.parametrize(("entries", "lastmod_only"), [(3, 42), (4, 40)])
 def test_dates_that_change_alone_are_a_sign_where_most_do(entries: int, lastmod_only: int) -> None:
     before = History(both=10, lastmod_only=40, entry_only=20)
-    now = Changed(both=1, lastmod_only=2, entry_only=3).history(before, entries)
+    now = DocumentChanges(both=1, lastmod_only=2, entry_only=3).update_history(before, entries)
     assert (now.both, now.lastmod_only, now.entry_only) == (11, lastmod_only, 23)
 
 
@@ -104,13 +103,13 @@ def test_dates_of_just_now_and_of_the_future(seconds: int, future: int, at_fetch
     """A margin of a minute, for clocks that are wrong."""
     began = 1_800_000_000
     for number, precision in ((began + seconds, 4), ((began + seconds) * 1_000_000, 5)):
-        dates = Dates(began)
+        dates = LastmodCounts(began)
         dates.add(stated("x")._replace(lastmods=[number], precisions=[precision]), began + 100)
         assert (dates.entries, dates.dated, dates.future, dates.at_fetch) == (1, 1, future, at_fetch)
 
 
 def test_a_day_is_no_time_of_a_request() -> None:
-    dates = Dates(1_800_000_000)
+    dates = LastmodCounts(1_800_000_000)
     dates.add(stated("x", "y")._replace(lastmods=[1_800_000_000, None], precisions=[2, None]), 1_800_000_000)
     assert (dates.entries, dates.dated, dates.at_fetch) == (2, 1, 0)
 
@@ -124,7 +123,7 @@ def test_new_urls_come_in_their_order_whether_plain_or_not() -> None:
     ]
     told: list[str] = []
     kinds: list[type] = []
-    for piece in mixed(stated_by_records(records, KEYS), MAP):
+    for piece in change_pieces(columns_of_records(records, KEYS), MAP):
         kinds.append(type(piece))
         if isinstance(piece, Entries):
             assert piece.sitemap == MAP
@@ -139,6 +138,6 @@ def test_new_urls_come_in_their_order_whether_plain_or_not() -> None:
 
 def test_a_piece_of_one_kind_is_one() -> None:
     plain = stated("x", "y")
-    assert [type(piece) for piece in mixed(plain, MAP)] == [Entries]
-    (piece,) = mixed(stated_by_records([attrs.evolve(sr.UrlRecord("https://a.example/"), mobile=True)], KEYS), MAP)
+    assert [type(piece) for piece in change_pieces(plain, MAP)] == [Entries]
+    (piece,) = change_pieces(stated("", mobile=True), MAP)
     assert isinstance(piece, Lines)

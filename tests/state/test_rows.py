@@ -12,26 +12,26 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.parser.fast_scanner import Columns, Entries, merged, records_of
 from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, lines_of_columns, new_lines
-from sitemap_reader.state.diff_rules import Changed
-from sitemap_reader.state.document_buffer import Said, SpillBuffer
+from sitemap_reader.state.diff_rules import DocumentChanges
+from sitemap_reader.state.document_buffer import DocumentBuffer, SpillBuffer
 from sitemap_reader.state.documents import stored_authorities
 from sitemap_reader.state.rows import (
     CHANGEFREQS,
     PRECISIONS,
     Keys,
     Listing,
-    best,
-    columns_of,
+    columns_of_entries,
+    columns_of_records,
+    entry_columns,
+    lastmod_columns,
     lastmod_of,
-    lastmod_row,
     micros,
     moment,
+    newest_listing,
     record_of,
-    stated_by_entries,
-    stated_by_records,
 )
-from sitemap_reader.state.schema import open_scratch
-from sitemap_reader.state.urls import Listed, Place, _insert
+from sitemap_reader.state.schema import open_temporary_state
+from sitemap_reader.state.urls import ListingDocument, SiteUrls, _insert
 
 KEYS = Keys(b"0123456789abcdef")
 precisions = st.sampled_from(PRECISIONS)
@@ -70,7 +70,7 @@ def entries_of(records: list[sr.UrlRecord]) -> Entries:
 
 @given(dates())
 def test_a_lastmod_comes_back_as_it_was(date: tuple[datetime | None, str | None]) -> None:
-    assert lastmod_of(*lastmod_row(*date)) == date
+    assert lastmod_of(*lastmod_columns(*date)) == date
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
@@ -81,10 +81,10 @@ def test_a_moment_comes_back_as_it_was(when: datetime) -> None:
 @given(st.lists(plain_records(), min_size=1))
 def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
     entries = entries_of(records)
-    by_entries, by_records = stated_by_entries(entries, KEYS), stated_by_records(records, KEYS)
+    by_entries, by_records = columns_of_entries(entries, KEYS), columns_of_records(records, KEYS)
     for one, other in zip(by_entries, by_records, strict=True):
         assert list(one or [None] * len(records)) == list(other or [None] * len(records))
-    assert [*records_of(columns_of(by_entries), entries.sitemap)] == records
+    assert [*records_of(entry_columns(by_entries), entries.sitemap)] == records
     for index, record in enumerate(records):
         back = record_of(record.loc, by_entries.listing(1, index)[1:5], record.sitemap)
         assert attrs.evolve(back, line=record.line) == record
@@ -118,7 +118,7 @@ NESTED = {
 
 def listing(**fields: object) -> Listing:
     record = sr.UrlRecord("https://a.example/", **fields)  # type: ignore[arg-type]
-    return stated_by_records([record], KEYS).listing(1, 0)
+    return columns_of_records([record], KEYS).listing(1, 0)
 
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -145,30 +145,30 @@ def test_the_same_instant_in_seconds_and_in_microseconds_is_the_same_lastmod() -
 
 def test_the_newest_listing_counts_and_of_equal_ones_that_of_the_first_document() -> None:
     undated = Listing(1, None, None, None, None, None)
-    hours = {number: lastmod_row(DAY + timedelta(hours=number), "minute") for number in (2, 3)}
+    hours = {number: lastmod_columns(DAY + timedelta(hours=number), "minute") for number in (2, 3)}
     day, hour = (Listing(number, *date, None, None, None) for number, date in hours.items())
-    half = Listing(4, *lastmod_row(DAY + timedelta(hours=3, microseconds=1), "subsecond"), *[None] * 3)
-    assert best([undated, day, hour]) is hour
-    assert best([hour, half]) is half
-    assert best([hour._replace(document=9), hour, hour._replace(document=5)]) is hour
+    half = Listing(4, *lastmod_columns(DAY + timedelta(hours=3, microseconds=1), "subsecond"), *[None] * 3)
+    assert newest_listing([undated, day, hour]) is hour
+    assert newest_listing([hour, half]) is half
+    assert newest_listing([hour._replace(document=9), hour, hour._replace(document=5)]) is hour
 
 
 def test_keys_depend_on_a_secret() -> None:
     """A site that knows how keys are made could make two alike."""
     urls = [f"https://a.example/{number}" for number in range(1000)]
-    one, other = (Keys(secret).of(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
+    one, other = (Keys(secret).digests(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
     assert len({*one, *other}) == 2000
-    assert Keys(b"0123456789abcdef").of(urls) == one
+    assert Keys(b"0123456789abcdef").digests(urls) == one
 
 
 def test_what_is_as_it_was_takes_eight_bytes() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(3)]
-    stated = stated_by_records(records, KEYS)
-    said = Said(0, SpillBuffer())
-    said.add(stated, {}, 0)
-    assert (said.changed_urls, [*said.changed()]) == (0, [])
-    assert [*said.same] == [*stated.keys]
-    assert said.stored_urls == 3
+    stated = columns_of_records(records, KEYS)
+    buffer = DocumentBuffer(0, SpillBuffer())
+    buffer.add(stated, {}, 0)
+    assert (buffer.changed_urls, [*buffer.changed()]) == (0, [])
+    assert [*buffer.unchanged] == [*stated.keys]
+    assert buffer.stored_urls == 3
 
 
 @st.composite
@@ -188,65 +188,73 @@ SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.p
 @given(twice())
 def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
     """All that a row has goes there as parameters, and is compared as JSON."""
-    db = open_scratch()
-    listed = Listed(db, 1, b"0123456789abcdef", "any")
+    db = open_temporary_state()
+    listed = SiteUrls(db, 1, b"0123456789abcdef", "any")
     before = [record for record, _, is_new in pairs if not is_new]
-    place, seen = Place(1, "https://a.example/map.xml", "", 0), Changed()
+    place, seen = ListingDocument(1, "https://a.example/map.xml", "", 0), DocumentChanges()
     if before:
-        said = Said(0, SpillBuffer())
-        listed.say(place, said, before, DAY)
-        assert said.stored_urls == 0
-        told = [*listed.changes(place, said, seen)]
+        buffer = DocumentBuffer(0, SpillBuffer())
+        listed.add(place, buffer, before, DAY)
+        assert buffer.stored_urls == 0
+        told = [*listed.changes(place, buffer, seen)]
         assert sum(each.urls for each in told if isinstance(each, Entries | Lines)) == len(before)
-    said, place = Said(0, SpillBuffer()), attrs.evolve(place, prefix=seen.prefix or "", stored=len(before))
-    listed.say(place, said, [new for _, new, _ in pairs], DAY)
+    buffer, place = (
+        DocumentBuffer(0, SpillBuffer()),
+        attrs.evolve(place, prefix=seen.prefix or "", stored_urls=len(before)),
+    )
+    listed.add(place, buffer, [new for _, new, _ in pairs], DAY)
     same = [is_new is False and stated_of(old) == stated_of(new) for old, new, is_new in pairs]
-    assert [*said.same] == [*KEYS.of([new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if is_same])]
+    assert [*buffer.unchanged] == [
+        *KEYS.digests([new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if is_same])
+    ]
     changed = [new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if not is_same]
-    assert [loc for stated in said.changed() for loc in stated.locs] == changed
-    assert said.stored_urls == len(before)
+    assert [loc for stated in buffer.changed() for loc in stated.locs] == changed
+    assert buffer.stored_urls == len(before)
     db.close()
 
 
 def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
     for listed, told in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
-        for at_once in (True, False):
-            db = open_scratch()
-            lists = Listed(db, 1, b"0123456789abcdef", "any")
-            place, said = Place(1, "https://a.example/map.xml", "", 0), Said(0, SpillBuffer())
-            lists.say(place, said, [plain], DAY)
-            seen = Changed()
-            assert len([*lists.changes(place, said, seen)]) == 1
+        for is_one_batch in (True, False):
+            db = open_temporary_state()
+            lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
+            place, buffer = ListingDocument(1, "https://a.example/map.xml", "", 0), DocumentBuffer(0, SpillBuffer())
+            lists.add(place, buffer, [plain], DAY)
+            seen = DocumentChanges()
+            assert len([*lists.changes(place, buffer, seen)]) == 1
             told_of = "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (1, ?, 0, 0, 1)"
             db.execute(told_of, (place.sitemap,))
-            lists = Listed(db, 1, b"0123456789abcdef", "any")  # the next run
-            place, said = attrs.evolve(place, prefix=seen.prefix or "", stored=1), Said(0, SpillBuffer())
-            for some in [listed] if at_once else [[record] for record in listed]:
-                lists.say(place, said, some, DAY)
-            changes = [change for piece in lists.changes(place, said, Changed()) for change in piece]  # type: ignore[union-attr]
+            lists = SiteUrls(db, 1, b"0123456789abcdef", "any")  # the next run
+            place, buffer = (
+                attrs.evolve(place, prefix=seen.prefix or "", stored_urls=1),
+                DocumentBuffer(0, SpillBuffer()),
+            )
+            for some in [listed] if is_one_batch else [[record] for record in listed]:
+                lists.add(place, buffer, some, DAY)
+            changes = [change for piece in lists.changes(place, buffer, DocumentChanges()) for change in piece]  # type: ignore[union-attr]
             assert [change.record.priority for change in changes] == told
-            assert said.stored_urls == 1
+            assert buffer.stored_urls == 1
             db.close()
 
 
 def test_documents_of_any_size_make_few_statements() -> None:
     """SQLite keeps what it makes of each."""
     _insert.cache_clear()
-    db = open_scratch()
-    lists = Listed(db, 1, b"0123456789abcdef", "any")
+    db = open_temporary_state()
+    lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
     for number, size in enumerate([1, 2, 3, 511, 512, 513, 700, 1023, 1500], 1):
-        place, said = Place(number, "https://a.example/map.xml", "", 0), Said(0, SpillBuffer())
+        place, buffer = ListingDocument(number, "https://a.example/map.xml", "", 0), DocumentBuffer(0, SpillBuffer())
         records = [sr.UrlRecord(f"https://a.example/{number}/{page}") for page in range(size)]
-        lists.say(place, said, records, DAY)
-        assert sum(piece.urls for piece in lists.changes(place, said, Changed())) == size  # type: ignore[union-attr]
+        lists.add(place, buffer, records, DAY)
+        assert sum(piece.urls for piece in lists.changes(place, buffer, DocumentChanges())) == size  # type: ignore[union-attr]
         assert lists.count(number) == size
     assert _insert.cache_info().currsize <= 10
     db.close()
 
 
 def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
-    return stated_by_records([record], KEYS).listing(1, 0)[1:]
+    return columns_of_records([record], KEYS).listing(1, 0)[1:]
 
 
 @pytest.mark.parametrize(

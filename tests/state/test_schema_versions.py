@@ -189,7 +189,7 @@ def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -
     """Root may write everywhere, so this cannot be played for everyone."""
     db = sqlite3.connect(":memory:")
     db.execute("PRAGMA query_only = ON")
-    with pytest.raises(sr.StateError, match=r"x\.db cannot be written") as caught, statefile.events("x.db"):
+    with pytest.raises(sr.StateError, match=r"x\.db cannot be written") as caught, statefile.sqlite_errors("x.db"):
         db.execute("CREATE TABLE a (b)")
     assert caught.value.is_unwritable
 
@@ -266,7 +266,7 @@ def test_what_a_state_tells(state: Path, site: World) -> None:
         index, child = opened.documents()
         assert (index.format, index.complete, index.entries) == ("sitemapindex", True, 0)
         assert (child.format, child.complete, child.entries, child.parents) == ("urlset", True, 2, (index.url,))
-        assert child.honesty.score == 1.0
+        assert child.lastmod_trust.score == 1.0
         records = sorted(opened.entries("shop.example"), key=lambda record: record.loc)
         assert [(each.loc[-2:], str(each.lastmod)[:10], each.priority) for each in records] == [
             ("a1", "2025-01-01", 0.5),

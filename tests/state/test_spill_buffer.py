@@ -17,33 +17,35 @@ if TYPE_CHECKING:
 
 @given(st.lists(st.tuples(st.binary(max_size=40), st.booleans())), st.integers(0, 200))
 def test_what_is_put_comes_back_until_it_is_dropped(pieces: list[tuple[bytes, bool]], memory_bytes: int) -> None:
-    shelf = SpillBuffer(memory_bytes)
+    spill = SpillBuffer(memory_bytes)
     put = []
     for data, drops_one in pieces:
-        put.append((data, shelf.put(data)))
+        put.append((data, spill.put(data)))
         if drops_one:
-            shelf.drop(put.pop(0)[1])
-        assert [shelf.get(each) for _, each in put] == [data for data, _ in put]
+            spill.drop(put.pop(0)[1])
+        assert [spill.get(each) for _, each in put] == [data for data, _ in put]
     in_memory = [each for _, each in put if isinstance(each, bytes)]
     assert sum(map(len, in_memory)) <= memory_bytes
-    shelf.close()
-    shelf.close()
+    spill.close()
+    spill.close()
 
 
 def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
-    shelf = SpillBuffer(10)
-    first, second = shelf.put(b"x" * 10), shelf.put(b"y" * 10)
+    spill = SpillBuffer(10)
+    first, second = spill.put(b"x" * 10), spill.put(b"y" * 10)
     assert (isinstance(first, bytes), isinstance(second, bytes)) == (True, False)
-    shelf.drop(first)
-    assert isinstance(shelf.put(b"z" * 10), bytes)
-    shelf.drop(second)
-    assert shelf._file is not None
-    assert shelf._file.seek(0, 2) == 0
-    shelf.close()
+    spill.drop(first)
+    assert isinstance(spill.put(b"z" * 10), bytes)
+    spill.drop(second)
+    assert spill._file is not None
+    assert spill._file.seek(0, 2) == 0
+    spill.close()
 
 
 def test_a_disk_that_takes_no_more_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    with pytest.raises(sr.StateError, match=r"cannot be put aside: No such file .*; free some space") as caught:
+    with pytest.raises(
+        sr.StateError, match=r"cannot write a temporary file: No such file .*; free some space"
+    ) as caught:
         SpillBuffer(0).put(b"x")
     assert caught.value.is_unwritable

@@ -515,7 +515,7 @@ def test_what_waits_for_a_last_proof_may_be_on_disk(
     state: Path, monkeypatch: pytest.MonkeyPatch, memory_bytes: int
 ) -> None:
     """A document that lists a URL of another host ends when all has been read."""
-    monkeypatch.setattr("sitemap_reader.state.sync.SHELF_BYTES", memory_bytes)
+    monkeypatch.setattr("sitemap_reader.state.sync.SPILL_MEMORY_BYTES", memory_bytes)
     foreign = {"https://other.example/": (None, None)}
     names = {"a": [f"a{n}" for n in range(50)], "b": [f"b{n}" for n in range(50)]}
     site = world(**{name: Document(entries(*pages) | foreign) for name, pages in names.items()})

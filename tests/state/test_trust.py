@@ -33,9 +33,9 @@ def publish(site: World, number: int) -> None:
     site.documents["a.xml"].lastmod = f"{site.now - DAY:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def honesty_of(state: Path, name: str) -> sr.frontier.LastmodTrust:
+def trust_of(state: Path, name: str) -> sr.frontier.LastmodTrust:
     with sr.state.State(state) as opened:
-        return {document.url.rpartition("/")[2]: document.honesty for document in opened.documents()}[name]
+        return {document.url.rpartition("/")[2]: document.lastmod_trust for document in opened.documents()}[name]
 
 
 def prove(site: World, state: Path, changes: int) -> None:
@@ -65,7 +65,7 @@ def test_auto_looks_again_after_a_day(state: Path, site: World) -> None:
     assert site.run(state).told == NOTHING
     site.later(5 * HOUR)
     assert site.run(state).told == ({"unsaid"}, set(), set())
-    assert honesty_of(state, "index.xml").reasons == ("25% of the changes left the lastmod as it was",)
+    assert trust_of(state, "index.xml").reasons == ("25% of the changes left the lastmod as it was",)
     site.later(HOUR)
     site.run(state)
     assert "b.xml" in site.asked  # it is trusted no more
@@ -143,7 +143,7 @@ def test_lying_dates_are_seen(state: Path, site: World) -> None:
             document.lastmod = f"2025-12-{day:02}"
         site.run(state)
         site.later(DAY)
-    assert honesty_of(state, "index.xml").reasons == ("100% of the changes were the lastmod's alone",)
+    assert trust_of(state, "index.xml").reasons == ("100% of the changes were the lastmod's alone",)
 
 
 def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
@@ -151,12 +151,12 @@ def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
     site.listed = ["a.xml"]
     heard: list[sr.state.StoredDocument] = []
     site.run(state, on_document=heard.append)
-    assert [str(document.honesty) for document in heard if document.format == "urlset"] == [
+    assert [str(document.lastmod_trust) for document in heard if document.format == "urlset"] == [
         "0.00 (100% have the same lastmod; 100% have the time of the request as their lastmod)"
     ]
     site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
     site.run(state)
-    assert honesty_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",))
+    assert trust_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",))
 
 
 def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
@@ -165,7 +165,7 @@ def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
     site.run(state)
     site.documents["a.xml"].entries |= {url: (day, "0.6") for url, (day, _) in [*pages.items()][:1]}
     site.run(state)
-    assert honesty_of(state, "a.xml").reasons == ("100% of the changes left the lastmod as it was",)
+    assert trust_of(state, "a.xml").reasons == ("100% of the changes left the lastmod as it was",)
 
 
 def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
             f"https://shop.example/p{n}": (f"2025-12-{day:02}T00:00:{n:02}Z", None) for n in range(20)
         }
         site.run(state)
-    assert honesty_of(state, "a.xml").reasons == ("100% of the changes were the lastmod's alone",)
+    assert trust_of(state, "a.xml").reasons == ("100% of the changes were the lastmod's alone",)
 
 
 def test_a_sitemap_that_was_gone_is_read_when_it_is_back(state: Path, site: World) -> None:
@@ -195,7 +195,7 @@ def test_an_index_of_very_many_children_is_read_anew(
     state: Path, site: World, monkeypatch: pytest.MonkeyPatch, most: int, status: int
 ) -> None:
     """Those are not remembered, so that a 304 would lose them."""
-    monkeypatch.setattr("sitemap_reader.state.documents._MOST_CHILDREN", most)
+    monkeypatch.setattr("sitemap_reader.state.documents._MAX_CHILDREN", most)
     site.run(state)
     site.documents["b.xml"].entries |= entries("new")
     assert site.run(state).told == ({"new"}, set(), set())
@@ -209,4 +209,4 @@ def test_what_an_index_states_is_counted_by_child(state: Path, alike: int, perce
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
     site = World(documents, listed=[*documents])
     site.run(state)
-    assert honesty_of(state, "index.xml") == sr.frontier.LastmodTrust(score, (f"{percent}% have the same lastmod",))
+    assert trust_of(state, "index.xml") == sr.frontier.LastmodTrust(score, (f"{percent}% have the same lastmod",))

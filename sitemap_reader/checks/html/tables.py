@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from ...client.summary import count_of
 from ...model.records import Precision
-from ...statistics.collector import as_stated
+from ...statistics.facts import as_stated
 from .charts import INSTALL, MAX_SLOWEST, draw, figures, slowest
 from .elements import Html, element, joined, link, site_text
 

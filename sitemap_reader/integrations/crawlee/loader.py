@@ -1,7 +1,7 @@
-"""SitemapReaderLoader: the URLs of sites for a Crawlee crawler, each with what its sitemap says of it.
+"""SitemapReaderLoader: a Crawlee request loader that reads the URLs of sites from their sitemaps.
 
-In: targets, and what is wanted of them. Out: Crawlee's Requests, one by one, while the sitemaps are being read. Never
-fetches a page.
+In: targets and filters. Out: Crawlee's Requests, each with its record, while the sitemaps are being read. Never fetches
+a page.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ...client.query import Query, check_positive
 from ...client.reader import SitemapReader, check_sync_plan
 from ...client.targets import find_target
 from ...model.errors import PartialRead, UsageError
-from .feeding import Feeding, Wanted
-from .requests import LOGGER, RequestMaker, Standing
+from .read_task import LoaderConfig, ReadTask
+from .requests import LOGGER, RequestMaker, RequestQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from .requests import Transform
 
 Target = str | Path
-# Of the options, those that go with a state.
-_OF_STATE = ("full", "on", "accept_removals")
+# Options that need a state.
+_STATE_OPTIONS = ("full", "on", "accept_removals")
 
 
 class LoaderOptions(ReaderOptions, total=False):
@@ -59,13 +59,13 @@ class SitemapReaderLoader(RequestLoader):
     filters, and the `options` of SitemapReader in place of a `reader`, are as there; an own reader stays open.
 
     With a `state`, the file of sync, only what changed since the last crawl comes, and `user_data["sitemap_change"]`
-    has `change` (new, updated), `changed` and `previous_lastmod`. Removed URLs are no Requests: `on_removed` hears of
+    has `change` (new, updated), `changed` and `previous_lastmod`. Removed URLs are no Requests: `on_removed` gets
     them. It excludes `since`, `until` and `undated`; `full`, `on` and `accept_removals` go with it. `trust_lastmod` is
     as in changes() then, and without a state as in urls().
 
     `transform_request_function` is as in Crawlee's own loader, and called as a URL is read: RequestOptions in; others,
-    "skip" or "unchanged" out. `on_item` hears of everything that is not a URL, `on_outcome` of each document as it
-    ends. No more than `max_buffer_size` Requests wait; the reading waits then.
+    "skip" or "unchanged" out. `on_item` is called with every item that is not a URL, `on_outcome` with each document
+    as it ends. No more than `max_buffer_size` Requests wait; the reading waits then.
 
     Crawlee takes URLs that differ in case, in a last slash or in utm_ parameters for one. Of such URLs all but the
     first have a unique key of their own here, so that a queue does not drop them. So has an updated URL, as a queue
@@ -127,14 +127,14 @@ class SitemapReaderLoader(RequestLoader):
             raise UsageError(f"{', '.join(reading)}: of a reader of your own; give it to that")
         several = _targets(targets)
         self._names = [find_target(target).name for target in several]
-        wishes = {
+        settings = {
             "targets": self._names,
             **{name: None if value is None else str(value) for name, value in dates.items()},
             **query.settings(),
             "scope": reading.get("scope", "protocol"),
             "state": state is not None,
         }
-        wanted = Wanted(
+        config = LoaderConfig(
             targets=several,
             filters=filters,
             reader=reader or SitemapReader(**reading),
@@ -145,34 +145,34 @@ class SitemapReaderLoader(RequestLoader):
             on_item=on_item,
             on_outcome=on_outcome,
         )
-        self._standing = Standing(persist_state_key, wishes, max_buffer_size, looks_again=state is not None)
+        self._queue = RequestQueue(persist_state_key, settings, max_buffer_size, rereads=state is not None)
         self._maker = RequestMaker(transform_request_function, LOGGER)
-        self._feeding = Feeding(wanted, self._standing, self._maker)
-        # The task does not know the loader: one that nobody holds any more ends it.
-        weakref.finalize(self, self._feeding.abandon).atexit = False
+        self._task = ReadTask(config, self._queue, self._maker)
+        # The task has no reference to the loader, so that garbage collection of the loader ends it.
+        weakref.finalize(self, self._task.abandon).atexit = False
 
-    # --- what Crawlee asks for ---
+    # --- the interface of RequestLoader ---
 
     async def get_total_count(self) -> int:
         """How many Requests there were so far, handled or not."""
-        await self._feeding.load()
-        return self._standing.value.total_count
+        await self._task.load()
+        return self._queue.value.total_count
 
     async def get_handled_count(self) -> int:
         """How many of them were handled."""
-        await self._feeding.load()
-        return self._standing.value.handled_count
+        await self._task.load()
+        return self._queue.value.handled_count
 
     async def is_empty(self) -> bool:
         """Whether no Request waits right now; there may be more later."""
-        await self._feeding.start()
-        return not self._standing.value.queue and self._feeding.failure is None
+        await self._task.start()
+        return not self._queue.value.queue and self._task.failure is None
 
     async def is_finished(self) -> bool:
         """Whether all is read, given and handled."""
-        await self._feeding.start()
-        value, feeding = self._standing.value, self._feeding
-        return feeding.is_over and feeding.failure is None and not value.queue and not value.in_progress
+        await self._task.start()
+        value, task = self._queue.value, self._task
+        return task.is_over and task.failure is None and not value.queue and not value.in_progress
 
     async def fetch_next_request(self) -> Request | None:
         """The next Request, as soon as there is one; None when all is read, given and handled.
@@ -180,19 +180,19 @@ class SitemapReaderLoader(RequestLoader):
         Raises what ended the reading before its time, when all that was read by then has been given.
         """
         while not await self.is_finished():
-            request = self._standing.take()
+            request = self._queue.take()
             if request is not None:
                 return request
-            self._feeding.raise_failure()
-            await self._standing.arrival()
+            self._task.raise_failure()
+            await self._queue.wait_for_arrival()
         return None
 
     async def mark_request_as_handled(self, request: Request) -> None:
-        """It is not in progress any more."""
-        await self._feeding.load()
-        self._standing.handled(request)
+        """Ends the progress of a Request."""
+        await self._task.load()
+        self._queue.mark_handled(request)
 
-    # --- its life ---
+    # --- lifecycle ---
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -204,39 +204,39 @@ class SitemapReaderLoader(RequestLoader):
         await self.close()
 
     async def start(self) -> None:
-        """Begins to read, unless it has begun."""
-        await self._feeding.start()
+        """Starts to read, once."""
+        await self._task.start()
 
     async def close(self) -> None:
-        """Ends the reading with all that it has open, and keeps where it stands. May be called twice."""
-        await self._feeding.close()
+        """Stops reading, closes its resources and persists the queue. May be called twice."""
+        await self._task.close()
 
-    # --- what it tells ---
+    # --- results ---
 
     @property
     def summary(self) -> Summary:
         """The numbers so far, of all targets; str() makes them a line."""
-        return self._feeding.summary
+        return self._task.summary
 
     @property
     def problems(self) -> Problems:
-        """What is wrong with the sitemaps: exact counts, and samples."""
-        return self._feeding.problems
+        """The problems of the sitemaps: exact counts, and samples."""
+        return self._task.problems
 
     @property
     def outcomes(self) -> Sequence[Outcome]:
         """One for each document that has come to its end."""
-        return self._feeding.outcomes
+        return self._task.outcomes
 
     @property
     def verdicts(self) -> Sequence[ReadError]:
-        """A NothingFound or NothingReadable for each target that gave not one URL."""
-        return self._feeding.verdicts
+        """A NothingFound or NothingReadable for each target without a URL."""
+        return self._task.verdicts
 
     @property
     def removed(self) -> int:
         """How many URLs were found to be removed."""
-        return self._feeding.removed
+        return self._task.removed
 
     @property
     def refused(self) -> int:
@@ -268,14 +268,14 @@ def _targets(targets: Target | Iterable[Target]) -> tuple[Target, ...]:
 
 
 def _plan(options: LoaderOptions, state: object, trust_lastmod: Trust) -> tuple[SyncPlan | None, ReaderOptions]:
-    """Hands each option on to whom it is for."""
+    """Splits the options into the plan of a sync and the options of the reader."""
     given: dict[str, Any] = {**options}
-    planned = {name: given.pop(name) for name in _OF_STATE if name in given}
+    planned = {name: given.pop(name) for name in _STATE_OPTIONS if name in given}
     if state is None:
         if planned:
             raise UsageError(f"{', '.join(planned)}: only with a state")
         return None, given  # type: ignore[return-value]
-    from ...state.sync import SyncPlan  # here: who only reads needs no database
+    from ...state.sync import SyncPlan  # here: reading alone needs no database
 
     plan = SyncPlan(trust_lastmod, **planned)
     check_sync_plan(plan)
@@ -285,7 +285,7 @@ def _plan(options: LoaderOptions, state: object, trust_lastmod: Trust) -> tuple[
 def _check_state(state: object, dates: dict[str, Any], on_removed: object) -> None:
     if state is None:
         if on_removed is not None:
-            raise UsageError("on_removed hears nothing without a state: give one, or leave it out")
+            raise UsageError("on_removed needs a state: give one, or leave it out")
         return
     from ...state.state import State
 
@@ -293,4 +293,4 @@ def _check_state(state: object, dates: dict[str, Any], on_removed: object) -> No
         raise UsageError(f"state is the name of a file, or a State, not {state!r}")
     named = [name for name, value in dates.items() if value not in (None, "keep")]
     if named:
-        raise UsageError(f"{', '.join(named)} cannot go with a state, which knows itself what changed")
+        raise UsageError(f"{', '.join(named)} cannot be combined with a state, which determines what changed")

@@ -1,7 +1,7 @@
-"""URL records as Crawlee's Requests, and back.
+"""Converts URL records to Crawlee's Requests and back, and queues them for a loader.
 
-In: what a site says of a URL, and what became of it. Out: a Request that carries that in its `user_data`; and of any
-Request the record that it carries. Fetches nothing.
+In: records and changes. Out: Requests that have them in `user_data`. RequestQueue keeps the Requests that wait or are
+in progress, and which URLs were queued, in Crawlee's key-value store. Fetches nothing.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 RECORD = "sitemap_record"
 CHANGE = "sitemap_change"
 
-_OF_CHANGE = ("change", "changed", "previous_lastmod", "previous_lastmod_precision")
-# Before a unique key, among marks that are URLs for the rest.
+_CHANGE_FIELDS = ("change", "changed", "previous_lastmod", "previous_lastmod_precision")
+# Prefix of unique keys in a set that otherwise holds URLs.
 _KEY = "key "
 
 
 def record_of(request: Request) -> UrlRecord | None:
-    """What the site says of the request's URL; None for a request that comes from no sitemap.
+    """The UrlRecord of a request; None for a request that comes from no sitemap.
 
     UsageError where `user_data["sitemap_record"]` is not what the loader put there.
     """
-    form = request.user_data.get(RECORD)
-    if form is None:
+    json_object = request.user_data.get(RECORD)
+    if json_object is None:
         return None
     try:
-        record = from_json(cast("dict[str, Any]", form))
+        record = from_json(cast("dict[str, Any]", json_object))
     except UsageError as exc:
         raise UsageError(f"{request.url}: user_data[{RECORD!r}]: {exc}") from exc
     if not isinstance(record, UrlRecord):
@@ -60,37 +60,37 @@ def record_of(request: Request) -> UrlRecord | None:
 
 
 class RequestMaker:
-    """make() of each record: a Request, or None where the caller skips it, or Crawlee takes no such URL."""
+    """Makes Requests of records; None where the transform skips a record or Crawlee rejects its URL."""
 
     def __init__(self, transform: Transform | None, logger: logging.Logger) -> None:
         self.refused = 0
         self._transform = transform
         self._logger = logger
 
-    def make(self, record: UrlRecord, given: UrlSet, change: Change | None = None) -> Request | None:
-        """`given` are the URLs that were given before, and learns of unique keys. What the transform raises passes."""
+    def make(self, record: UrlRecord, queued: UrlSet, change: Change | None = None) -> Request | None:
+        """The Request of a record; adds its unique key to `queued`. Exceptions of the transform pass through."""
         options = _options(record, change)
-        answer = self._transform(options) if self._transform is not None else "unchanged"
-        if answer == "skip":
+        transformed = self._transform(options) if self._transform is not None else "unchanged"
+        if transformed == "skip":
             return None
-        options = answer if isinstance(answer, dict) else options
+        options = transformed if isinstance(transformed, dict) else options
         try:
             request = Request.from_url(**options)
         except ValueError as error:  # pydantic's too
-            if self._transform is not None and _is_taken(record):
+            if self._transform is not None and _is_accepted(record):
                 raise
             self.refused += 1
-            why = " ".join(str(error).split())  # pydantic tells it on several lines
+            why = " ".join(str(error).split())  # pydantic's text has several lines
             self._logger.warning("%s is left out, as Crawlee takes no such URL: %s", record.loc, why)
             return None
-        if _is_free(request, given):
+        if _is_unique(request, queued):
             return request
         options["unique_key"] = f"{request.url}|as listed"
         return Request.from_url(**options)
 
 
-def _is_taken(record: UrlRecord) -> bool:
-    """Whether Crawlee takes the URL as it is: then it is what the caller made of it that is wrong."""
+def _is_accepted(record: UrlRecord) -> bool:
+    """Whether Crawlee accepts the URL itself: then the options of the transform are wrong."""
     try:
         Request.from_url(record.loc)
     except ValueError:
@@ -102,35 +102,30 @@ def _options(record: UrlRecord, change: Change | None) -> RequestOptions:
     user_data: dict[str, Any] = {RECORD: json_form(record)}
     options: RequestOptions = {"url": record.loc, "user_data": user_data}
     if change is not None:
-        form = json_form(change)
-        user_data[CHANGE] = {name: form[name] for name in _OF_CHANGE if name in form}
+        json_object = json_form(change)
+        user_data[CHANGE] = {name: json_object[name] for name in _CHANGE_FIELDS if name in json_object}
         if change.change == "updated":  # a queue that outlives a crawl has handled this URL before
             options["unique_key"] = f"{record.loc}|{blake2b(json_line(change), digest_size=10).hexdigest()}"
     return options
 
 
-def _is_free(request: Request, given: UrlSet) -> bool:
-    """Whether no other URL has its unique key: Crawlee's knows no case, no last slash and no utm_source.
+def _is_unique(request: Request, queued: UrlSet) -> bool:
+    """Whether no other URL has the unique key: Crawlee's ignores case, a trailing slash and utm_ parameters.
 
-    A queue would take two such URLs for one, and drop the second.
+    A queue would drop the second of two URLs with one key.
     """
     key = request.unique_key
     if key == request.url:
-        return _KEY + key not in given
-    return key not in given and given.add(_KEY + key)
+        return _KEY + key not in queued
+    return key not in queued and queued.add(_KEY + key)
 
 
-# ----------------------------------------------------------------------------------------------------
-# Where a loader stands: the requests that wait and those in progress, and what of a site has been given.
-#
-# Requests in, in their order out; kept under a key in Crawlee's key-value store, where there is a key, and found there
-# by the next process. Reads no sitemap.
-
+# --- the queue of a loader, and its persistence ---
 
 LOGGER = logging.getLogger("sitemap_reader.crawlee")
 
-# How long a change may be in progress, where nothing is kept, before it counts as delivered.
-_PATIENCE_SECONDS = 1.0
+# Without persistence, a change that is in progress for this long counts as delivered.
+_DELIVERY_TIMEOUT_SECONDS = 1.0
 
 
 def _marks(value: object) -> object:
@@ -145,11 +140,11 @@ _Marks = Annotated[
 
 
 class LoaderState(BaseModel):
-    """What is kept of a loader.
+    """The persistent state of a loader.
 
-    `asked` is what it was made for. `documents` (URL -> format) are those whose URLs are all in the queue, or have
-    been. `marks` are the URLs that were given. With a state file, `undelivered` are instead, by the document that has
-    them, the changes that were given and that the file does not call delivered yet.
+    `asked` are its settings. `documents` (URL -> format) are those whose URLs were all queued; `marks` are the URLs
+    that were queued. With a state file, `undelivered` has instead, by document, the changes that were queued and not
+    committed there yet.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, arbitrary_types_allowed=True)
@@ -166,12 +161,12 @@ class LoaderState(BaseModel):
 
     @property
     def is_done(self) -> bool:
-        """Nothing is left to read, to give or to handle."""
+        """Whether nothing is left to read, to queue or to handle."""
         return self.completed and not self.queue and not self.in_progress
 
 
-class _Kept(RecoverableState[LoaderState]):
-    """One writing after the other: an older one never replaces a newer."""
+class _PersistentState(RecoverableState[LoaderState]):
+    """Serializes writes, so that an older state never replaces a newer one."""
 
     def __init__(self, key: str | None) -> None:
         super().__init__(
@@ -187,19 +182,19 @@ class _Kept(RecoverableState[LoaderState]):
             await super().persist_state(event_data)
 
 
-class Standing:
-    """load() it first. put() and take() requests, and tell of the handled(); whoever waits hears of each change.
+class RequestQueue:
+    """The Requests of a loader, first in, first out: load(), then put(), take() and mark_handled().
 
-    `looks_again`: what was read to its end is to be read anew.
+    `rereads`: sitemaps that were read completely by an earlier process are read again.
     """
 
-    def __init__(self, key: str | None, asked: dict[str, Any], max_buffer_size: int, *, looks_again: bool) -> None:
-        self.is_kept = key is not None
+    def __init__(self, key: str | None, asked: dict[str, Any], max_buffer_size: int, *, rereads: bool) -> None:
+        self.is_persistent = key is not None
         self._key = key
         self._asked = asked
         self._max_buffer_size = max_buffer_size
-        self._looks_again = looks_again
-        self._kept = _Kept(key)
+        self._rereads = rereads
+        self._store = _PersistentState(key)
         self._loading = asyncio.Lock()
         self._is_loaded = False
         self._is_dirty = False
@@ -208,11 +203,11 @@ class Standing:
 
     @property
     def value(self) -> LoaderState:
-        """What is kept, as it stands."""
-        return self._kept.current_value
+        """The current state."""
+        return self._store.current_value
 
     async def load(self) -> None:
-        """Goes on from what was kept. UsageError where that is of something else."""
+        """Loads the state of the last process. UsageError where it belongs to other settings."""
         async with self._loading:
             if not self._is_loaded:
                 await self._load()
@@ -220,30 +215,30 @@ class Standing:
 
     async def _load(self) -> None:
         try:
-            value = await self._kept.initialize()
+            value = await self._store.initialize()
         except ValidationError as exc:
-            raise UsageError(f"{self._key!r} in the key-value store is not what a SitemapReaderLoader keeps") from exc
-        if value.is_done and (self._looks_again or value.asked != self._asked):
+            raise UsageError(f"{self._key!r} in the key-value store is not the state of a SitemapReaderLoader") from exc
+        if value.is_done and (self._rereads or value.asked != self._asked):
             for name, fresh in LoaderState():
                 setattr(value, name, fresh)
         if value.asked and value.asked != self._asked:
-            raise UsageError(_told_of_asked(self._key, value.asked, self._asked))
+            raise UsageError(_settings_message(self._key, value.asked, self._asked))
         value.asked = self._asked
-        value.completed = value.completed and not self._looks_again
+        value.completed = value.completed and not self._rereads
         value.queue.extendleft(reversed(value.in_progress.values()))
         value.in_progress.clear()
 
     # --- requests ---
 
     def put(self, request: Request) -> None:
-        """One more that waits."""
+        """Appends a request."""
         self.value.queue.append(request)
         self.value.total_count += 1
         self._is_dirty = True
         self._arrival.set()
 
     def take(self) -> Request | None:
-        """The one that has waited longest; it is in progress from now on."""
+        """Removes the first request, which is in progress from now on; None if none waits."""
         value = self.value
         if not value.queue:
             return None
@@ -252,73 +247,73 @@ class Standing:
         self._departure.set()
         return request
 
-    def handled(self, request: Request) -> None:
-        """It is not in progress any more; nothing happens if it was not."""
+    def mark_handled(self, request: Request) -> None:
+        """Ends the progress of a request; does nothing if it was not in progress."""
         if self.value.in_progress.pop(_name(request), None) is not None:
             self.value.handled_count += 1
             self.wake()
 
     def wake(self) -> None:
-        """Whoever waits looks again."""
+        """Wakes all tasks that wait for the queue."""
         self._departure.set()
         self._arrival.set()
 
-    async def arrival(self) -> None:
-        """Waits until something has happened."""
+    async def wait_for_arrival(self) -> None:
+        """Waits for a request, or for wake()."""
         self._arrival.clear()
         await self._arrival.wait()
 
-    async def room(self) -> None:
-        """Waits until one more may be put."""
+    async def wait_for_capacity(self) -> None:
+        """Waits until fewer than `max_buffer_size` requests wait."""
         while len(self.value.queue) >= self._max_buffer_size:
-            await self._left()
+            await self._wait_for_departure()
 
     async def secure(self) -> None:
-        """What was put so far is out of danger: kept; or, where nothing is kept, handled as far as can be known.
+        """Makes the requests so far safe: persists them, or without a key waits until they are handled.
 
-        Where somebody wants more before he has handled what he has, there is no waiting for that.
+        That wait has a timeout, as the consumer may take further requests before it has handled these.
         """
-        if self._is_dirty and self.is_kept:
+        if self._is_dirty and self.is_persistent:
             await self.persist()
         elif self._is_dirty:
             while self.value.queue:
-                await self._left()
+                await self._wait_for_departure()
             try:
-                async with asyncio.timeout(_PATIENCE_SECONDS):
+                async with asyncio.timeout(_DELIVERY_TIMEOUT_SECONDS):
                     while self.value.in_progress:
-                        await self._left()
+                        await self._wait_for_departure()
             except TimeoutError:
                 LOGGER.debug("%s requests are in progress still", len(self.value.in_progress))
             self._is_dirty = False
 
-    async def _left(self) -> None:
+    async def _wait_for_departure(self) -> None:
         self._departure.clear()
         await self._departure.wait()
 
     # --- the store ---
 
     async def persist(self) -> None:
-        """Keeps it as it stands, if there is a key."""
-        if self.is_kept:
-            self._is_dirty = False  # what is put from here on makes it so again
-            await self._kept.persist_state()
+        """Writes the state, if there is a key."""
+        if self.is_persistent:
+            self._is_dirty = False  # put() sets it again during the write
+            await self._store.persist_state()
 
     async def close(self) -> None:
-        """Keeps it as it stands, for the last time."""
-        if self._kept.is_initialized:
-            await self._kept.teardown()
+        """Writes the state for the last time."""
+        if self._store.is_initialized:
+            await self._store.teardown()
 
 
 def _name(request: Request) -> str:
-    """Two URLs may have one unique key."""
+    """An identifier; two URLs may have one unique key."""
     return f"{request.unique_key} {request.url}"
 
 
-def _told_of_asked(key: str | None, before: dict[str, Any], now: dict[str, Any]) -> str:
+def _settings_message(key: str | None, before: dict[str, Any], now: dict[str, Any]) -> str:
     differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     was = ", ".join(f"{name} {before.get(name)}" for name in differ)
-    told = ", ".join(f"{name} {now.get(name)}" for name in differ)
+    wanted = ", ".join(f"{name} {now.get(name)}" for name in differ)
     return (
-        f"under {key!r} a loader is kept that is not through, with {was}, and this one has {told}: "
-        "take another persist_state_key, or let that one come to its end"
+        f"{key!r} has the state of an unfinished loader with {was}, and this one has {wanted}: "
+        "take another persist_state_key, or let that one finish"
     )

@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from scrapy.http import Headers
     from scrapy.http import Response as Answer
 
-# In the meta of a request: it is for a sitemap or a robots.txt, and the walk reads it.
+# Key in the meta of a request for a sitemap or a robots.txt of the walk.
 OURS = "sitemap_reader"
 _META = {
     OURS: True,
-    "dont_redirect": True,  # who may speak for what goes by where a redirect leads
+    "dont_redirect": True,  # URL scope depends on the target of a redirect
     "dont_retry": True,  # the walk counts tries, and honours Retry-After
-    "dont_obey_robotstxt": True,  # the walk does, and says what is forbidden
-    "download_fail_on_dataloss": False,  # what arrived counts
+    "dont_obey_robotstxt": True,  # the walk does, and reports what is disallowed
+    "download_fail_on_dataloss": False,  # a truncated body is read as far as it goes
 }
-_BROKEN_OFF = "dataloss"  # Scrapy's flag for a body that is shorter than it should be
-_PACKED = {b"gzip", b"x-gzip"}
+_DATA_LOSS = "dataloss"  # Scrapy's flag for a body that is shorter than it should be
+_GZIP_ENCODINGS = {b"gzip", b"x-gzip"}
 
 
 class DownloaderFetcher:
-    """A Fetcher that asks the engine of a crawler."""
+    """A Fetcher that downloads through the engine of a crawler."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -50,17 +50,17 @@ class DownloaderFetcher:
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """One GET by way of Scrapy. The whole body is in memory, as with all that Scrapy downloads."""
-        asked = {"Accept-Encoding": "gzip", **headers}
+        request_headers = {"Accept-Encoding": "gzip", **headers}
         try:
             # Scrapy's cache stores the headers of a request: those that hold a login must not get there.
             meta = {**_META, "dont_cache": True} if _holds_login(headers) else {**_META}
-            request = Request(url, headers=asked, meta=meta)
+            request = Request(url, headers=request_headers, meta=meta)
             answer = await self._crawler.engine.download_async(request)
         except IgnoreRequest as exc:
-            told = str(exc) or "a downloader middleware refuses the request (allowed_domains?)"
-            raise FetchError(f"Scrapy does not fetch it: {told}", transient=False) from exc
+            reason = str(exc) or "a downloader middleware refuses the request (allowed_domains?)"
+            raise FetchError(f"Scrapy does not fetch it: {reason}", transient=False) from exc
         except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
-            raise FetchError(_told(exc), transient=isinstance(exc, self._transient)) from exc
+            raise FetchError(_error_text(exc), transient=isinstance(exc, self._transient)) from exc
         yield Response(answer.status, response_headers(_pairs(answer.headers)), _chunks(answer), url)
 
 
@@ -72,7 +72,7 @@ async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
     body = answer.body
     for start in range(0, len(body), CHUNK_BYTES):
         yield body[start : start + CHUNK_BYTES]
-    if _BROKEN_OFF in answer.flags:
+    if _DATA_LOSS in answer.flags:
         raise FetchError(f"the connection broke off after {len(body):,} bytes")
 
 
@@ -82,8 +82,8 @@ def _pairs(headers: Headers) -> Iterator[tuple[str, str]]:
             yield name.decode("latin-1"), value.decode("utf-8", "surrogateescape")
 
 
-def _told(exc: Exception) -> str:
-    """In words: where there are reasons (Twisted keeps them in failures), the first of them."""
+def _error_text(exc: Exception) -> str:
+    """Type and text of an exception; of one with `reasons` (Twisted's failures) those of the first."""
     reasons = getattr(exc, "reasons", None)
     first = getattr(reasons[0], "value", reasons[0]) if reasons else exc
     return f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
@@ -100,8 +100,8 @@ class _SharedRobots:
 class SitemapDownloads:
     """Downloader middleware, between HttpCompressionMiddleware and the downloader.
 
-    Sitemaps stay packed: unpacked there, one that is cut off would look whole. A robots.txt that either the walk or
-    Scrapy's RobotsTxtMiddleware has asked for is not asked for again by the other.
+    Sitemaps stay compressed: decompressed there, a truncated one would look complete. The walk and
+    Scrapy's RobotsTxtMiddleware share the response to a robots.txt that either has requested.
     """
 
     PRIORITY = 595
@@ -127,7 +127,7 @@ class SitemapDownloads:
         self._settle(request, response if _is_final(response) else None)
         if _is_ours(request):
             encodings = {each.strip().lower() for each in response.headers.getlist("Content-Encoding")}
-            if encodings and encodings <= _PACKED:
+            if encodings and encodings <= _GZIP_ENCODINGS:
                 del response.headers["Content-Encoding"]
         return response
 

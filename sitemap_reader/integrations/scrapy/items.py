@@ -1,6 +1,7 @@
-"""Records as Scrapy's SitemapSpider shows them to `sitemap_filter`: dicts of text, with what is stated and no more.
+"""Adapts records and documents to `sitemap_filter` of Scrapy's SitemapSpider, which takes whole documents of dicts.
 
-A UrlRecord or SitemapRef in, a dict out. Dates are at the precision that was stated, in UTC.
+entry_of(): a UrlRecord or SitemapRef in, a dict of text out, dates in UTC at their precision. FilteredFrontier and
+DocumentGrouper collect the children of an index and the URLs of a sitemap until their document ends.
 """
 
 from __future__ import annotations
@@ -49,14 +50,11 @@ def entry_of(record: UrlRecord | SitemapRef) -> dict[str, Any]:
     return entry
 
 
-# ----------------------------------------------------------------------------------------------------
-# Documents as a whole, for whoever chooses among all that one lists: the children of an index, the pages of a sitemap.
-#
-# In: what a walk gives a little at a time. Out: the same, when its document has come to its end.
+# --- whole documents, for `sitemap_filter` ---
 
 
-class ChoosingFrontier(Frontier):
-    """`choose` gets the children of an index when it was read, and gives those to read. Sitemap lines are not asked."""
+class FilteredFrontier(Frontier):
+    """Passes all children of an index to `choose`, which returns those to read; not lines of robots.txt."""
 
     def __init__(
         self,
@@ -70,7 +68,7 @@ class ChoosingFrontier(Frontier):
         self._listed: dict[DocumentRequest, list[SitemapRef]] = {}
 
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
-        """Holds the children of an index back until its end."""
+        """Defers the children of an index until its end."""
         if isinstance(answer, SitemapRef) and not request.is_robots:
             self._listed.setdefault(request, []).append(answer)
             return True
@@ -84,19 +82,19 @@ class ChoosingFrontier(Frontier):
         return super().receive(request, answer, now, today)
 
 
-class WholeDocuments:
-    """Holds the records of documents that are being read, until hear() of their outcomes."""
+class DocumentGrouper:
+    """Groups records by document: take() yields those of documents that end() was called for."""
 
     def __init__(self) -> None:
         self._records: dict[str | None, list[UrlRecord]] = {}
         self._ended: list[str | None] = []
 
-    def hear(self, outcome: Outcome) -> None:
-        """A document has come to its end; its last records may be yet to come."""
+    def end(self, outcome: Outcome) -> None:
+        """Marks a document as ended; its last records may come with the next take()."""
         self._ended.append(outcome.url)
 
     def take(self, records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
-        """Those of the documents that have ended, with these."""
+        """Adds records, and yields the lists of the documents that have ended."""
         for record in records:
             self._records.setdefault(record.sitemap, []).append(record)
         for url in self._ended:
@@ -105,6 +103,6 @@ class WholeDocuments:
         self._ended.clear()
 
     def rest(self) -> Iterator[list[UrlRecord]]:
-        """Those of documents whose end nobody told of."""
+        """The lists of documents without an outcome."""
         while self._records:
             yield self._records.popitem()[1]

@@ -30,9 +30,9 @@ from ...model.limits import Limits
 from ...model.problems import Problem
 from ...model.records import SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
-from ..log import Log
+from ..log import WalkLog
 from .downloader import DownloaderFetcher, SitemapDownloads
-from .items import RECORD, ChoosingFrontier, WholeDocuments, entry_of
+from .items import RECORD, DocumentGrouper, FilteredFrontier, entry_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -48,38 +48,38 @@ if TYPE_CHECKING:
     from ...parser.normalise.scope import ScopeMode
 
 
-# ----------------------------------------------------------------------------------------------------
-# What a reading comes to, in the log and the stats of a Scrapy crawler: `sitemap/problems/F01` and so on.
-#
-# Items of a walk in, log records and numbers out. Decides nothing.
+# --- log and stats ---
 
 
-class Account:
-    """hear() each item; end() once all is read, or when the spider is closed before."""
+class StatsReporter:
+    """Reports problems to the log and the stats of a crawler: report() each item, end() after the last.
+
+    Stats are named `sitemap/problems/F01` and so on. A spider that is closed before calls end() too.
+    """
 
     def __init__(self, spider: Spider) -> None:
         self._crawler = spider.crawler
         self._logger = spider.logger
-        self._log = Log(spider.logger)
+        self._log = WalkLog(spider.logger)
         self._walk: Walk | None = None
 
     def open(self, walk: Walk) -> None:
-        """Of this walk."""
+        """Starts to report on a walk."""
         self._walk = walk
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
-    def hear(self, item: Item) -> None:
-        """Tells of a problem, and counts it."""
-        self._log.hear(item)
+    def report(self, item: Item) -> None:
+        """Logs and counts a problem."""
+        self._log.report(item)
         if isinstance(item, Problem):
             self.count(f"problems/{item.code}")
 
     def count(self, name: str, number: int = 1) -> None:
-        """Adds to a number of the stats."""
+        """Increments a value of the stats."""
         self._crawler.stats.inc_value(f"sitemap/{name}", number)
 
     def end(self, *, is_whole: bool = True) -> None:
-        """The numbers; and, where the walk came to its end, whether there was anything at all."""
+        """Reports the summary, and the verdict if the walk came to its end."""
         walk, self._walk = self._walk, None
         if walk is None:
             return
@@ -98,46 +98,43 @@ class Account:
         self.end(is_whole=False)
 
 
-# ----------------------------------------------------------------------------------------------------
-# When Scrapy has room for one more request: what waits in its scheduler takes memory.
-#
-# Signals of a crawler in, waiting out. Knows neither requests nor records.
+# --- backpressure ---
 
 
-class Flow:
-    """room() waits until Scrapy has started all that it was given, and says False once the spider is closed."""
+class Backpressure:
+    """Delays further Requests until Scrapy has scheduled the earlier ones; stops when the spider is closed."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._is_closed = False
         crawler.signals.connect(self._note_empty, signals.scheduler_empty)
         crawler.signals.connect(self._close, signals.spider_closed)
 
-    async def room(self) -> bool:
-        """Whether there is room: now, or when it has come to be."""
+    async def wait_for_capacity(self) -> bool:
+        """Waits until Scrapy takes more Requests; False once the spider is closed."""
         if not self._is_closed and self._crawler.engine.needs_backout():
-            self._news.clear()
-            await self._news.wait()
+            self._changed.clear()
+            await self._changed.wait()
         return not self._is_closed
 
     def _note_empty(self) -> None:
-        self._news.set()
+        self._changed.set()
 
     def _close(self) -> None:
         self._is_closed = True
-        self._news.set()
+        self._changed.set()
 
 
 _SEPARATORS = re.compile(r"[\s,]+")
-# The time that a request waits in Scrapy's queues would count as the network's: DOWNLOAD_TIMEOUT decides on that.
+# The time in Scrapy's queues would count as network time: DOWNLOAD_TIMEOUT applies instead.
 _UNTIMED: dict[str, Any] = {
     "connect_seconds": math.inf,
     "read_seconds": math.inf,
     "document_seconds": math.inf,
     "min_bytes_per_second": 0,
 }
-_MOST_PER_HOST = 4
+_MAX_PER_HOST = 4
 
 
 class SitemapReaderSpider(SitemapSpider):
@@ -151,7 +148,7 @@ class SitemapReaderSpider(SitemapSpider):
     - `sitemap_since`: a date, or an age such as "7d": only pages with a lastmod since then, or without any.
     - `sitemap_trust_lastmod`: whether sitemaps are skipped that their index calls older than that: auto (where up to
       three of them, read first, confirm it), always, never.
-    - `sitemap_scope`: protocol (what a sitemap may speak for), host, domain or any.
+    - `sitemap_scope`: protocol (the URL scope of a sitemap), host, domain or any.
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
     `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are made as
@@ -176,25 +173,25 @@ class SitemapReaderSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """A Request for each page, as Scrapy has room."""
-        account, documents = Account(self), WholeDocuments()
+        reporter, documents = StatsReporter(self), DocumentGrouper()
         try:
-            walk = self._walk(account, documents)
+            walk = self._walk(reporter, documents)
         except UsageError as exc:
             self.logger.error("%s", exc)
             raise CloseSpider("sitemap_usage") from exc
-        account.open(walk)
-        flow = Flow(self.crawler)
+        reporter.open(walk)
+        backpressure = Backpressure(self.crawler)
         async with aclosing(self._records(walk, documents)) as parts:
             async for records in parts:
-                for request in self._requests(records, account):
-                    if not await flow.room():
+                for request in self._requests(records, reporter):
+                    if not await backpressure.wait_for_capacity():
                         return
                     yield request
-        account.end()
+        reporter.end()
 
-    # --- what is read ---
+    # --- reading ---
 
-    def _walk(self, account: Account, documents: WholeDocuments) -> Walk:
+    def _walk(self, reporter: StatsReporter, documents: DocumentGrouper) -> Walk:
         """All targets in one walk, so that what several of them list is fetched once."""
         if not is_asyncio_available():
             raise UsageError("TWISTED_REACTOR is none of asyncio's: leave it as Scrapy has it by default")
@@ -209,23 +206,23 @@ class SitemapReaderSpider(SitemapSpider):
             scope=self.sitemap_scope,
             obey_robots=settings.getbool("ROBOTSTXT_OBEY"),
             concurrency=max(1, settings.getint("CONCURRENT_REQUESTS") // 2),  # else pages would wait for sitemaps
-            per_host=max(1, min(_MOST_PER_HOST, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))),
+            per_host=max(1, min(_MAX_PER_HOST, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))),
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
-        hear_end = documents.hear if self._filters else None
+        on_document = documents.end if self._filters else None
         query = Query(
             since=self.sitemap_since,
             trust_lastmod=self.sitemap_trust_lastmod,
-            on_item=account.hear,
-            on_outcome=hear_end,
+            on_item=reporter.report,
+            on_outcome=on_document,
         )
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
-        choose = partial(self._children, account=account)
-        return reader.walk(target, query, frontier=partial(ChoosingFrontier, choose=choose))
+        choose = partial(self._children, reporter=reporter)
+        return reader.walk(target, query, frontier=partial(FilteredFrontier, choose=choose))
 
-    async def _records(self, walk: Walk, documents: WholeDocuments) -> AsyncGenerator[Iterable[UrlRecord], None]:
-        """Records as they come; all of a document at once, if somebody filters them."""
+    async def _records(self, walk: Walk, documents: DocumentGrouper) -> AsyncGenerator[Iterable[UrlRecord], None]:
+        """Records as they come; all of a document at once if `sitemap_filter` is overridden."""
         with walk.reading():
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
@@ -237,34 +234,34 @@ class SitemapReaderSpider(SitemapSpider):
 
     @property
     def _filters(self) -> bool:
-        """Whether somebody has written a `sitemap_filter`."""
+        """Whether `sitemap_filter` is overridden."""
         return type(self).sitemap_filter is not SitemapSpider.sitemap_filter
 
-    def _children(self, refs: Iterable[SitemapRef], account: Account) -> Iterator[SitemapRef]:
-        """Those that an index lists, as `sitemap_filter` and `sitemap_follow` choose."""
+    def _children(self, refs: Iterable[SitemapRef], reporter: StatsReporter) -> Iterator[SitemapRef]:
+        """The children of an index that `sitemap_filter` and `sitemap_follow` select."""
         follow = [re.compile(each) for each in self.sitemap_follow]
-        with self._sparing_others(account):
+        with self._isolated_filter(reporter):
             for entry in self.sitemap_filter(map(entry_of, refs)):
                 ref, loc = entry.get(RECORD), entry["loc"]
                 if isinstance(ref, SitemapRef) and any(each.search(loc) for each in follow):
                     yield ref if ref.loc == loc else attrs.evolve(ref, loc=loc)
 
-    # --- what is asked for ---
+    # --- requests ---
 
-    def _requests(self, records: Iterable[UrlRecord], account: Account) -> Iterator[Request]:
+    def _requests(self, records: Iterable[UrlRecord], reporter: StatsReporter) -> Iterator[Request]:
         rules = [(re.compile(pattern), self._callback(callback)) for pattern, callback in self.sitemap_rules]
         without_rule = 0
-        with self._sparing_others(account) if self._filters else nullcontext():  # an error of ours is no filter's
+        with self._isolated_filter(reporter) if self._filters else nullcontext():  # an error of ours is no filter's
             for loc, record in self._pages(records):
                 callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
                 if callback is None:
                     without_rule += 1
                 else:
                     yield Request(loc, callback, meta={RECORD: record})
-        account.count("no_rule", without_rule)
+        reporter.count("no_rule", without_rule)
 
     def _pages(self, records: Iterable[UrlRecord]) -> Iterator[tuple[str, Any]]:
-        """Locations with their records, as `sitemap_filter` and `sitemap_alternate_links` choose."""
+        """Locations with their records, as `sitemap_filter` and `sitemap_alternate_links` select."""
         if not (self._filters or self.sitemap_alternate_links):
             yield from ((record.loc, record) for record in records)
             return
@@ -277,17 +274,17 @@ class SitemapReaderSpider(SitemapSpider):
         return getattr(self, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
 
     @contextmanager
-    def _sparing_others(self, account: Account) -> Iterator[None]:
+    def _isolated_filter(self, reporter: StatsReporter) -> Iterator[None]:
         """An error in what `sitemap_filter` does or gives costs the rest of its document, as in Scrapy's own spider."""
         try:
             yield
         except Exception:
             self.logger.exception("sitemap_filter failed: the rest of its sitemap is left out")
-            account.count("filter_errors")
+            reporter.count("filter_errors")
 
 
 def _names(name: str, value: str | Iterable[str]) -> list[str]:
-    """Of a list, or of text as it comes from a command line."""
+    """The names in a list, or in text from a command line."""
     names = _SEPARATORS.split(value) if isinstance(value, str) else value
     with suppress(TypeError):
         return [each for each in names if each]

@@ -1,7 +1,8 @@
-"""The task that reads sites for a loader: targets in, requests into its Standing, what there is to tell beside them.
+"""ReadTask: the asyncio task that reads sites for a loader.
 
-It knows no loader, so that one which nobody holds any more can end it. Whatever stops it that is no fault of a site
-is kept as `failure`.
+In: targets and filters. Out: Requests into the loader's RequestQueue; problems and outcomes beside them. It has no
+reference to the loader, so that garbage collection of the loader can end it. An error that is no fault of a site is
+kept as `failure`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ...model.records import Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
 from ...pipeline.executor import WorkerThread
 from ...serialize.jsonl import json_line
-from ..log import Log
+from ..log import WalkLog
 from .requests import LOGGER
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from ...state.documents import StoredDocument
     from ...state.state import State
     from ...state.sync import SyncPlan
-    from .requests import RequestMaker, Standing
+    from .requests import RequestMaker, RequestQueue
 
 
 @attrs.frozen
-class Wanted:
-    """What a loader is to read, and whom it is to tell; `filters` are fields of Asked, `plan` goes with a `state`."""
+class LoaderConfig:
+    """What a loader reads, and its callbacks; `filters` are fields of Query, `plan` goes with a `state`."""
 
     targets: tuple[str | Path, ...] = attrs.field(repr=False)  # with user and password, where they have some
     filters: dict[str, Any]
@@ -56,27 +57,27 @@ class Wanted:
     on_outcome: Callable[[Outcome], object] | None
 
 
-class Feeding:
-    """start() it, then take from its Standing; close() it, or abandon() it from wherever."""
+class ReadTask:
+    """start() it, then take from its RequestQueue; close() it, or abandon() it from any thread."""
 
-    def __init__(self, wanted: Wanted, standing: Standing, maker: RequestMaker) -> None:
+    def __init__(self, config: LoaderConfig, queue: RequestQueue, maker: RequestMaker) -> None:
         self.problems = Problems()
         self.outcomes: list[Outcome] = []
         self.verdicts: list[ReadError] = []
         self.removed = 0
         self.failure: Exception | None = None
         self.is_over = False
-        self._wanted = wanted
-        self._standing = standing
+        self._config = config
+        self._queue = queue
         self._maker = maker
-        self._heard: deque[Item] = deque()
+        self._received: deque[Item] = deque()
         self._indexes: set[str | None] = set()
         self._summaries: list[Summary] = []
         self._walk: Walk | None = None
-        self._log = Log(LOGGER)
+        self._log = WalkLog(LOGGER)
         self._keys = UrlSet()
         self._committed: list[str] = []
-        self._failure_is_told = False
+        self._failure_is_raised = False
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -88,27 +89,27 @@ class Feeding:
         summaries = [*self._summaries, *([self._walk.summary()] if self._walk else [])]
         return sum(summaries, SummaryBuilder().summary())
 
-    # --- its life ---
+    # --- lifecycle ---
 
     async def load(self) -> None:
-        """Where the last process left off."""
+        """Loads the state of the last process."""
         self._loop = asyncio.get_running_loop()
-        await self._standing.load()
+        await self._queue.load()
 
     async def start(self) -> None:
-        """Goes on reading in a task, which is begun once."""
+        """Starts the task, once."""
         await self.load()
         if self._task is None and not self._is_closed:
             self._task = asyncio.create_task(self._run(), name="sitemap-reader")
 
     def raise_failure(self) -> None:
-        """Raises what ended the reading, if it was no fault of a site."""
+        """Raises the exception that ended the reading, if any."""
         if self.failure is not None:
-            self._failure_is_told = True
+            self._failure_is_raised = True
             raise self.failure
 
     async def close(self) -> None:
-        """Ends the task with all that it has open, and keeps where it stands. May be called twice."""
+        """Cancels the task, closes its resources and persists the queue. May be called twice."""
         is_first = not self._is_closed
         self._is_closed = True
         if self._task is not None:
@@ -116,12 +117,12 @@ class Feeding:
             await asyncio.wait([self._task])
         self._end()
         if is_first:
-            await self._standing.close()
-            if self.failure is not None and not self._failure_is_told:
+            await self._queue.close()
+            if self.failure is not None and not self._failure_is_raised:
                 LOGGER.error("the reading ended before its time", exc_info=self.failure)
 
     def abandon(self) -> None:
-        """The same for a loader that nobody holds any more; from any thread, and without waiting."""
+        """Schedules close(), from any thread and without waiting; for a loader that was garbage collected."""
         if self._loop is not None and not self._is_closed:
             with suppress(RuntimeError):  # the loop has ended, and its tasks with it
                 self._loop.call_soon_threadsafe(self._close_soon)
@@ -131,13 +132,13 @@ class Feeding:
 
     def _end(self) -> None:
         self.is_over = True
-        self._standing.wake()
+        self._queue.wake()
 
     async def _run(self) -> None:
         try:
-            if not self._standing.value.completed:
+            if not self._queue.value.completed:
                 await self._read_all()
-        except Exception as error:  # raised by whoever wants the next request
+        except Exception as error:  # raise_failure() raises it at the next request
             self.failure = error
         finally:
             self._end()
@@ -145,21 +146,21 @@ class Feeding:
     # --- targets ---
 
     async def _read_all(self) -> None:
-        wanted = self._wanted
-        async with wanted.reader if wanted.owns_reader else nullcontext():
-            for target in wanted.targets:
+        config = self._config
+        async with config.reader if config.owns_reader else nullcontext():
+            for target in config.targets:
                 await self._read(target)
-        self._standing.value.completed = True
-        self._standing.value.undelivered.clear()
-        await self._standing.persist()
+        self._queue.value.completed = True
+        self._queue.value.undelivered.clear()
+        await self._queue.persist()
 
     async def _read(self, target: str | Path) -> None:
-        self._log = Log(LOGGER)
-        reading = self._records(target) if self._wanted.state is None else self._changes(target)
+        self._log = WalkLog(LOGGER)
+        reading = self._records(target) if self._config.state is None else self._changes(target)
         try:
             walk = await reading
         finally:
-            self._hear(tell=False)
+            self._drain(report=False)
         verdict = walk.verdict()
         self.verdicts += [verdict] if verdict else []
         self._walk = None
@@ -167,92 +168,92 @@ class Feeding:
         self._log.end(self._summaries[-1], verdict)
 
     async def _records(self, target: str | Path) -> Walk:
-        value = self._standing.value
-        query = Query(**self._wanted.filters, on_item=self._heard.append, unique=value.marks)
-        self._walk = walk = self._wanted.reader.walk(target, query, settled=value.documents)
+        value = self._queue.value
+        query = Query(**self._config.filters, on_item=self._received.append, unique=value.marks)
+        self._walk = walk = self._config.reader.walk(target, query, settled=value.documents)
         with walk.reading():
             async with aclosing(batches_of(walk.run)) as batches:
                 async for batch in batches:
                     for record in walk.take(batch, UrlRecord):
-                        await self._standing.room()
-                        self._give_record(walk, record)
-                    self._hear()
+                        await self._queue.wait_for_capacity()
+                        self._put_record(walk, record)
+                    self._drain()
         return walk
 
-    def _give_record(self, walk: Walk, record: UrlRecord) -> None:
-        """Without a pause: what is marked as given is in the queue."""
-        marks = self._standing.value.marks
+    def _put_record(self, walk: Walk, record: UrlRecord) -> None:
+        """Without an await, so that each URL that is marked as queued is in the queue."""
+        marks = self._queue.value.marks
         request = None if record.loc in marks else self._maker.make(record, marks)
         if walk.summary_builder.count_url(record) and request is not None:
-            self._standing.put(request)
+            self._queue.put(request)
 
     # --- changes ---
 
     async def _changes(self, target: str | Path) -> ChangeWalk:
-        """As syncing does it: SQLite works in a thread beside the loop."""
-        wanted = self._wanted
-        assert wanted.state is not None and wanted.plan is not None  # noqa: S101, PT018 - for the type checker
-        query = Query(**wanted.filters, on_item=self._heard.append)
-        walk = wanted.reader.change_walk(target, query, wanted.state, wanted.plan, self._note_commit)
+        """Like AsyncChangeStream: SQLite runs in a thread beside the loop."""
+        config = self._config
+        assert config.state is not None and config.plan is not None  # noqa: S101, PT018 - for the type checker
+        query = Query(**config.filters, on_item=self._received.append)
+        walk = config.reader.change_walk(target, query, config.state, config.plan, self._note_commit)
         self._walk = walk
         aside = WorkerThread("sitemap-reader-state")
         with walk.reading():
             try:
                 async with aclosing(batches_of(walk.run)) as batches:
                     async for batch in batches:
-                        await self._give_pieces(aside, walk.pieces(batch))
-                await self._give_pieces(aside, walk.last_pieces())
+                        await self._put_pieces(aside, walk.pieces(batch))
+                await self._put_pieces(aside, walk.last_pieces())
             finally:
                 await aside.close()
         return walk
 
-    async def _give_pieces(self, aside: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
+    async def _put_pieces(self, aside: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
         from ...client.streams import changes_of
 
         while True:
-            await self._standing.secure()  # to ask for a piece may commit all before it
+            await self._queue.secure()  # next() may commit the pieces before
             piece = await aside.run(next, pieces, None)
             while self._committed:
-                self._standing.value.undelivered.pop(self._committed.pop(), None)
-            self._hear()
+                self._queue.value.undelivered.pop(self._committed.pop(), None)
+            self._drain()
             if piece is None:
                 return
             for change in changes_of(piece):
-                await self._standing.room()
-                self._give_change(change)
+                await self._queue.wait_for_capacity()
+                self._put_change(change)
 
     def _note_commit(self, document: StoredDocument) -> None:
         self._committed.append(document.url)
 
-    def _give_change(self, change: Change) -> None:
+    def _put_change(self, change: Change) -> None:
         if change.change == "removed":
-            if self._wanted.on_removed is not None:
-                self._wanted.on_removed(change.record)
+            if self._config.on_removed is not None:
+                self._config.on_removed(change.record)
             self.removed += 1
             return
-        marks = self._standing.value.undelivered.setdefault(change.record.sitemap or "", UrlSet())
+        marks = self._queue.value.undelivered.setdefault(change.record.sitemap or "", UrlSet())
         line = json_line(change).decode()
-        if line in marks:  # given before the last process ended
+        if line in marks:  # queued by an earlier process
             return
         request = self._maker.make(change.record, self._keys, change)
         self._keys.add(change.record.loc)
         marks.add(line)
         if request is not None:
-            self._standing.put(request)
+            self._queue.put(request)
 
-    # --- what is told beside the URLs ---
+    # --- problems, references and outcomes ---
 
-    def _hear(self, *, tell: bool = True) -> None:
-        """What came beside the URLs that are in the queue; without `tell` the reading was left, and may lack some."""
-        while self._heard:
-            item = self._heard.popleft()
-            self._log.hear(item)
-            self._enter(item)
-            if tell:
-                self._settle(item)
-                self._tell(item)
+    def _drain(self, *, report: bool = True) -> None:
+        """Handles the items beside the queued URLs; `report` is false after an interruption, which may lose some."""
+        while self._received:
+            item = self._received.popleft()
+            self._log.report(item)
+            self._record(item)
+            if report:
+                self._mark_document(item)
+                self._call_back(item)
 
-    def _enter(self, item: Item) -> None:
+    def _record(self, item: Item) -> None:
         if isinstance(item, Problem):
             self.problems.add(item)
         elif isinstance(item, SitemapRef):
@@ -260,15 +261,15 @@ class Feeding:
         elif isinstance(item, Outcome):
             self.outcomes.append(item)
 
-    def _tell(self, item: Item) -> None:
-        if self._wanted.on_item is not None:
-            self._wanted.on_item(item)
-        if self._wanted.on_outcome is not None and isinstance(item, Outcome):
-            self._wanted.on_outcome(item)
+    def _call_back(self, item: Item) -> None:
+        if self._config.on_item is not None:
+            self._config.on_item(item)
+        if self._config.on_outcome is not None and isinstance(item, Outcome):
+            self._config.on_outcome(item)
 
-    def _settle(self, item: Item) -> None:
-        """A sitemap that was read whole need not be asked for again, but for one that leads to others."""
-        if self._wanted.state is not None or not isinstance(item, Outcome) or not item.complete:
+    def _mark_document(self, item: Item) -> None:
+        """Marks a sitemap that was read whole, so that it is not fetched again; not an index."""
+        if self._config.state is not None or not isinstance(item, Outcome) or not item.complete:
             return
         if item.format in SITEMAP_FORMATS and item.format != Format.INDEX and item.url not in self._indexes:
-            self._standing.value.documents[item.url or ""] = item.format or ""
+            self._queue.value.documents[item.url or ""] = item.format or ""
