@@ -201,7 +201,8 @@ def test_a_harvest_tells_blocked_from_nothing(
 
     config = harvests.config_of()
     folder = harvests.lay_out(tmp_path / "out", [SITE], config)
-    config = attrs.evolve(config, reader_options={**config.reader_options, "fetcher": ReplayFetcher(sites[kind, place])})
+    options = {**config.reader_options, "fetcher": ReplayFetcher(sites[kind, place])}
+    config = attrs.evolve(config, reader_options=options)
     harvest_shard(folder, 0, config)
     (row,) = harvests.table(folder, "hosts")
     assert (row["site"], row["verdict"]) == (SITE, verdict.harvest)
