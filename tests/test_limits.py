@@ -25,7 +25,7 @@ RSS_TAIL = b"</channel></rss>"
 # What over_limit() ends with, what damage that is not mended ends with, and what is left out without an entry lost.
 STOPS = "reading stops here; raise {} to go on"
 LOSES = "lost up to the next entry; raise {} to have more repaired"
-TELLS = "raise {} to be told of each"
+TELLS = "raise {} to see each"
 LEAVES_OUT = "the rest is left out; raise {} to have it"
 
 

@@ -15,13 +15,13 @@ from .folder import INCOMPLETE, SUMS, HarvestFolder
 if TYPE_CHECKING:
     import os
 
-_WORDS = {
+VERDICT_WORDS = {
     "complete": "complete",
     "partial": "partial",
     "nothing": "without URLs",
     "blocked": "blocked",
     "unreadable": "unreadable",
-    "given_up": "given up",
+    "given_up": "cut short",
     "failed": "failed",
 }
 
@@ -76,24 +76,28 @@ class Harvest:
 
     def __str__(self) -> str:
         urls = f"{count_of(self.urls, 'URL')} from {self._hosts()}"
-        writer = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
-        writer += [f"{self.verdicts[name]:,} {words}" for name, words in _WORDS.items() if self.verdicts.get(name)]
+        parts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
+        parts += [
+            f"{self.verdicts[name]:,} {words}" for name, words in VERDICT_WORDS.items() if self.verdicts.get(name)
+        ]
         if self.problems:
-            writer.append(count_of(self.problems, "problem"))
+            parts.append(count_of(self.problems, "problem"))
         if self.seconds is not None:
-            writer.append(f"{self.seconds:.1f} s")
-        return "; ".join(writer)
+            parts.append(f"{self.seconds:.1f} s")
+        return "; ".join(parts)
 
     def missing(self) -> str:
         """What is missing, as `2 hosts unreadable, 1 of 12 shards not done`; empty if nothing is."""
-        writer = [
-            f"{count_of(self.verdicts[name], 'host')} {_WORDS[name]}" for name in INCOMPLETE if self.verdicts.get(name)
+        parts = [
+            f"{count_of(self.verdicts[name], 'host')} {VERDICT_WORDS[name]}"
+            for name in INCOMPLETE
+            if self.verdicts.get(name)
         ]
         if self.hosts_done != self.hosts:
-            writer.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
+            parts.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
         if self.shards_done != self.shards:
-            writer.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
-        return ", ".join(writer)
+            parts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
+        return ", ".join(parts)
 
     def _hosts(self) -> str:
         done = self.hosts_done
@@ -121,7 +125,7 @@ def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
         plan.hosts,
         plan.shards,
         len(manifests),
-        {name: verdicts[name] for name in _WORDS if name in verdicts},
+        {name: verdicts[name] for name in VERDICT_WORDS if name in verdicts},
         dict(rows),
         **summed,
         given_up=given_up,

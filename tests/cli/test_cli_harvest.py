@@ -88,11 +88,11 @@ def test_hosts_that_are_given_up_are_named_five_of_them_and_all_with_v(harvest, 
     told = lines(result)
     more = "read no further; a later harvest may have more host_urls (--host-urls)"
     assert {line.partition(": ")[2] for line in told[1:6]} == {f"it has given 6 URLs: {more}"}
-    assert sum(line.startswith("given up ") for line in told) == 5
+    assert sum(line.startswith("cut short ") for line in told) == 5
     assert told[6] == "2 more; -v shows them all"
-    assert told[-1] == "partial: 7 hosts given up (exit 3)"
+    assert told[-1] == "partial: 7 hosts cut short (exit 3)"
     again = harvest(hosts, "--host-urls", "5", "-v", "-o", tmp_path / "other")
-    assert sum(line.startswith("given up ") for line in lines(again)) == 7
+    assert sum(line.startswith("cut short ") for line in lines(again)) == 7
 
 
 def test_quiet_shows_errors_only(harvest, site, tmp_path):

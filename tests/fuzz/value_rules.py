@@ -15,7 +15,7 @@ from sitemap_reader.model.limits import Limits
 from sitemap_reader.parser.dialects.robots import is_html, sitemap_lines
 from sitemap_reader.parser.normalise import urls
 from sitemap_reader.parser.normalise.dates import parse_date, period_end
-from sitemap_reader.parser.normalise.scope import MODES, Scope, host_prefixes
+from sitemap_reader.parser.normalise.scope import SCOPE_MODES, Scope, host_prefixes
 from sitemap_reader.serialize.jsonl import stamp
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def check_clean_url(raw: str, url: str) -> None:
     hold(urls.comparable(compared) == compared, "comparing is once and for all", url, compared)
     domain = urls.registrable_domain(urls.host(url))
     hold(domain in urls.host(url), "a registrable domain is a part of the host", url, domain)
-    for mode in MODES:
+    for mode in SCOPE_MODES:
         mine = Scope(mode, (*host_prefixes(url), urls.directory(url)))
         hold(mine.reason(url) is None, f"a URL is in its own {mode} scope", url, mine)
 
