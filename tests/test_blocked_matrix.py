@@ -199,10 +199,11 @@ def test_a_harvest_tells_blocked_from_nothing(
     from sitemap_reader.scale.report import load_harvest
     from sitemap_reader.scale.shard import harvest_shard
 
-    order = harvests.order_of()
-    folder = harvests.lay_out(tmp_path / "out", [SITE], order)
-    order = attrs.evolve(order, reading={**order.reading, "fetcher": ReplayFetcher(sites[kind, place])})
-    harvest_shard(folder, 0, order)
+    config = harvests.config_of()
+    folder = harvests.lay_out(tmp_path / "out", [SITE], config)
+    options = {**config.reader_options, "fetcher": ReplayFetcher(sites[kind, place])}
+    config = attrs.evolve(config, reader_options=options)
+    harvest_shard(folder, 0, config)
     (row,) = harvests.table(folder, "hosts")
     assert (row["site"], row["verdict"]) == (SITE, verdict.harvest)
     if verdict.code == 5:

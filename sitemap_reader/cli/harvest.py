@@ -15,7 +15,7 @@ from ..model.errors import StateError, UsageError
 from ..scale.harvest import harvest
 from ..scale.hosts import read_hosts
 from ..scale.progress import bar_state
-from ..scale.report import VERDICT_LABELS, load_harvest
+from ..scale.report import VERDICT_WORDS, load_harvest
 from ..serialize.dumps import STDIN
 from .exits import Exit, Interrupts
 from .messages import Console, bytes_on_stdin
@@ -119,7 +119,7 @@ def _show_failed(console: Console, found: Harvest) -> None:
 def _show_names(console: Console, found: Harvest, most: int | None) -> None:
     """Prints the shards that were restarted, and the hosts that were skipped or cut short."""
     lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
-    given_up = [f"{VERDICT_LABELS[each.verdict]} {each.site}: {each.why}" for each in found.given_up]
+    given_up = [f"{VERDICT_WORDS[each.verdict]} {each.site}: {each.why}" for each in found.given_up]
     for lines in (lost, given_up):
         for line in lines[:most]:
             console.line(line)

@@ -295,7 +295,7 @@ def _remove_folder(folder: Path) -> None:
 def part_name(shard: int) -> str:
     """The name of a shard's files.
 
-    >>> part(7)
+    >>> part_name(7)
     'part-00007'
     """
     return f"part-{shard:05}"

@@ -15,7 +15,7 @@ from .folder import INCOMPLETE, SUMS, HarvestFolder
 if TYPE_CHECKING:
     import os
 
-VERDICT_LABELS = {
+VERDICT_WORDS = {
     "complete": "complete",
     "partial": "partial",
     "nothing": "without URLs",
@@ -76,28 +76,28 @@ class Harvest:
 
     def __str__(self) -> str:
         urls = f"{count_of(self.urls, 'URL')} from {self._hosts()}"
-        texts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
-        texts += [
-            f"{self.verdicts[name]:,} {words}" for name, words in VERDICT_LABELS.items() if self.verdicts.get(name)
+        parts = [f"{count_of(self.rows.get('urls', 0), 'change')}; {urls} read" if self.has_state else urls]
+        parts += [
+            f"{self.verdicts[name]:,} {words}" for name, words in VERDICT_WORDS.items() if self.verdicts.get(name)
         ]
         if self.problems:
-            texts.append(count_of(self.problems, "problem"))
+            parts.append(count_of(self.problems, "problem"))
         if self.seconds is not None:
-            texts.append(f"{self.seconds:.1f} s")
-        return "; ".join(texts)
+            parts.append(f"{self.seconds:.1f} s")
+        return "; ".join(parts)
 
     def missing(self) -> str:
         """What is missing, as `2 hosts unreadable, 1 of 12 shards not done`; empty if nothing is."""
-        texts = [
-            f"{count_of(self.verdicts[name], 'host')} {VERDICT_LABELS[name]}"
+        parts = [
+            f"{count_of(self.verdicts[name], 'host')} {VERDICT_WORDS[name]}"
             for name in INCOMPLETE
             if self.verdicts.get(name)
         ]
         if self.hosts_done != self.hosts:
-            texts.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
+            parts.append(f"{count_of(self.hosts - self.hosts_done, 'host')} not read")
         if self.shards_done != self.shards:
-            texts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
-        return ", ".join(texts)
+            parts.append(f"{self.shards - self.shards_done:,} of {count_of(self.shards, 'shard')} not done")
+        return ", ".join(parts)
 
     def _hosts(self) -> str:
         done = self.hosts_done
@@ -125,7 +125,7 @@ def load_harvest(folder: str | os.PathLike[str]) -> Harvest:
         plan.hosts,
         plan.shards,
         len(manifests),
-        {name: verdicts[name] for name in VERDICT_LABELS if name in verdicts},
+        {name: verdicts[name] for name in VERDICT_WORDS if name in verdicts},
         dict(rows),
         **summed,
         given_up=given_up,

@@ -1,7 +1,7 @@
-"""Seeded, damaged sitemaps with known truth: a kind and a seed come in, bytes and the URLs they list go out.
+"""Damaged sitemaps with known truth: a kind of damage and a seed in; bytes, and the URLs that they listed, out.
 
-DAMAGES says of each kind what is done, and does it. Bytes that could mislead an honest reader are not given: where
-they are still well-formed XML, they say the truth. What is lost may be missed, but need never be misread.
+DAMAGES maps each kind to a description and a function. Bytes that are still well-formed XML list exactly the true URLs;
+all others may lose URLs, but never lead a correct reader to a wrong one. Equal arguments give equal bytes.
 """
 
 from __future__ import annotations
@@ -14,17 +14,12 @@ from typing import NamedTuple
 from ..model.errors import UsageError
 from .shop import DECLARATION, HOST, Clean, Dice, as_bytes, as_text, draw_clean, plainly_listed
 
-# ----------------------------------------------------------------------------------------------------
-# How a clean document is broken: functions that take it apart and put it together wrongly.
-#
-# A Break gives the text of the damaged document, in which half a surrogate pair stands for a raw byte, or None where
-# this throw of the dice would mislead an honest reader. damage.py has the table that names them.
-
-
+# A Break returns the text of the damaged document, with a lone surrogate for each raw byte (surrogateescape); None
+# where this draw could mislead a correct reader.
 Edit = Callable[[str, Dice], str]
 Break = Callable[[Clean, Dice], str | None]
 
-MOST_PLACES = 4  # that are damaged in one document
+MAX_PLACES = 4  # that are damaged in one document
 
 # --- where: which parts of a document are damaged ---
 
@@ -46,12 +41,12 @@ def _matching(pattern: str, clean: Clean) -> list[int]:
     return [n for n, part in enumerate(clean.parts) if re.search(pattern, part, re.DOTALL)]
 
 
-def parts(pattern: str, edit: Edit, most: int = MOST_PLACES) -> Break:
-    """Damages one to `most` of the parts that match; every `.` in the pattern is any character."""
+def parts(pattern: str, edit: Edit, max_places: int = MAX_PLACES) -> Break:
+    """Damages one to `max_places` of the parts that match; every `.` in the pattern is any character."""
 
     def apply(clean: Clean, dice: Dice) -> str:
         parts = list(clean.parts)
-        for place in dice.some(_matching(pattern, clean), most):
+        for place in dice.some(_matching(pattern, clean), max_places):
             parts[place] = edit(parts[place], dice)
         return clean.gap.join(parts)
 
@@ -59,11 +54,11 @@ def parts(pattern: str, edit: Edit, most: int = MOST_PLACES) -> Break:
 
 
 def pairs(pattern: str, replacement: str) -> Break:
-    """Damages one to MOST_PLACES pairs of neighbours."""
+    """Damages one to MAX_PLACES matches of a pattern over neighbouring parts."""
 
     def apply(clean: Clean, dice: Dice) -> str:
         text = clean.text
-        for match in sorted(dice.some([*re.finditer(pattern, text)], MOST_PLACES), key=lambda m: -m.start()):
+        for match in sorted(dice.some([*re.finditer(pattern, text)], MAX_PLACES), key=lambda m: -m.start()):
             text = text[: match.start()] + match.expand(replacement) + text[match.end() :]
         return text
 
@@ -166,7 +161,7 @@ def nothing(clean: Clean, dice: Dice) -> str:
 
 
 def open_comment(clean: Clean, dice: Dice) -> str:
-    """Without a comment behind it: the end of that one would be its own."""
+    """Removes the comments after it, whose `-->` would end it."""
     at = dice.pick(_matching(f"{START}|{LAST}", clean))
     rest = [part for part in clean.parts[at:] if not part.startswith("<!--")]
     comment = dice.pick(("<!-- products", "<!-- page 2 of 7 --", "<!-- cached ->", "<!--"))
@@ -174,7 +169,7 @@ def open_comment(clean: Clean, dice: Dice) -> str:
 
 
 def unended_cdata(clean: Clean, dice: Dice) -> str:
-    """Without a section behind it: the end of that one would be its own."""
+    """Replaces the sections after it, whose `]]>` would end it."""
     broken = list(clean.parts)
     places = dice.some(_matching(f"{PLAIN_LOC}|{TITLE}", clean), 2)
     for at in places:
@@ -193,11 +188,11 @@ def second_document(clean: Clean, dice: Dice) -> str | None:
 
 
 def early_root_end(clean: Clean, dice: Dice) -> str | None:
-    return parts(END, behind(f"{clean.gap}{clean.parts[-1]}"), most=2)(clean, dice)
+    return parts(END, behind(f"{clean.gap}{clean.parts[-1]}"), max_places=2)(clean, dice)
 
 
 def bare_doctype(clean: Clean, dice: Dice) -> str | None:
-    """With the subset named, a parser may drop undefined entities in silence (XML 1.0 4.1, WFC Entity Declared)."""
+    """With an external subset, a parser may silently drop undefined entities (XML 1.0 4.1, WFC Entity Declared)."""
     doctype = dice.pick(('SYSTEM "sitemap.dtd"', 'PUBLIC "-//Example//DTD sitemap//EN" "https://example.com/s.dtd"'))
     rest = list(clean.parts[1:])
     if dice.chance(0.7):
@@ -225,14 +220,14 @@ def hole(clean: Clean, dice: Dice) -> str | None:
     start = tag.start() + 1 + dice.below(len(tag[0]) - 1)
     size = int(2 ** (11 * dice.random()))
     left = _without(body, start, min(len(body), start + size))
-    # Where both edges make one tag, it seems to be a slip of the pen: nobody could see how much is lost.
+    # Where both edges form one tag, it looks like a typing slip, and the loss cannot be seen.
     return None if left is None or re.match(b"<[^<>]*>", as_bytes(left)[tag.start() :]) else left
 
 
 def _without(body: bytes, start: int, stop: int) -> str | None:
-    """The bytes around a gap; None where nobody could see that there is one."""
+    """The bytes around a gap; None where the gap cannot be detected."""
     left = body[:start] + body[stop:]
-    # Where a comment has lost an end, what is commented out looks as if it were listed.
+    # Without one end of a comment, the URLs in it look listed.
     torn = any(body.rfind(b"<!--", 0, at + 3) > body.rfind(b"-->", 0, at) for at in (start, stop))
     return None if torn or plainly_listed(left) is not None else as_text(left)
 
@@ -246,7 +241,7 @@ class Damaged(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """What is done to a clean document, in words and as a function."""
+    """A kind of damage: its description, and the function that applies it."""
 
     what: str
     apply: Break
@@ -296,7 +291,7 @@ DAMAGES: dict[str, Damage] = {
         parts(TITLE, into_text("&nbsp;", "&rsquo;", "&ndash;", "&hellip;", "&Eacute;", "&unknown;")),
     ),
     "bad-character-reference": Damage(
-        "`&#0;`, half a surrogate pair and the like in a title",
+        "`&#0;`, half a surrogate pair and similar in a title",
         parts(TITLE, into_text("&#0;", "&#31;", "&#xFFFFFF;", "&#xZZ;", "&#55357;&#56832;", "&#65535;", "&#x;")),
     ),
     "bare-doctype": Damage("a DOCTYPE with an external subset, some with HTML entities in a loc", bare_doctype),
@@ -305,7 +300,7 @@ DAMAGES: dict[str, Damage] = {
         "characters that XML does not allow, in a title or date",
         parts(TEXT, into_text(*map(chr, (0, 1, 7, 8, 11, 12, 14, 27, 31, 0xFFFE, 0xFFFF)))),
     ),
-    "invalid-utf8": Damage("latin-1 bytes in a loc", parts(LATIN, as_latin_1, most=100)),
+    "invalid-utf8": Damage("latin-1 bytes in a loc", parts(LATIN, as_latin_1, max_places=100)),
     "cut-character": Damage(
         "half a UTF-8 sequence, or a surrogate pair as UTF-8, in a title",
         parts(TITLE, into_text("\udcc3", "\udce2\udc80", "\udced\udca0\udcbd\udced\udcb8\udc80", "\udcff", "\udc92")),
@@ -412,7 +407,7 @@ DAMAGES: dict[str, Damage] = {
     ),
     "declaration-twice": Damage(
         "a second XML declaration, also between entries",
-        parts(f"{DECLARED}|{ROOT}|{END}", behind(DECLARATION, f"\n{DECLARATION}\n"), most=2),
+        parts(f"{DECLARED}|{ROOT}|{END}", behind(DECLARATION, f"\n{DECLARATION}\n"), max_places=2),
     ),
     "second-document": Damage("the document ends between two entries and begins anew", second_document),
     "early-root-end": Damage("`</urlset>` between two entries", early_root_end),

@@ -1,5 +1,5 @@
 """Entries in; XML, and the JSON lines that a reader should make of it, out. Both are written from the same
-values: no parser takes part, so the one can be held against the other.
+values: no parser takes part, so that one can be compared with the other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BATCH = 500  # entries written at once
 
 @attrs.define
 class Date:
-    """A date as the document writes it, and what a careful reader makes of it."""
+    """A date as written in the document, and as a correct reader interprets it."""
 
     written: str
     stamp: str
@@ -57,7 +57,7 @@ class Entry:
 
 @contextmanager
 def open_document(path: Path) -> Iterator[IO[bytes]]:
-    """Open for writing; what is named .gz is packed, without a time or a name in its header."""
+    """A file opened for writing; one named .gz is compressed, without time and name in its header."""
     with path.open("wb") as file:
         if path.suffix != ".gz":
             yield file

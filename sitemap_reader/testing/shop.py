@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REFERENCE = datetime(2026, 11, 1)  # the "now" of every site, UTC: a clock would make two runs differ
 YEARS_BACK = timedelta(days=3 * 365)
 NEWS_BACK = timedelta(days=2)
-NEWS_MOST = 1000  # a news sitemap holds two days and no more than 1,000 items
+MAX_NEWS = 1000  # a news sitemap holds two days and no more than 1,000 items
 LANGUAGES = ("en", "de", "fr")
 
 ROBOTS = """\
@@ -132,7 +132,7 @@ SECTIONS = (
 
 def shares(urls: int, extensions: Collection[str]) -> Iterator[tuple[Section, int]]:
     """How many URLs each section has: they add up to `urls`. News is there only as the extension."""
-    news = min(NEWS_MOST, urls * NEWS.share // 100) if "news" in extensions else 0
+    news = min(MAX_NEWS, urls * NEWS.share // 100) if "news" in extensions else 0
     rest = urls - news
     marks = [-(-rest * share // 100) for share in accumulate(section.share for section in SECTIONS)]
     counts = [high - low for low, high in pairwise([0, *marks])]
@@ -169,9 +169,9 @@ def draw(
         left -= len(locs)
 
 
-def _translations(base: str, path: str, most: int) -> dict[str, str]:
+def _translations(base: str, path: str, limit: int) -> dict[str, str]:
     """hreflang -> href, x-default last."""
-    pages = {language: f"{base}/{language}{path}" for language in LANGUAGES[:most]}
+    pages = {language: f"{base}/{language}{path}" for language in LANGUAGES[:limit]}
     return {**pages, "x-default": pages[LANGUAGES[0]]}
 
 
@@ -223,13 +223,10 @@ DECORATIONS: dict[str, Callable[[Entry, random.Random, str, datetime], None]] = 
 }
 
 
-# ----------------------------------------------------------------------------------------------------
-# A seeded clean `<urlset>`, in parts, and the URLs that it lists: what damage.py then breaks.
-#
-# The variety is that of real sitemaps: queries, letters beyond ASCII, CDATA, images, hreflang, prefixes, comments,
-# one line or many. Nothing is read from outside.
+# --- small clean documents, which damage.py then damages ---
 
-
+# They vary as real sitemaps do: queries, letters beyond ASCII, CDATA, images, hreflang, prefixes, comments, one line or
+# many.
 T = TypeVar("T")
 
 HOST = "https://shop.example"
@@ -256,10 +253,10 @@ class Dice(Random):
     def pick(self, choices: Sequence[T]) -> T:
         return choices[self.below(len(choices))]
 
-    def some(self, choices: Sequence[T], most: int) -> list[T]:
-        """One to `most` of them, each at most once."""
+    def some(self, choices: Sequence[T], limit: int) -> list[T]:
+        """One to `limit` of the choices, each at most once."""
         shuffled = sorted(choices, key=lambda _: self.random())
-        return shuffled[: 1 + self.below(min(most, len(choices)))]
+        return shuffled[: 1 + self.below(min(limit, len(choices)))]
 
     def chance(self, share: float) -> bool:
         return self.random() < share
@@ -306,12 +303,12 @@ def as_bytes(text: str) -> bytes:
 
 
 def as_text(body: bytes) -> str:
-    """What as_bytes() makes the same bytes of."""
+    """The text that as_bytes() turns into these bytes."""
     return body.decode("utf-8", "surrogateescape")
 
 
 def plainly_listed(body: bytes) -> tuple[str, ...] | None:
-    """The URLs of a well-formed document, by a reader that is not ours; None for any other."""
+    """The URLs of a well-formed document, by ElementTree; None where it is not well-formed."""
     try:
         root = ElementTree.fromstring(body)  # noqa: S314 - we have just written it
     except (ElementTree.ParseError, ValueError, LookupError):  # the last two: encodings that expat does not know

@@ -1,5 +1,5 @@
-"""Believable sites for tests, notebooks and benchmarks: a size and a seed come in, a folder goes out that
-holds robots.txt, an index, its sitemaps, and the truth: the records that a reader should find in them.
+"""Generated sites for tests, notebooks and benchmarks: a size and a seed in; a folder with robots.txt, an index,
+its sitemaps, and the records that a reader should find in them, out.
 
 No parser takes part. Equal arguments give equal bytes, and memory stays flat however large the site.
 damaged() gives single documents that are broken, with the URLs that they listed before.
@@ -60,7 +60,7 @@ def make_site(
     """Write a shop with a magazine that lists `urls` URLs, at most `per_document` (1 to 50,000) in a sitemap.
 
     Layout "replay" is a folder that can be read in place of the network, "www" a document root for a web
-    server at `base`. What stands there under the same names is overwritten. `dates` other than "mixed" hold
+    server at `base`. Existing files of these names are overwritten. `dates` other than "mixed" hold
     for every entry. Raises UsageError for arguments that cannot be carried out.
 
     >>> from pathlib import Path

@@ -531,8 +531,8 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
         ({"persist_state_key": ""}, "persist_state_key"),
         ({"state": 3}, "state"),
         ({"state": ""}, "state"),
-        ({"state": "s.db", "since": "7d"}, "since cannot go with a state"),
-        ({"state": "s.db", "until": "7d", "undated": "drop"}, "until, undated cannot go"),
+        ({"state": "s.db", "since": "7d"}, "since cannot be combined with a state"),
+        ({"state": "s.db", "until": "7d", "undated": "drop"}, "until, undated cannot be combined"),
         ({"state": "s.db", "trust_lastmod": "often"}, "trust_lastmod"),
         ({"state": "s.db", "on": "tuesdays"}, "on must be"),
         ({"full": True}, "full: only with a state"),
@@ -540,7 +540,7 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
         ({"reader": sr.SitemapReader(), "scope": "any"}, "scope: of a reader of your own"),
     ],
 )
-def test_wrong_values_are_told_at_once(options: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_wrong_values_raise_at_once(options: dict[str, Any], told: str, tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=told):
         SitemapReaderLoader(options.pop("targets", "example.com"), **options)
     assert not (tmp_path / "s.db").exists()
@@ -740,7 +740,7 @@ def test_a_sitemap_that_waits_for_a_proof_is_told_of_and_read_again(site: SiteSe
     assert sitemaps_asked(site)["/map.xml"] == before["/map.xml"] + 1
 
 
-def test_what_is_kept_is_of_the_same_wishes(site: SiteServer, tmp_path: Path) -> None:
+def test_a_persisted_state_is_of_the_same_settings(site: SiteServer, tmp_path: Path) -> None:
     async def leave_early() -> None:
         async with SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL) as loader:
             await loader.fetch_next_request()
@@ -749,7 +749,7 @@ def test_what_is_kept_is_of_the_same_wishes(site: SiteServer, tmp_path: Path) ->
     fresh(tmp_path / "storage")
     other = SitemapReaderLoader(site.url, include="-1$", persist_state_key=KEY, **LOCAL)
     for _ in range(2):
-        with pytest.raises(sr.UsageError, match=r"'sitemaps' a loader is kept .* include \[\], .* include \['-1\$'\]"):
+        with pytest.raises(sr.UsageError, match=r"'sitemaps' has the state of .* include \[\], .* include \['-1\$'\]"):
             run(other.fetch_next_request())
         fresh(tmp_path / "storage")
     same = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
@@ -763,7 +763,7 @@ def test_what_is_kept_is_of_the_same_wishes(site: SiteServer, tmp_path: Path) ->
 def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> None:
     async def main() -> None:
         await (await KeyValueStore.open()).set_value(KEY, value)
-        with pytest.raises(sr.UsageError, match="'sitemaps' in the key-value store is not what"):
+        with pytest.raises(sr.UsageError, match="'sitemaps' in the key-value store is not the state"):
             await SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL).fetch_next_request()
 
     run(main())

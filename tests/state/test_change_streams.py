@@ -89,7 +89,7 @@ def test_what_a_callback_raises_ends_it_and_commits_what_was_delivered(site: Wor
     assert {change.record.loc for change in site.run(state).changes} <= EVERYTHING
 
 
-def test_who_listens_hears_of_documents_outcomes_and_problems(site: World, state: Path) -> None:
+def test_callbacks_get_documents_outcomes_and_problems(site: World, state: Path) -> None:
     site.documents["a.xml"].status = 404
     documents: list[sr.state.StoredDocument] = []
     outcomes: list[sr.Outcome] = []
@@ -146,13 +146,13 @@ def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, 
 
 
 @pytest.mark.parametrize(("name", "value"), [("trust_lastmod", "sometimes"), ("on", "size")])
-def test_what_cannot_be_asked_for_is_told_at_once(site: World, state: Path, name: str, value: str) -> None:
+def test_invalid_options_raise_at_once(site: World, state: Path, name: str, value: str) -> None:
     with pytest.raises(sr.UsageError, match=f"{name} must be one of"):
         site.changes(state, **{name: value})
     assert not state.exists()
 
 
-def test_a_keyword_that_nobody_knows_is_no_keyword(site: World, state: Path) -> None:
+def test_an_unknown_keyword_raises(site: World, state: Path) -> None:
     with pytest.raises(TypeError, match="since"):
         site.changes(state, since="7d")
 

@@ -1,4 +1,4 @@
-"""What a document lists beside what was listed before: the rules, without a database."""
+"""The rules that compare a document with its previous version, without a database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sitemap_reader.state.rows import Keys, Listing, UrlColumns, columns_of_reco
 
 KEYS = Keys(b"0123456789abcdef")
 MAP = "https://a.example/map.xml"
-LISTED, LEFT_OPEN, EXPIRED = 0, 1, 2  # as listed.py finds them
+LISTED, LEFT_OPEN, EXPIRED = 0, 1, 2  # as in the queries of urls.py
 
 
 def listing(document: int, lastmod: int | None = None, priority: str | None = None) -> Listing:
@@ -25,7 +25,7 @@ def stated(*names: str, **fields: object) -> UrlColumns:
     return columns_of_records([sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names], KEYS)  # type: ignore[arg-type]
 
 
-# --- what was listed before ---
+# --- previous listings ---
 
 
 def test_what_expired_counts_only_where_nothing_else_is_known() -> None:
@@ -37,7 +37,7 @@ def test_what_expired_counts_only_where_nothing_else_is_known() -> None:
     assert PreviousListings({7: here}).counted(7) == [here]
 
 
-def test_beside_a_document_its_own_former_listing_does_not_count() -> None:
+def test_the_former_listing_of_the_document_itself_does_not_count() -> None:
     there, left, expired = listing(1), listing(2), listing(3)
     before = PreviousListings({}, {7: [(LISTED, there), (LEFT_OPEN, left), (EXPIRED, expired)]})
     assert before.counted_elsewhere(7, document=9) == [there, left]
@@ -83,7 +83,7 @@ def test_changes_are_counted_by_what_changed_with_the_lastmod() -> None:
 
 
 @pytest.mark.parametrize(("entries", "lastmod_only"), [(3, 42), (4, 40)])
-def test_dates_that_change_alone_are_a_sign_where_most_do(entries: int, lastmod_only: int) -> None:
+def test_lastmods_that_change_alone_count_where_most_do(entries: int, lastmod_only: int) -> None:
     before = History(both=10, lastmod_only=40, entry_only=20)
     now = DocumentChanges(both=1, lastmod_only=2, entry_only=3).update_history(before, entries)
     assert (now.both, now.lastmod_only, now.entry_only) == (11, lastmod_only, 23)

@@ -112,7 +112,7 @@ def is_whole(state: Path) -> bool:
         return bool(opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",))
 
 
-def test_killed_at_any_moment_every_change_is_told(site: Site, tmp_path: Path) -> None:
+def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Path) -> None:
     """One document's lines at most come again for each kill, and the file is whole behind each."""
     chance = random.Random(20260801)  # noqa: S311 - the same each time
     state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}

@@ -1,4 +1,4 @@
-"""Records and rows: what a state keeps of a URL, and what tells two listings from each other."""
+"""Records and rows: what a state stores of a URL, and how two listings are compared."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_keys_depend_on_a_secret() -> None:
     assert Keys(b"0123456789abcdef").digests(urls) == one
 
 
-def test_what_is_as_it_was_takes_eight_bytes() -> None:
+def test_an_unchanged_url_takes_eight_bytes() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(3)]
     stated = columns_of_records(records, KEYS)
     buffer = DocumentBuffer(0, SpillBuffer())

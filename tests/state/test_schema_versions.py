@@ -81,7 +81,7 @@ def folder(path: Path) -> None:
         (folder, "is a folder; name a file in it"),
     ],
 )
-def test_a_file_that_is_no_state_is_told_and_left_alone(
+def test_a_file_that_is_no_state_raises_and_is_left_alone(
     state: Path, site: World, spoil: Callable[[Path], None], told: str
 ) -> None:
     spoil(state)
@@ -116,14 +116,14 @@ def test_only_sync_makes_a_state(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path, site: World) -> None:
+def test_a_missing_folder_raises(tmp_path: Path, site: World) -> None:
     with pytest.raises(sr.StateError, match="cannot be opened; check its folder") as caught:
         site.run(tmp_path / "none" / "state.db")
     assert caught.value.is_unwritable
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_file_is_told(state: Path, site: World) -> None:
+def test_a_read_only_file_raises(state: Path, site: World) -> None:
     state.chmod(0o444)
     with pytest.raises(sr.StateError, match="cannot be written; check who may write it") as caught:
         site.run(state)
@@ -202,7 +202,7 @@ with sr.state.State(sys.argv[1]):
 """
 
 
-def test_another_process_that_has_it_open_is_told_of(state: Path, site: World) -> None:
+def test_a_file_that_another_process_has_open_raises(state: Path, site: World) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(state)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -231,7 +231,7 @@ def test_a_target_that_cannot_be_leaves_the_file_free(state: Path) -> None:
     sr.state.State(state).close()
 
 
-def test_damage_that_shows_later_ends_the_run_and_keeps_what_was_told(tmp_path: Path) -> None:
+def test_damage_that_shows_later_ends_the_run_and_keeps_reported_changes(tmp_path: Path) -> None:
     """The first pages are whole, and the rest is not."""
     site = World({f"{name}.xml": Document(entries(*(f"{name}{n}" for n in range(500)))) for name in "ab"})
     site.listed = [*site.documents]
@@ -293,7 +293,7 @@ def test_a_state_that_is_sealed_is_one_file_and_whole(tmp_path: Path, site: Worl
         assert [one.urls for one in moved.sites()] == [2]  # and not what was not committed
 
 
-def test_a_state_for_which_there_is_no_room_is_not_sealed(tmp_path: Path) -> None:
+def test_a_state_is_not_sealed_on_a_full_disk(tmp_path: Path) -> None:
     """All of it was committed, beside the file; close() would leave it there."""
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -1,4 +1,4 @@
-"""What waits for the end of its document comes back as it was, out of memory and from disk."""
+"""SpillBuffer: bytes are read back unchanged, from memory and from disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_is_put_comes_back_until_it_is_dropped(pieces: list[tuple[bytes, bo
     spill.close()
 
 
-def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
+def test_freed_memory_is_used_again_and_the_file_shrinks() -> None:
     spill = SpillBuffer(10)
     first, second = spill.put(b"x" * 10), spill.put(b"y" * 10)
     assert (isinstance(first, bytes), isinstance(second, bytes)) == (True, False)
@@ -42,7 +42,7 @@ def test_room_that_is_free_again_is_used_and_the_file_shrinks() -> None:
     spill.close()
 
 
-def test_a_disk_that_takes_no_more_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_temporary_folder_raises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(
         sr.StateError, match=r"cannot write a temporary file: No such file .*; free some space"

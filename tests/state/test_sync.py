@@ -96,7 +96,7 @@ def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("2026-01-01", "2026-01-05"), ("2026-01-05", "2026-01-01")])
-def test_what_is_new_is_not_told_as_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
+def test_a_new_url_is_not_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
     """The first listing is out before the second is read; the state has the newest one."""
     site = world(a=Document(entries("x", lastmod=first)), b=Document(entries("x", "y", lastmod=second)))
     assert site.run(state).told == ({"x", "y"}, set(), set())
@@ -108,7 +108,7 @@ def test_what_is_new_is_not_told_as_updated_in_the_same_run(state: Path, first: 
     assert site.run(state).told == NOTHING
 
 
-def test_what_is_new_in_two_known_sitemaps_is_not_told_as_updated(state: Path) -> None:
+def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
     site = world(a=Document(entries("x")), b=Document(entries("y")))
     site.run(state)
     site.documents["a.xml"].entries |= entries("z", lastmod="2026-01-01")
@@ -217,7 +217,7 @@ def test_a_url_that_moves_to_another_sitemap_is_no_change(state: Path, where: tu
     assert site.run(state).told == NOTHING
 
 
-def test_what_leaves_is_removed_with_what_it_said_last(state: Path) -> None:
+def test_a_removed_url_has_its_last_values(state: Path) -> None:
     site = world(a=Document(entries("x", "y", lastmod="2026-01-01", priority="0.5")))
     site.run(state)
     del site.documents["a.xml"].entries[loc("x")]
@@ -351,7 +351,7 @@ def test_what_a_complete_index_no_longer_lists_is_gone_at_once(state: Path) -> N
     assert "a.xml" not in site.asked
 
 
-def test_what_is_removed_is_told_also_where_nothing_can_be_read(state: Path) -> None:
+def test_removals_are_reported_also_where_nothing_can_be_read(state: Path) -> None:
     """All that the index lists is missing, for a day now: the run is partial, and no failure."""
     site = two()
     site.documents["b.xml"].status = 404
@@ -363,7 +363,7 @@ def test_what_is_removed_is_told_also_where_nothing_can_be_read(state: Path) -> 
     assert not run.stream.complete
 
 
-def test_a_sitemap_that_nobody_names_any_more_is_gone_a_day_later(state: Path) -> None:
+def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> None:
     """robots.txt is no index: it may be another one today, and name none."""
     site = two()
     site.run(state)
@@ -456,7 +456,7 @@ def test_removals_of_most_urls_are_held_back(state: Path, left: int, is_held: bo
 
 
 @pytest.mark.parametrize(("count", "is_held"), [(1000, False), (1001, True)])
-def test_a_thousand_may_always_go(state: Path, count: int, is_held: bool) -> None:
+def test_a_thousand_removals_are_never_held_back(state: Path, count: int, is_held: bool) -> None:
     site = world(a=many(count), b=Document(entries("b1")))
     site.run(state)
     site.documents["a.xml"] = many(0)
@@ -511,7 +511,7 @@ def test_what_came_and_went_meanwhile_holds_nothing_back(state: Path) -> None:
 
 
 @pytest.mark.parametrize("memory_bytes", [0, 10**6])
-def test_what_waits_for_a_last_proof_may_be_on_disk(
+def test_the_urls_of_deferred_documents_may_be_on_disk(
     state: Path, monkeypatch: pytest.MonkeyPatch, memory_bytes: int
 ) -> None:
     """A document that lists a URL of another host ends when all has been read."""
@@ -536,7 +536,7 @@ def test_leaving_early_commits_no_document_of_which_something_was_not_delivered(
     assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
 
 
-def test_a_document_that_was_delivered_is_not_told_again(state: Path) -> None:
+def test_a_delivered_document_is_not_reported_again(state: Path) -> None:
     site = world(a=Document(entries("a1", "a2")), b=Document(entries("b1", "b2")))
     with site.changes(state, per_host=1) as stream:
         taken = {change.record.loc for _, change in zip(range(3), stream, strict=False)}
@@ -629,7 +629,7 @@ def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
         assert [run.complete for run in opened.runs()] == [False, True]  # of one that is known they are kept
 
 
-def test_a_state_that_is_none_is_told(state: Path) -> None:
+def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
     with pytest.raises(sr.UsageError, match="state is the name of a file, or a State, not None"):
         sr.changes("shop.example", state=None)  # type: ignore[arg-type]
     opened = sr.state.State(state, create=True)
@@ -647,7 +647,7 @@ def test_patterns_may_be_no_unicode(state: Path) -> None:
         site.run(state)
 
 
-def test_a_removal_that_was_perhaps_told_is_taken_back(state: Path) -> None:
+def test_a_removal_that_was_perhaps_reported_is_taken_back(state: Path) -> None:
     """A run is left behind its first removal, and then the site has its pages again."""
     site = two()
     site.run(state)
@@ -662,7 +662,7 @@ def test_a_removal_that_was_perhaps_told_is_taken_back(state: Path) -> None:
 
 
 @pytest.mark.parametrize("listed", [["a.xml", "f.xml"], ["f.xml", "a.xml"]])
-def test_what_also_expired_is_new_when_its_removal_was_perhaps_told(state: Path, listed: list[str]) -> None:
+def test_an_expired_url_is_new_when_its_removal_was_perhaps_reported(state: Path, listed: list[str]) -> None:
     site = world(a=Document(entries("k", "a1")), f=Document(entries("k", "f1"), is_feed=True))
     site.listed = listed
     site.run(state)
@@ -673,7 +673,7 @@ def test_what_also_expired_is_new_when_its_removal_was_perhaps_told(state: Path,
     assert site.run(state).told == ({"k"} if left else set(), set(), set())
 
 
-def test_removals_that_were_perhaps_told_are_told_once_more(state: Path) -> None:
+def test_removals_that_were_perhaps_reported_are_reported_again(state: Path) -> None:
     site = two()
     site.run(state)
     site.listed = ["b.xml"]
@@ -684,7 +684,7 @@ def test_removals_that_were_perhaps_told_are_told_once_more(state: Path) -> None
     assert site.run(state).told == NOTHING
 
 
-def test_a_document_that_never_came_to_its_end_holds_up_nobody(state: Path) -> None:
+def test_a_document_that_never_ended_does_not_block_removals(state: Path) -> None:
     """The run was left while it was being told, behind another one that was noted."""
     site = two()
     with site.changes(state) as stream:

@@ -65,28 +65,28 @@ class SitemapReaderLoader(RequestLoader):
 
     `transform_request_function` is as in Crawlee's own loader, and called as a URL is read: RequestOptions in; others,
     "skip" or "unchanged" out. `on_item` is called with every item that is not a URL, `on_outcome` with each document
-    as it ends. No more than `max_buffer_size` Requests wait; the reading waits then.
+    as it ends. Reading pauses while `max_buffer_size` Requests wait.
 
-    Crawlee takes URLs that differ in case, in a last slash or in utm_ parameters for one. Of such URLs all but the
-    first have a unique key of their own here, so that a queue does not drop them. So has an updated URL, as a queue
-    that outlives a crawl has handled it before.
+    Crawlee identifies URLs that differ only in case, a trailing slash or utm_ parameters. All but the first of such
+    URLs get a unique key here, so that a queue does not drop them; so does an updated URL, as a persistent queue has
+    handled it before.
 
-    Reading begins with the first question, or with `async with`, which also ends it; else close() does. What goes
-    wrong with a site is in the log (`sitemap_reader.crawlee`), in `problems`, `outcomes` and `verdicts`, and stops
-    nothing. What else ends the reading (a StateError, an exception of a function of the caller's) is raised by
-    fetch_next_request, behind the Requests that wait.
+    Reading starts with the first call of a method of Crawlee's, or with `async with`, which also closes the loader;
+    otherwise call close(). Faults of a site are in the log (`sitemap_reader.crawlee`), in `problems`, `outcomes` and
+    `verdicts`, and do not stop the loader. Any other error (a StateError, an exception of a callback) is raised by
+    fetch_next_request, after the Requests that wait.
 
-    With a `persist_state_key` it is kept in Crawlee's key-value store where the loader stands: as Crawlee says so,
-    with close(), and, with a `state`, before changes count as delivered. A loader with the same key and the same
-    wishes goes on from there in another process, however the first one ended: every URL comes at least once, what was
-    handled before it was last kept does not come again, what was in progress does. Sitemaps that were given whole are
-    not asked for again, and count as not modified. Crawlee empties its stores as it starts, unless told not to:
-    `Configuration(purge_on_start=False)`, or CRAWLEE_PURGE_ON_START=0.
+    With a `persist_state_key` the loader saves its state in Crawlee's key-value store: at Crawlee's persist events, in
+    close(), and, with a `state`, before changes count as delivered. A loader with the same key and settings resumes in
+    another process, however the first one ended: every URL comes at least once; those handled before the last save do
+    not come again, those in progress do. Sitemaps whose URLs were all queued are not fetched again, and count as not
+    modified. Crawlee purges its stores at the start by default: set `Configuration(purge_on_start=False)`, or
+    CRAWLEE_PURGE_ON_START=0.
 
-    Without a key the next process begins anew. With a `state` a change counts as delivered when its Request was
-    handled, which in tandem means: handed over to the queue. So nothing is lost if that outlives the process; if it
-    does not, neither do the Requests in it. Alone, Requests that take over a second while others are wanted may be
-    lost if the process is killed: give a key.
+    Without a key the next process starts anew. With a `state` a change counts as delivered when its Request was
+    handled; in a RequestManagerTandem, when it was added to the queue, so no change is lost while that queue persists.
+    Without a tandem, Requests in progress for over a second while others are fetched may be lost if the process is
+    killed: give a key.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class SitemapReaderLoader(RequestLoader):
         reader: SitemapReader | None = None,
         **options: Unpack[LoaderOptions],
     ) -> None:
-        """Reads nothing yet. UsageError for values that cannot be."""
+        """Reads nothing yet. UsageError for invalid values."""
         check_positive(max_buffer_size=max_buffer_size)
         if persist_state_key == "":
             raise UsageError("persist_state_key is empty; leave it out, or name one")
@@ -154,12 +154,12 @@ class SitemapReaderLoader(RequestLoader):
     # --- the interface of RequestLoader ---
 
     async def get_total_count(self) -> int:
-        """How many Requests there were so far, handled or not."""
+        """The number of Requests so far, handled or not."""
         await self._task.load()
         return self._queue.value.total_count
 
     async def get_handled_count(self) -> int:
-        """How many of them were handled."""
+        """The number of handled Requests."""
         await self._task.load()
         return self._queue.value.handled_count
 
@@ -169,15 +169,15 @@ class SitemapReaderLoader(RequestLoader):
         return not self._queue.value.queue and self._task.failure is None
 
     async def is_finished(self) -> bool:
-        """Whether all is read, given and handled."""
+        """Whether all sitemaps are read and all Requests handled."""
         await self._task.start()
         value, task = self._queue.value, self._task
         return task.is_over and task.failure is None and not value.queue and not value.in_progress
 
     async def fetch_next_request(self) -> Request | None:
-        """The next Request, as soon as there is one; None when all is read, given and handled.
+        """Waits for the next Request; None when is_finished().
 
-        Raises what ended the reading before its time, when all that was read by then has been given.
+        Raises the error that ended the reading, after the Requests that were read before.
         """
         while not await self.is_finished():
             request = self._queue.take()
@@ -215,7 +215,7 @@ class SitemapReaderLoader(RequestLoader):
 
     @property
     def summary(self) -> Summary:
-        """The numbers so far, of all targets; str() makes them a line."""
+        """The numbers of all targets so far; str() is one line."""
         return self._task.summary
 
     @property
@@ -225,7 +225,7 @@ class SitemapReaderLoader(RequestLoader):
 
     @property
     def outcomes(self) -> Sequence[Outcome]:
-        """One for each document that has come to its end."""
+        """One for each document that has ended."""
         return self._task.outcomes
 
     @property
@@ -235,12 +235,12 @@ class SitemapReaderLoader(RequestLoader):
 
     @property
     def removed(self) -> int:
-        """How many URLs were found to be removed."""
+        """The number of removed URLs."""
         return self._task.removed
 
     @property
     def refused(self) -> int:
-        """How many URLs were left out because Crawlee takes no such URL; each is in the log."""
+        """The number of URLs that Crawlee rejected; each is in the log."""
         return self._maker.refused
 
     @property
@@ -256,7 +256,7 @@ class SitemapReaderLoader(RequestLoader):
 
 
 def _lasting(value: Any) -> Any:
-    """An iterator would be used up by the first target."""
+    """A tuple of an iterator, which the first target would exhaust."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 

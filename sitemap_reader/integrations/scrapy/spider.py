@@ -151,8 +151,8 @@ class SitemapReaderSpider(SitemapSpider):
     - `sitemap_scope`: protocol (the URL scope of a sitemap), host, domain or any.
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
-    `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are made as
-    Scrapy has room for them, so that memory stays flat, and carry the UrlRecord in `meta["sitemap_record"]`. Problems
+    `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are yielded as
+    Scrapy schedules them, so that memory stays constant, and carry the UrlRecord in `meta["sitemap_record"]`. Problems
     are logged, and counted in the stats: `sitemap/problems/F01` and so on.
     """
 
@@ -172,7 +172,7 @@ class SitemapReaderSpider(SitemapSpider):
         settings.set(name, middlewares, max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["spider"]))
 
     async def start(self) -> AsyncIterator[Any]:
-        """A Request for each page, as Scrapy has room."""
+        """Yields a Request for each page, as fast as Scrapy schedules them."""
         reporter, documents = StatsReporter(self), DocumentGrouper()
         try:
             walk = self._walk(reporter, documents)

@@ -182,7 +182,7 @@ class EntryParser:
         self._budget.spend_on_markup(self._buffer.data, 0, len(self._buffer), TAG_STEPS)
         blanked = blank_doctype(bytes(self._buffer.data))
         if blanked == self._buffer.data:
-            raise Stop(report("S09", "the end of the DOCTYPE cannot be found: refused"))
+            raise Stop(report("S09", "the DOCTYPE cannot be separated from the rest: refused"))
         self._buffer.data[:] = blanked
         self._driver.restart()
 
