@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sitemap_reader.parser.dialects import extensions as values
-from sitemap_reader.parser.dialects.extensions import TABLE
+from sitemap_reader.parser.dialects.extensions import TAG_RULES
 from sitemap_reader.parser.normalise.dates import parse_date
 
 from .peers import Question, ask, version_of
@@ -26,7 +26,7 @@ from .tables import aligned, markdown, write_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from sitemap_reader.parser.dialects.extensions import Tag
+    from sitemap_reader.parser.dialects.extensions import TagRule
 
 NAMESPACES = "".join(
     f' xmlns:{prefix}="{namespace}"'
@@ -64,20 +64,20 @@ class Writer:
             values.date: f"2026-05-{number % 28 + 1:02}T{number % 24:02}:{number % 60:02}:00+00:00",
             values.boolean: "yes",
             values.text: f"words {number}",
-            values.names: f"name {number}, other {number}",
+            values.comma_separated: f"name {number}, other {number}",
         }
         # What is left are numbers: none of their ranges ends below 4, or is narrower than that.
         text = forms.get(kind, f"{number}" if kind.__qualname__.startswith("whole") else f"{number % 4}.{number}5")
         self.values += text.split(", ")
         return text
 
-    def tag(self, name: str, tag: Tag) -> str:
+    def tag(self, name: str, tag: TagRule) -> str:
         attributes = "".join(f' {key}="{self.value(kind)}"' for key, kind in tag.attributes.items())
-        times = SEVERAL if tag.many else 1
-        return "".join(f"<{name}{attributes}>{self.value(tag.kind)}</{name}>" for _ in range(times))
+        times = SEVERAL if tag.is_list else 1
+        return "".join(f"<{name}{attributes}>{self.value(tag.parse)}</{name}>" for _ in range(times))
 
     def element(self, name: str) -> str:
-        return f"<{name}>{''.join(self.tag(each, tag) for each, tag in TABLE[name].items())}</{name}>"
+        return f"<{name}>{''.join(self.tag(each, tag) for each, tag in TAG_RULES[name].items())}</{name}>"
 
 
 def samples() -> Iterator[Sample]:
@@ -101,7 +101,7 @@ def sitemap(what: str, write: Callable[[Writer], str]) -> Sample:
 
 
 def news(writer: Writer) -> str:
-    table = TABLE["news:news"]
+    table = TAG_RULES["news:news"]
     parts = {name: writer.tag(name, tag) for name, tag in table.items()}
     publication = "".join(parts.pop(name) for name in ("news:name", "news:language"))
     return f"<news:news><news:publication>{publication}</news:publication>{''.join(parts.values())}</news:news>"
