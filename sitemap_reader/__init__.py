@@ -1,4 +1,4 @@
-"""Reads a site's sitemaps as a crawler should.
+"""Reads a site's sitemaps into typed URL records.
 
 A target or the bytes of a document go in; typed records, problems and outcomes come out. The names in `__all__` and
 those of the subpackages in SUBPACKAGES are public; everything else may change. Both load on first use.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .lazy_exports import lazy_exports
-from .version import __version__
+from .version import __version__ as __version__
 
 if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from . import analysis as analysis
