@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
-from docs_runs import Block, ParseServer, blocks
+from docs_runs import Block, Runner, blocks
 from docs_site import SITES, DocsSite
 from tiers import not_installed
 
@@ -23,10 +23,10 @@ _WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[ParseServer]:
+def desk(tmp_path: Path) -> Iterator[Runner]:
     """A desk with the files that the examples read."""
     with DocsSite(tmp_path) as site:
-        desk = ParseServer(tmp_path, site)
+        desk = Runner(tmp_path, site)
         for name in ("urls", "old", "monday"):
             shutil.copy(SITES / "shop.jsonl", desk.folder / f"{name}.jsonl")
         for name in ("new", "tuesday"):
@@ -40,7 +40,7 @@ def desk(tmp_path: Path) -> Iterator[ParseServer]:
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: block.section)
-def test_the_examples_of_a_command_give_what_they_are_for(desk: ParseServer, block: Block) -> None:
+def test_the_examples_of_a_command_give_what_they_are_for(desk: Runner, block: Block) -> None:
     """Skipped where one of them is left out, the others having run."""
     lines = {line: attrs.evolve(block, text=line).missing for line in block.text.splitlines()}
     if shutil.which("bash") is None:
@@ -51,7 +51,7 @@ def test_the_examples_of_a_command_give_what_they_are_for(desk: ParseServer, blo
         pytest.skip("; ".join(f"{line}: {not_installed(missing)}" for line, missing in lines.items() if missing))
 
 
-def failures(desk: ParseServer, line: str) -> Iterator[str]:
+def failures(desk: Runner, line: str) -> Iterator[str]:
     ran = desk.do("bash", "-eo", "pipefail", "-c", line)
     written = _WRITES.search(line)
     if ran.code or "error:" in ran.stderr:
@@ -67,7 +67,7 @@ SHELLS = {"bash": "complete ", "zsh": "compdef ", "fish": "complete "}
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_line_for_a_shell_gives_a_completion_script(desk: ParseServer, shell: str) -> None:
+def test_the_line_for_a_shell_gives_a_completion_script(desk: Runner, shell: str) -> None:
     (line,) = (block.text for block in blocks(PAGE) if f"{shell}_source" in block.text)
     (command,) = re.findall(r"_SITEMAP_READER_COMPLETE=\w+ sitemap-reader", line)
     ran = desk.do("sh", "-c", command)
@@ -85,7 +85,7 @@ TYPED = {
 
 
 @pytest.mark.parametrize("typed", TYPED)
-def test_bash_completes_after_the_line_of_the_page(desk: ParseServer, typed: str) -> None:
+def test_bash_completes_after_the_line_of_the_page(desk: Runner, typed: str) -> None:
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     (line,) = (block.text for block in blocks(PAGE) if "bash_source" in block.text)

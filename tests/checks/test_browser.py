@@ -178,7 +178,7 @@ def test_headings_count_the_cards_that_are_shown(show):
     assert whole == [
         "◆ Errors · 3 findings, 1,333 occurrences",
         "▲ Warnings · 2 findings, 211 occurrences",
-        "● Infos · 1 finding, 4 occurrences",
+        "● Notices · 1 finding, 4 occurrences",
     ]
     tab.get_by_label("Search").fill("products")
     assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_runs import ParseServer, blocks, found
+from docs_runs import Runner, blocks, found
 from docs_site import DocsSite
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def test_the_dag_tells_each_day_what_has_changed(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "desk"))
     with DocsSite(tmp_path) as site:
-        desk = ParseServer(tmp_path, site)
+        desk = Runner(tmp_path, site)
         dag = desk.folder / NAME
         dag.write_text(block.text)
 
