@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-# ----------------------------------------------------------------------------------------------------
 # Callbacks of click: the text of an option -> its value. Values that the reader would refuse are refused here, so that
 # the error names the option.
 

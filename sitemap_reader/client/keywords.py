@@ -326,10 +326,10 @@ def _suggestion(name: str, value: object) -> str | None:
     """`limits=Limits(read_seconds=3)`; None where no table has the name."""
     if name in attrs.fields_dict(Limits):
         return f"limits=Limits({name}={_value_text(value)})"
-    state_sync = _value_text(value + 1) if isinstance(value, int) else "…"
+    next_value = _value_text(value + 1) if isinstance(value, int) else "…"
     if name not in FOREIGN_KEYWORDS:
         return None
-    return FOREIGN_KEYWORDS[name].format(_value_text(value), next=state_sync)
+    return FOREIGN_KEYWORDS[name].format(_value_text(value), next=next_value)
 
 
 def _value_text(value: object) -> str:

@@ -33,7 +33,6 @@ Seconds = Annotated[int, Max(28_800)]
 Rating = Annotated[float, Max(5)]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Extensions: a class for each element, a field for each of its tags. A datetime has a second field for its precision. A
 # TypedDict with "value" is a tag with attributes (its text is the value), one without is a tag that holds tags: every
 # key is present.
