@@ -195,7 +195,7 @@ def test_who_waits_is_told_too(site_server: Serve) -> None:
     """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
     free, heard, waits = threading.Event(), list[sr.client.Progress](), list[int]()
 
-    class DeferredDocuments(dict[str, Any]):
+    class WaitingPages(dict[str, Any]):
         def get(self, path: str, default: Any = None) -> Any:
             if path == "/s.xml":
                 free.wait(WAIT_SECONDS)
@@ -203,7 +203,7 @@ def test_who_waits_is_told_too(site_server: Serve) -> None:
 
     server = site_server({})
     body = f"<urlset {NAMESPACE}><url><loc>{server.url}/1</loc></url></urlset>".encode()
-    server.pages = DeferredDocuments({"/s.xml": (200, XML, body)})
+    server.pages = WaitingPages({"/s.xml": (200, XML, body)})
 
     def hear(progress: sr.client.Progress) -> None:
         heard.append(progress)

@@ -47,8 +47,8 @@ class Labyrinth(Pages):
 
 
 @attrs.define
-class RepairReport:
-    """What came of a walk."""
+class CrawlResult:
+    """The result of a crawl."""
 
     urls: int = 0
     complete: bool = True
@@ -61,9 +61,9 @@ class RepairReport:
             self.messages.append(item.message)
 
 
-def walk(labyrinth: Labyrinth, **limits: int) -> RepairReport:
+def walk(labyrinth: Labyrinth, **limits: int) -> CrawlResult:
     """Reads it from its START."""
-    told = RepairReport()
+    told = CrawlResult()
 
     async def main() -> None:
         reader = sr.SitemapReader(fetcher=labyrinth, limits=sr.Limits(**limits))  # type: ignore[arg-type]

@@ -90,8 +90,8 @@ class Played:
 
 
 @attrs.define
-class UrlSet:
-    """A walk that is over."""
+class CrawlResult:
+    """The result of a crawl."""
 
     fetcher: Played
     ledger: SummaryBuilder
@@ -120,7 +120,7 @@ class UrlSet:
         return "; ".join(problem.message for problem in self.problems if problem.code == code)
 
 
-def walk(target: str, pages: Pages, **plan: Any) -> UrlSet:
+def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
     """A whole run, that waits for nothing."""
     problems: list[Problem] = []
     fetcher = Played(pages)
@@ -134,7 +134,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> UrlSet:
 
     locs = asyncio.run(read())
     ledger.progress.urls = len(locs)
-    return UrlSet(fetcher, ledger, locs, problems)
+    return CrawlResult(fetcher, ledger, locs, problems)
 
 
 # --- what an answer means ---------------------------------------------------------------------------------------
