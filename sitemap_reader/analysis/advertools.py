@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 if TYPE_CHECKING:
-    from .snapshot_tables import SnapshotTables
+    from .tables import SnapshotTables
 
 _ALWAYS = ("loc", "lastmod", "changefreq", "priority")
 # Columns of lists, of which the last item is kept -> prefix for its fields.

@@ -13,7 +13,7 @@ from .tables import has_any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .snapshot_tables import SnapshotTables
+    from .tables import SnapshotTables
 
 _MAX_SITES = 6
 

@@ -13,17 +13,15 @@ from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
 from .charts import ChartSpec
-from .measure import finding_per_site, measure, percent
-from .pages import NEWEST_RULE, in_site_order, page_frame, pages_with_newest
+from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest, percent
 from .sections import section_of
-from .snapshot_tables import PAGE_KEY
-from .tables import Tables, json_objects
+from .tables import PAGE_KEY, Tables, json_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .measure import Measure
-    from .snapshot_tables import SnapshotTables
+    from .tables import SnapshotTables
 
 # --- overlap -----------------------------------------------------------------------------------------------------
 

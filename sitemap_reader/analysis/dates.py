@@ -17,14 +17,22 @@ from ..frontier.lastmod_trust import FEW_ALIKE, History, judge_history, trust_in
 from ..model.errors import UsageError
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import ChartSpec
-from .measure import finding_per_site, measure, percent
-from .pages import days_between, in_site_order, is_future, page_frame, share_of_site
+from .measure import (
+    days_between,
+    finding_per_site,
+    in_site_order,
+    is_future,
+    measure,
+    page_frame,
+    percent,
+    share_of_site,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .measure import Measure
-    from .snapshot_tables import SnapshotTables
+    from .tables import SnapshotTables
 
 
 # --- reliability -------------------------------------------------------------------------------------------------

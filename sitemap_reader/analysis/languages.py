@@ -13,14 +13,13 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .charts import ChartSpec
-from .measure import finding_per_site, measure, percent
-from .pages import in_site_order, page_frame
+from .measure import finding_per_site, in_site_order, measure, page_frame, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from .measure import Measure
-    from .snapshot_tables import SnapshotTables
+    from .tables import SnapshotTables
 
 
 _NONE, _DEFAULT = "none", "x-default"

@@ -18,7 +18,7 @@ from ..model.records import Outcome, UrlRecord
 from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.dumps import open_file
 from ..serialize.projection import fields_of
-from .tables import TableBuilder, Tables
+from .tables import SnapshotMetadata, TableBuilder, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,22 +28,6 @@ PARQUET = ".parquet"
 _RECORDS: dict[str, type] = {"urls": UrlRecord, "sitemaps": Outcome, "problems": Problem}
 _METADATA_KEY = b"sitemap_reader"
 _OTHER_FILES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".gz", ".xlsx", ".feather", ".arrow", ".zip"}
-
-
-@attrs.frozen
-class SnapshotMetadata:
-    """How a Snapshot was read: `at` and `until` are when reading began and ended, None if unknown.
-
-    `is_day`: only the day of these is known. `complete`: whether everything was read, None if unknown. `choice`: the
-    filters on URLs as text, None without any.
-    """
-
-    at: datetime | None = None
-    until: datetime | None = None
-    is_day: bool = False
-    complete: bool | None = None
-    choice: str | None = None
-    notes: tuple[str, ...] = ()
 
 
 def write(tables: Tables, metadata: SnapshotMetadata, path: Path) -> None:

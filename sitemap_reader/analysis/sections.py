@@ -9,14 +9,23 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from .charts import ChartSpec
-from .measure import finding_per_site, measure, percent
-from .pages import NEWEST_RULE, days_between, in_site_order, page_frame, pages_with_newest, share_of_site
+from .measure import (
+    NEWEST_RULE,
+    days_between,
+    finding_per_site,
+    in_site_order,
+    measure,
+    page_frame,
+    pages_with_newest,
+    percent,
+    share_of_site,
+)
 from .tables import has_any
 from .url_parts import MAX_DIRS
 
 if TYPE_CHECKING:
     from .measure import Measure
-    from .snapshot_tables import SnapshotTables
+    from .tables import SnapshotTables
 
 _MAX_ROWS = 15
 

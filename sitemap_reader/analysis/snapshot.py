@@ -16,8 +16,7 @@ import attrs
 
 from ..model.errors import UsageError, install_hint
 from .parquet_io import write
-from .snapshot_tables import SnapshotTables
-from .tables import Tables, as_reusable, select_rows, selection_text
+from .tables import SnapshotTables, Tables, as_reusable, select_rows, selection_text
 
 if TYPE_CHECKING:
     import os

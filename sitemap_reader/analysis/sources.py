@@ -19,9 +19,9 @@ from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, open_file
-from .parquet_io import SnapshotMetadata, read, read_metadata
+from .parquet_io import read, read_metadata
 from .snapshot import Snapshot, loaded
-from .tables import TableBuilder, as_reusable, selection_text
+from .tables import SnapshotMetadata, TableBuilder, as_reusable, selection_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,8 @@
 """What an audit collects, and what a check is: problems in, Findings out; checks receive URLs and report problems.
 
 `Findings` counts problems exactly and keeps a few samples of each code, spread over the documents that have it; its
-memory grows with codes and documents, not with URLs. `Check` is the base class of all audit rules.
+memory grows with codes and documents, not with URLs. `Check` is the base class of all audit rules, `AuditResult` what
+text.py and html/ render.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import attrs
 
+from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from ..client.sitemap_tree import TreeRow
+    from ..model.problems import Severity
     from ..model.records import ChangeFreq, Outcome, Precision, SitemapRef, UrlRecord
+    from ..statistics.facts import Fact
 
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -253,3 +258,46 @@ class Check:
 
     def on_end(self, findings: Findings) -> None:
         """Called once, after all items."""
+
+
+# --- the result ---
+
+# Problems of severity `info` are shown as notices.
+SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+@attrs.frozen
+class AuditResult:
+    """The findings of an audit and the counts beside them; Report documents the fields."""
+
+    target: str
+    at: datetime
+    urls: int
+    pages: int
+    complete: bool | None
+    findings: tuple[Finding, ...]
+    sitemaps: tuple[TreeRow, ...]
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...] = ()
+    unnamed: tuple[Outcome, ...] = ()
+
+    def count(self, severity: Severity) -> int:
+        """The number of problems of a severity, over all findings."""
+        return sum(finding.count for finding in self.findings if finding.severity == severity)
+
+    @property
+    def missing(self) -> str:
+        """How many documents could not be read, or only in part, in words; empty if all were read."""
+        incomplete = [row for row in self.sitemaps if row.complete == "no"] + [*self.unnamed]
+        failed = sum(not each.entries for each in incomplete)
+        parts = []
+        if failed:
+            parts.append(f"{count_of(failed, 'document')} could not be read")
+        if len(incomplete) > failed:
+            parts.append(f"{count_of(len(incomplete) - failed, 'document')} could be read in part only")
+        return ", ".join(parts)
+
+    @property
+    def partial(self) -> str:
+        """Why the result is partial, where `complete` is False."""
+        return self.missing or "it was stopped"

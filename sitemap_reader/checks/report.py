@@ -10,9 +10,8 @@ import orjson
 from ..client.summary import count_of
 from ..serialize.jsonl import json_form, stamp
 from ..version import __version__
-from .findings import SEVERITIES
+from .findings import SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
-from .result import SEVERITY_NAMES, AuditResult
 from .rule_docs import explain
 from .text import render_text
 

@@ -22,9 +22,8 @@ from ..parser.fast_scanner import Entries, merged
 from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
+from .extensions import HreflangAttributes, HreflangReturnTags, Images, NewsCount, NewsItems, Videos
 from .findings import Check, UrlBatch
-from .languages import HreflangAttributes, HreflangReturnTags
-from .media import Images, NewsCount, NewsItems, Videos
 from .report import Report
 from .urls import NonPageFiles, PrivateHosts, SessionParameters
 

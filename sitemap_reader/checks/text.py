@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from ..client.summary import count_of
 from ..model.errors import printable
-from .result import SEVERITY_NAMES
+from .findings import SEVERITY_NAMES
 from .rule_docs import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .findings import Finding
-    from .result import AuditResult
+    from .findings import AuditResult, Finding
 
 _COLUMNS = 100
 _MAX_RAW_CHARS = 160

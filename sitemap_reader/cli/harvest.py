@@ -14,8 +14,7 @@ from ..client.summary import count_of
 from ..model.errors import StateError, UsageError
 from ..scale.harvest import harvest
 from ..scale.hosts import read_hosts
-from ..scale.progress import bar_state
-from ..scale.report import VERDICT_WORDS, load_harvest
+from ..scale.report import VERDICT_WORDS, bar_state, load_harvest
 from ..serialize.dumps import STDIN
 from .exits import Exit, Interrupts
 from .messages import Console, bytes_on_stdin

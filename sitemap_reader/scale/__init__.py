@@ -4,7 +4,6 @@ In: a list of hosts. Out: a folder of Parquet files, summed up by a Harvest. Imp
 """
 
 from .harvest import harvest
-from .progress import HarvestProgress
-from .report import Harvest, SkippedHost, load_harvest
+from .report import Harvest, HarvestProgress, SkippedHost, load_harvest
 
 __all__ = ["Harvest", "HarvestProgress", "SkippedHost", "harvest", "load_harvest"]

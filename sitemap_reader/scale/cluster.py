@@ -25,7 +25,7 @@ import attrs
 from ..model.errors import StateError, UsageError, install_hint
 from ..serialize.arrow import require_pyarrow
 from .folder import HarvestCancelled
-from .progress import ProgressTracker
+from .report import ProgressTracker
 from .shard import harvest_shard
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .folder import HarvestFolder, HarvestPlan
     from .options import HarvestConfig
-    from .progress import HarvestProgress
+    from .report import HarvestProgress
     from .shard import ShardProgress
 
 

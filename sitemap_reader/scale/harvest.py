@@ -26,8 +26,7 @@ from .cluster import HarvestTasks, connected, require_dask, shards_at_once
 from .folder import HarvestFolder, HarvestPlan
 from .hosts import HostList, read_hosts, sharded
 from .options import make_config
-from .progress import bar_state
-from .report import load_harvest
+from .report import bar_state, load_harvest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
     from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
     from .options import HarvestConfig
-    from .progress import HarvestProgress
-    from .report import Harvest
+    from .report import Harvest, HarvestProgress
 
 HOSTS_AT_ONCE = 50
 HOST_SECONDS = 1_800.0

@@ -15,9 +15,8 @@ pytest.importorskip("pyarrow")
 from corpus_cases import CORPUS
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.parquet_io import SnapshotMetadata
 from sitemap_reader.analysis.snapshot import Snapshot, loaded
-from sitemap_reader.analysis.tables import TableBuilder
+from sitemap_reader.analysis.tables import SnapshotMetadata, TableBuilder
 from sitemap_reader.statistics.collector import Statistics
 
 if TYPE_CHECKING:

@@ -429,7 +429,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(schema: str) -> None:
         raise OSError(28, "No space left on device", "the temporary folder")
 
-    monkeypatch.setattr("sitemap_reader.checks.languages.temporary_database", full)
+    monkeypatch.setattr("sitemap_reader.checks.extensions.temporary_database", full)
     report = sr.audit(AUDITED / "L03")
     assert [finding.code for finding in report.findings] == []
     assert report.notes == ("L03 was not checked: No space left on device",)

@@ -15,9 +15,19 @@ from hypothesis import strategies as st
 
 from sitemap_reader.checks.dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from sitemap_reader.checks.documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
+from sitemap_reader.checks.extensions import (
+    LANGUAGES,
+    REGIONS,
+    HreflangAttributes,
+    HreflangReturnTags,
+    Images,
+    NewsCount,
+    NewsItems,
+    Videos,
+    hreflang_fault,
+    is_publication_language,
+)
 from sitemap_reader.checks.findings import Findings, UrlBatch
-from sitemap_reader.checks.languages import LANGUAGES, REGIONS, HreflangAttributes, HreflangReturnTags, hreflang_fault
-from sitemap_reader.checks.media import Images, NewsCount, NewsItems, Videos, is_publication_language
 from sitemap_reader.checks.runner import SiteOverview
 from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
 from sitemap_reader.frontier.robots_rules import parse_rules

@@ -1,4 +1,4 @@
-"""Documents as a items."""
+"""URLs of a sitemap grouped by document, as `sitemap_filter` takes them."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from sitemap_reader.client.progressbar import BarState
-from sitemap_reader.scale.progress import HarvestProgress, ProgressTracker, bar_state
+from sitemap_reader.scale.report import HarvestProgress, ProgressTracker, bar_state
 from sitemap_reader.scale.shard import ShardProgress
 
 

@@ -13,8 +13,7 @@ from .elements import Html, element, is_address, joined, link, prose, site_text
 
 if TYPE_CHECKING:
     from ...model.problems import Problem, Severity
-    from ..findings import Finding
-    from ..result import AuditResult
+    from ..findings import AuditResult, Finding
 
     Names = dict[tuple[str, Severity], str]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from ...client.sitemap_tree import TreeRow
-    from ..result import AuditResult
+    from ..findings import AuditResult
 
 
 # The width of a figure and of a gap, in bars.

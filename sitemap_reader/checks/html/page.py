@@ -22,8 +22,7 @@ from .elements import Html, element, joined, link, prose, shortened, site_text
 from .tables import figures_part, sitemaps_part
 
 if TYPE_CHECKING:
-    from ..findings import Finding
-    from ..result import AuditResult
+    from ..findings import AuditResult, Finding
 
 _COMPLETE = "All sitemaps were read completely."
 _UNKNOWN = "Completeness unknown: the source, such as a dump of URLs alone, does not state it."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...client.sitemap_tree import TreeRow
-    from ..result import AuditResult
+    from ..findings import AuditResult
     from .charts import Figure
 
 MAX_ROWS = 500
