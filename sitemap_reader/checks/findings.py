@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..client.sitemap_tree import TreeRow
-    from ..model.problems import Severity
     from ..model.records import ChangeFreq, Outcome, Precision, SitemapRef, UrlRecord
     from ..statistics.facts import Fact
 
 
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+# In the order of a report. Problems of severity `info` are shown as notices.
+SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
+SEVERITIES = tuple(SEVERITY_NAMES)
 SAMPLES = 5
 
 
@@ -261,9 +262,6 @@ class Check:
 
 
 # --- the result ---
-
-# Problems of severity `info` are shown as notices.
-SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from ..model.errors import UsageError
-from .entries import CORE, NAMESPACES
+from .entries import CORE, DECLARATION, NAMESPACES
 from .site import COLOURS, DEPARTMENTS, MATERIALS, PRODUCTS
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HOST = "https://shop.example"
-DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 # RFC 3986 2: what stands for itself in our paths and queries; the rest is percent-encoded as UTF-8.
 AS_WRITTEN = "/:?&=%-_.~+"
 # The last seven begin with a name that HTML knows without a semicolon too: `&region` must not become `®ion`.

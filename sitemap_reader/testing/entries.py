@@ -28,7 +28,7 @@ NAMESPACES = {
     "hreflang": ' xmlns:xhtml="http://www.w3.org/1999/xhtml"',
 }
 CORE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 BATCH = 500  # entries written at once
 
 
@@ -75,7 +75,7 @@ def write_urlset(
     extensions: Collection[str] = (),
 ) -> str | None:
     """Write a whole `<urlset>`, and a truth line for each entry; returns the newest lastmod as a stamp."""
-    opening = f"{DECLARATION}<urlset {CORE}{''.join(NAMESPACES[name] for name in extensions)}>\n"
+    opening = f"{DECLARATION}\n<urlset {CORE}{''.join(NAMESPACES[name] for name in extensions)}>\n"
     document.write(opening.encode())
     line = opening.count("\n") + 1
     newest = ""
@@ -102,7 +102,7 @@ def index_xml(children: Iterable[tuple[str, str | None]]) -> bytes:
     blocks = [
         f"<sitemap>\n  <loc>{escape(loc)}</loc>\n{_tag('lastmod', lastmod)}</sitemap>\n" for loc, lastmod in children
     ]
-    return f"{DECLARATION}<sitemapindex {CORE}>\n{''.join(blocks)}</sitemapindex>\n".encode()
+    return f"{DECLARATION}\n<sitemapindex {CORE}>\n{''.join(blocks)}</sitemapindex>\n".encode()
 
 
 def entry_xml(entry: Entry) -> str:
