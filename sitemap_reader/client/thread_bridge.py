@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -168,32 +168,17 @@ class Bridge:
 def run_in_thread(function: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     """Runs a coroutine function on an event loop in a thread of its own, and returns its result.
 
-    KeyboardInterrupt while waiting cancels it.
+    An exception of the caller's thread, such as KeyboardInterrupt, cancels it and joins the thread.
     """
     results: list[Result] = []
-    failures: list[BaseException] = []
-    tasks: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
-    async def main() -> Result:
-        tasks.append((asyncio.get_running_loop(), asyncio.current_task()))
-        return await function()
+    async def main(_: object) -> None:
+        results.append(await function())
 
-    def work() -> None:
-        try:
-            results.append(asyncio.run(main()))
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=work, name=THREADS, daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:
-        for loop, task in tasks:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(task.cancel if task else loop.stop)
-        thread.join()
-        raise
-    if failures:
-        raise failures[0]
+    bridge = Bridge(main)
+    with closing(bridge):
+        for _ in bridge.batches(on_wait=lambda: None):
+            pass
+    if bridge.was_cancelled:
+        raise asyncio.CancelledError
     return results[0]

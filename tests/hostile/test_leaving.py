@@ -5,6 +5,7 @@ The server counts the connections that are open; whatever it is asked for, it an
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import gc
 import threading
@@ -339,18 +340,35 @@ def test_what_the_caller_of_discover_raises_leaves_no_request_behind(server: Slo
     assert all_is_over(server)
 
 
-def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer) -> None:
     silent_robots(server)
-    join = threading.Thread.join
 
-    def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
-        """As the first wait for the reading thread is at Ctrl-C."""
-        if thread.name == "sitemap-reader" and "/robots.txt" not in server.asked:
-            was_asked(server, "/robots.txt")
+    def interrupt() -> None:
+        """As Ctrl-C: the main thread is interrupted while it waits for the crawl."""
+        was_asked(server, "/robots.txt")
+        _thread.interrupt_main()
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        sr.discover(server.url, allow_private=True)
+    interrupter.join()
+    assert readers() == []
+    assert all_is_over(server)
+
+
+def test_an_interrupt_before_the_loop_of_discover_runs_ends_its_thread(
+    server: SlowServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent_robots(server)
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if thread.name == "sitemap-reader":
             raise KeyboardInterrupt
-        join(thread, timeout)
 
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
         sr.discover(server.url, allow_private=True)
     assert readers() == []
