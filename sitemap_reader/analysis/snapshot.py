@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import attrs
 
 from ..model.errors import UsageError, install_hint
-from .parquet_io import write
+from .export import advertools_frame, write
 from .tables import SnapshotTables, Tables, as_reusable, select_rows, selection_text
 
 if TYPE_CHECKING:
@@ -70,8 +70,6 @@ class Snapshot(SnapshotTables):
             return self.urls.to_pandas()
         if style != "advertools":
             raise UsageError(f'style is "advertools" or None, and not {style!r}')
-        from .advertools import advertools_frame
-
         return advertools_frame(self)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:

@@ -19,7 +19,7 @@ from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, open_file
-from .parquet_io import read, read_metadata
+from .export import read, read_metadata
 from .snapshot import Snapshot, loaded
 from .tables import SnapshotMetadata, TableBuilder, as_reusable, selection_text
 

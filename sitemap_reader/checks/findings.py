@@ -2,7 +2,7 @@
 
 `Findings` counts problems exactly and keeps a few samples of each code, spread over the documents that have it; its
 memory grows with codes and documents, not with URLs. `Check` is the base class of all audit rules, `AuditResult` what
-text.py and html/ render.
+Report and html/ render.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 SEVERITIES = tuple(SEVERITY_NAMES)
 SAMPLES = 5
+# Problems of these are in robots.txt, in what a server sent instead of a sitemap, or in the file compared with.
+_NOT_IN_SITEMAPS = ("F", "C06", "X01")
 
 
 @attrs.frozen
@@ -48,6 +50,12 @@ class Finding:
     def title(self) -> str:
         """The name of the problem, from CATALOGUE."""
         return CATALOGUE[self.code].title
+
+    @property
+    def occurrences(self) -> str:
+        """`1,200 occurrences in 3 sitemaps`."""
+        unit = "document" if self.code.startswith(_NOT_IN_SITEMAPS) else "sitemap"
+        return f"{count_of(self.count, 'occurrence')} in {count_of(self.documents, unit)}"
 
 
 class Findings:
@@ -282,6 +290,15 @@ class AuditResult:
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""
         return sum(finding.count for finding in self.findings if finding.severity == severity)
+
+    @property
+    def headline(self) -> str:
+        """`2 errors, 14 warnings and 3 notices in 640 URLs`."""
+        counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
+        if not any(counts.values()):
+            return f"nothing found in {count_of(self.urls, 'URL')}"
+        errors, warnings, notices = (count_of(count, SEVERITY_NAMES[severity]) for severity, count in counts.items())
+        return f"{errors}, {warnings} and {notices} in {count_of(self.urls, 'URL')}"
 
     @property
     def missing(self) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
 from ..client.summary import count_of
+from ..model.errors import printable
 from ..serialize.jsonl import json_form, stamp
 from ..version import __version__
 from .findings import SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
 from .rule_docs import explain
-from .text import render_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..client.sitemap_tree import TreeRow
     from .findings import Finding
+
+_COLUMNS = 100
+_MAX_RAW_CHARS = 160
 
 
 @attrs.frozen(repr=False)
@@ -60,7 +66,7 @@ class Report(AuditResult):
 
     def to_text(self) -> str:
         """Plain text for a terminal: a summary, a line for each finding, then the findings with samples."""
-        return render_text(self)
+        return "".join(f"{line}\n" for line in _text_lines(self))
 
     def to_json(self) -> str:
         """One JSON object, indented."""
@@ -76,6 +82,69 @@ class Report(AuditResult):
 
     def _repr_html_(self) -> str:
         return render_fragment(self)
+
+
+# --- text ---
+
+
+def _text_lines(result: AuditResult) -> Iterator[str]:
+    yield printable(f"{result.target}: {result.headline}")
+    yield _scope(result)
+    for note in result.notes:
+        yield from _wrapped(f"note: {note}", "  ")
+    if not result.findings:
+        return
+    yield ""
+    yield from _overview(result.findings)
+    for finding in result.findings:
+        yield ""
+        yield from _text_of(finding)
+
+
+def _scope(result: AuditResult) -> str:
+    """`23 documents; 3,684 unique URLs; as of 2026-11-01 12:00 UTC`."""
+    documents = sum(row.entries is not None for row in result.sitemaps)
+    parts = [count_of(documents, "document"), count_of(result.pages, "unique URL")] if documents else []
+    parts.append(f"as of {result.at:%Y-%m-%d %H:%M} UTC")
+    if result.complete is False:
+        parts.append(f"partial: {result.partial}")
+    return "; ".join(parts)
+
+
+def _overview(findings: tuple[Finding, ...]) -> Iterator[str]:
+    """One aligned line for each finding."""
+    width = max(len(f"{finding.count:,}") for finding in findings)
+    for finding in findings:
+        severity = SEVERITY_NAMES[finding.severity]
+        yield f"{severity:7}  {finding.code}  {finding.count:>{width},}  {finding.title}"
+
+
+def _text_of(finding: Finding) -> Iterator[str]:
+    explanation = explain(finding.code)
+    yield f"{finding.code} {SEVERITY_NAMES[finding.severity]}: {finding.title} ({finding.occurrences})"
+    yield from _wrapped(f"Expected: {explanation.rule}", "  ")
+    for sample in finding.samples:
+        yield printable(f"  - {sample.place}: {sample.message}")
+        if sample.raw and sample.raw not in sample.message:
+            yield printable(f"      {_shorten(sample.raw)}")
+    more = finding.count - len(finding.samples)
+    if more > 0:
+        yield f"  - and {more:,} more"
+    yield from _wrapped(f"How to fix: {explanation.fix}", "  ")
+
+
+def _shorten(raw: str) -> str:
+    """The text at fault on one line, cut at 160 characters."""
+    text = " ".join(raw.split())
+    return text if len(text) <= _MAX_RAW_CHARS else f"{text[: _MAX_RAW_CHARS - 1]}…"
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    lines = wrap(printable(text), _COLUMNS - len(indent), break_long_words=False, break_on_hyphens=False)
+    return [indent + line for line in lines]
+
+
+# --- JSON ---
 
 
 def _in_utf8(value: Any) -> Any:

@@ -12,7 +12,6 @@ import attrs
 from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
-from ..checks.text import headline, render_text
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_forms
@@ -37,7 +36,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "never": (),
 }
 _WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": render_text,
+    "text": lambda report: report.to_text(),
     "json": lambda report: report.to_json(),
     "html": lambda report: report.to_html(),
 }
@@ -82,7 +81,7 @@ def run(
             ended += [Exit.THRESHOLD] * _is_bad(report, fail_on)
     if report is None:
         return console.end(None, None, ended)
-    summary = None if is_terminal(output) else f"{headline(report)}; {auditor.seconds:.1f} s"
+    summary = None if is_terminal(output) else f"{report.headline}; {auditor.seconds:.1f} s"
     return console.end(summary, f"partial: {report.partial}", ended)
 
 

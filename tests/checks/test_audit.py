@@ -13,7 +13,6 @@ from audit_cases import AUDITED, cases
 import sitemap_reader as sr
 from sitemap_reader.checks.audit import parse_codes
 from sitemap_reader.checks.findings import SEVERITIES
-from sitemap_reader.checks.text import render_text
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
@@ -323,7 +322,7 @@ def chunks(text: str) -> Iterator[str]:
 
 
 def test_text_begins_with_what_counts() -> None:
-    head, overview, *findings = chunks(render_text(sr.audit(SITES / "broken")))
+    head, overview, *findings = chunks(sr.audit(SITES / "broken").to_text())
     assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs"
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in head
     assert overview.splitlines()[0] == "error    F01   2  HTTP error (4xx or 5xx)"
@@ -333,7 +332,7 @@ def test_text_begins_with_what_counts() -> None:
 
 def test_text_of_nothing_found_is_short() -> None:
     report = sr.audit(AUDITED / "clean")
-    assert render_text(report) == (
+    assert report.to_text() == (
         f"{AUDITED / 'clean'}: nothing found in {report.urls} URLs\n"
         f"7 documents; {report.pages} unique URLs; as of 2026-11-01 12:00 UTC\n"
     )
@@ -342,7 +341,7 @@ def test_text_of_nothing_found_is_short() -> None:
 def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> None:
     page = "https://a.example/x?sid=1"
     line = {"loc": page, "sitemap": "https://a.example/\x1b[31m\u202e.xml", "line": 1}
-    text = render_text(sr.audit(write(tmp_path / "urls.jsonl", line)))
+    text = sr.audit(write(tmp_path / "urls.jsonl", line)).to_text()
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert r"\x1b[31m\u202e.xml:1" in text
@@ -438,7 +437,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_report_says_what_it_is() -> None:
     report = sr.audit(SITES / "broken")
     assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 notices in 146 URLs>"
-    assert str(report) == report.to_text() == render_text(report)
+    assert str(report) == report.to_text()
 
 
 def test_a_dump_is_its_own_baseline_however_it_is_written(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from ...client.summary import count_of
 from ...parser.content.sniff import Format
 from ..findings import SEVERITIES
 from ..rule_docs import explain
-from ..text import occurrences
 from .elements import Html, element, is_address, joined, link, prose, site_text
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ def _card(finding: Finding, name: str) -> Html:
         "header",
         element("p", mark(finding.severity), " ", element("code", finding.code), class_="label"),
         element("h4", element("a", sentence(finding.title), href=f"#{name}")),
-        element("p", occurrences(finding), class_="amount"),
+        element("p", finding.occurrences, class_="amount"),
     )
     return element(
         "article",

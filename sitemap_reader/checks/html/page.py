@@ -16,7 +16,6 @@ from ...serialize.jsonl import stamp
 from ...version import __version__
 from ..findings import SEVERITIES
 from ..rule_docs import explain
-from ..text import occurrences
 from .cards import WORDS, findings_part, how_to_fix, mark, nothing, overview, place, sentence, sitemaps, words
 from .elements import Html, element, joined, link, prose, shortened, site_text
 from .tables import figures_part, sitemaps_part
@@ -179,7 +178,7 @@ def _item(finding: Finding) -> Html:
     return element(
         "li",
         element("p", mark(finding.severity), " ", element("code", finding.code), " ", title),
-        element("p", joined(occurrences(finding), ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
+        element("p", joined(finding.occurrences, ". Expected: "), prose(explain(finding.code).rule), class_="rule"),
         where,
         how_to_fix(finding),
     )
