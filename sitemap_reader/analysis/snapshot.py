@@ -153,7 +153,10 @@ class Snapshot(SnapshotTables):
         return self._measure("languages", "hreflang_matrix")
 
     def overlap(self, by: Literal["path", "slug"] = "path") -> Measure:
-        """Paths or slugs that sites share: `site other pages shared share`, one row per ordered pair of sites."""
+        """Paths that sites share: `site other paths shared share`, one row per ordered pair of sites.
+
+        With by="slug" the last names of the paths are compared, and the third column is `slugs`.
+        """
         return self._measure("comparison", "overlap", by)
 
     def growth(self, others: Snapshot | Iterable[Snapshot] = ()) -> Measure:

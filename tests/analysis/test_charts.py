@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from test_every_measure import COLUMNS
 
 import sitemap_reader as sr
 
@@ -102,6 +103,10 @@ def drawn(chart: Chart) -> list[dict[str, Any]]:
 
 
 # --- every chart ---
+
+
+def test_the_chart_of_each_measure_is_tested() -> None:
+    assert {name.partition(" ")[0] for name in MEASURES} == {*COLUMNS}
 
 
 @every

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     Measures = dict[str, Callable[[sr.Snapshot], Measure]]
 
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
+ANALYSIS_PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
 COLUMNS = {
     "cadence": "site period pages",
     "weekday_hour": "site weekday hour pages",
@@ -31,10 +34,12 @@ COLUMNS = {
     "hints": "site hint value pages share median_age_days",
     "slug_ngrams": "site words pages share",
     "hreflang_matrix": "site language alternate links returned",
+    "overlap": "site other paths shared share",
     "growth": "site at pages dated newest sitemaps complete",
     "churn": "site section new updated removed unchanged",
 }
 MEASURES: Measures = {name: lambda snapshot, name=name: getattr(snapshot, name)() for name in COLUMNS}  # type: ignore[misc]
+del MEASURES["overlap"]  # needs two sites: see test_measures_of_words.py
 MEASURES["growth"] = lambda snapshot: snapshot.growth([])
 MEASURES["churn"] = lambda snapshot: snapshot.churn(snapshot)
 every = pytest.mark.parametrize("name", MEASURES)
@@ -86,6 +91,22 @@ def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, measured: M
         assert text.isprintable()
     assert made.rule.endswith(".")
     assert list(made.index) == list(range(len(made)))
+
+
+def test_each_measure_is_tested_here_and_documented() -> None:
+    methods = {
+        name: method.__doc__ or ""
+        for name, method in vars(sr.Snapshot).items()
+        if getattr(method, "__annotations__", {}).get("return") == "Measure" and not name.startswith("_")
+    }
+    assert {*methods} == {*COLUMNS}
+    rows = re.findall(r"^\| `(\w+)\(.*?\)` \|.*\| `([a-z_ ]+)`(.*) \|$", ANALYSIS_PAGE.read_text("utf-8"), re.MULTILINE)
+    documented = {name: f"site {columns}" for name, columns, _ in rows}
+    assert {*documented} == {*COLUMNS}
+    for name, columns in COLUMNS.items():
+        is_whole = name != "media_coverage"  # whose docs say how the names of the last columns are made
+        for stated in (documented[name], methods[name].partition(": `")[2].partition("`")[0]):
+            assert stated == columns if is_whole else columns.startswith(f"{stated} "), name
 
 
 @every

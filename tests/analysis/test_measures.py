@@ -23,7 +23,7 @@ AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """`load(*records, at=AT, **sites)`: those given by name are of the site with it, its dots as underscores."""
+    """`load(*records, at=AT, **sites)`: those given by name are of the site of that name."""
 
     def make(*records: sr.UrlRecord, at: datetime | None = AT, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
         path = tmp_path / "urls.jsonl"
