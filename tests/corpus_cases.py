@@ -1,6 +1,6 @@
 """The cases of corpus/: a document, beside it what must come out, and options where they matter.
 
-`scripts/bless` writes expectations with this, and test_corpus.py holds the code to them.
+`scripts/write_corpus_expectations` writes expectations with this, and test_corpus.py holds the code to them.
 """
 
 from __future__ import annotations

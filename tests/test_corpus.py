@@ -125,10 +125,10 @@ def test_no_file_stands_alone() -> None:
     assert {path.with_suffix("") for path in companions} <= documents
 
 
-def test_blessing_writes_the_expectation_once_and_shows_it(tmp_path: Path) -> None:
+def test_script_writes_an_expectation_once_and_prints_the_difference(tmp_path: Path) -> None:
     document = tmp_path / "plain.xml"
     document.write_bytes((CORPUS / "urlset" / "plain.xml").read_bytes())
-    command = [sys.executable, ROOT / "scripts" / "bless", document]
+    command = [sys.executable, ROOT / "scripts" / "write_corpus_expectations", document]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
     expected = (CORPUS / "urlset" / "plain.xml.jsonl").read_text("utf-8")
     assert (tmp_path / "plain.xml.jsonl").read_text("utf-8") == expected

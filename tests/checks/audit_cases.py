@@ -1,6 +1,6 @@
 """The sites of corpus/audit: a folder, the files that are audited with it, and beside it what must be found.
 
-`scripts/bless_audit` writes the expectations, and test_audit_corpus.py holds the audit to them.
+`scripts/write_audit_expectations` writes the expectations, and test_audit_corpus.py holds the audit to them.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_audit_reads_all_and_finds_what_is_expected(case: Case) -> None:
-    """Where it is to be something else: `scripts/bless_audit`, and read what it prints."""
+    """Where it is to be something else: `scripts/write_audit_expectations`, and read what it prints."""
     report = case.report()
     assert report.complete
     assert case.lines(report).decode() == case.expectation.read_text("utf-8")
@@ -64,9 +64,9 @@ def test_every_code_of_the_audit_has_its_site() -> None:
     assert set(OF_NO_LINE) <= set(REPORTED)
 
 
-def test_blessing_changes_nothing_that_is_right() -> None:
+def test_script_rewrites_no_expectation_that_is_met() -> None:
     result = subprocess.run(
-        [sys.executable, SCRIPTS / "bless_audit", CLEAN, "D02"], capture_output=True, text=True, check=True
+        [sys.executable, SCRIPTS / "write_audit_expectations", CLEAN, "D02"], capture_output=True, text=True, check=True
     )
     assert (result.stdout, result.stderr) == ("", "2 sites, 0 expectations written\n")
 

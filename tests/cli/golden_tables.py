@@ -1,6 +1,6 @@
 """The tables of the replay sites as files: golden/COMMAND-SITE.{txt,tsv,jsonl}, exactly what goes to stdout.
 
-`scripts/bless_tables` writes them.
+`scripts/write_table_expectations` writes them.
 """
 
 from __future__ import annotations
