@@ -20,7 +20,7 @@ from tiers import needs
 import sitemap_reader as sr
 from sitemap_reader.scale import cluster as workers_of
 from sitemap_reader.scale.folder import HarvestFolder
-from sitemap_reader.scale.report import load_harvest
+from sitemap_reader.scale.report import ProgressTracker, load_harvest
 
 needs("distributed")
 psutil = needs("psutil")
@@ -29,7 +29,7 @@ KINDS = {"robots": 5, "index": 3, "text": 1, "feed": 1, "none": 1, "broken": 1, 
 HOSTS = 60
 SHARDS = 12
 HASTY = sr.Limits(tries=1)
-PATIENCE_SECONDS = 60.0
+MAX_WAIT_SECONDS = 60.0
 # Few hosts at once: so that a run lasts for seconds.
 SLOWLY = {"shards": SHARDS, "hosts_at_once": 1, "limits": HASTY}
 PROGRAM = [sys.executable, "-m", "sitemap_reader", "harvest"]
@@ -73,7 +73,7 @@ def listed(hosts, tmp_path):
 
 def wait_for(condition, *, of):
     """Until it holds; what it gave."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, of
         time.sleep(0.02)
@@ -122,7 +122,7 @@ def begun(process, children, out, shards=2):
 
 
 def end(process):
-    stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    stdout, stderr = process.communicate(timeout=MAX_WAIT_SECONDS)
     assert stdout == ""
     return process.returncode, stderr
 
@@ -135,74 +135,110 @@ def run(*arguments, **options):
 # --- a cluster of our own ---
 
 
-class Disturbing:
-    """Hears the progress; once something is read it looks around, and then kills a worker."""
+class WorkerKiller:
+    """Collects progress; after five hosts checks the processes and the dashboard, then kills a worker with a shard."""
 
-    def __init__(self):
-        self.listening = None
+    def __init__(self, out):
+        self.out = out
+        self.worker_of = {}  # shard -> address of the worker that reported it last
+        self.listen_addresses = None
         self.dashboard = None
         self.killed = None
-        self.told = []
+        self.progress = []
 
-    def __call__(self, progress):
-        self.told.append(progress)
-        if self.killed is None and progress.hosts_done > 5:
+    def on_event(self, event):
+        self.worker_of[event["shard"]] = event["worker"]
+
+    def on_progress(self, progress):
+        self.progress.append(progress)
+        if self.killed is not None or progress.hosts_done <= 5:
+            return
+        if self.dashboard is None:
             us = psutil.Process()
-            self.listening = self._listening([us, *us.children(recursive=True)])
-            with urllib.request.urlopen(progress.dashboard, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
+            self.listen_addresses = self._listen_addresses([us, *us.children(recursive=True)])
+            with urllib.request.urlopen(progress.dashboard, timeout=MAX_WAIT_SECONDS) as answer:  # noqa: S310
                 self.dashboard = (answer.status, b"Dask" in answer.read())
-            self.killed = workers_below(us)[0]
-            self.killed.send_signal(signal.SIGKILL)
+        self.killed = self._kill_worker()
 
-    def _listening(self, processes):
+    def _listen_addresses(self, processes):
         try:
-            found = [each for process in processes for each in process.net_connections("inet")]
+            return {ip for process in processes for ip, _ in listening(process)}
         except (psutil.AccessDenied, PermissionError):
             return None
-        return {each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN}
+
+    def _kill_worker(self):
+        """The killed process; None if no worker has a shard now.
+
+        A worker has a shard if it has reported progress of it and there is no manifest. It is suspended before the
+        manifest is looked for, so that it cannot finish the shard in between.
+        """
+        for worker in workers_below(psutil.Process()):
+            ports = {port for _, port in listening(worker)}
+            worker.suspend()
+            wait_for(lambda worker=worker: worker.status() == psutil.STATUS_STOPPED, of=worker)
+            done = done_shards(self.out)
+            for shard, address in self.worker_of.copy().items():
+                if shard not in done and int(address.rpartition(":")[2]) in ports:
+                    worker.kill()
+                    return worker
+            worker.resume()
+        return None
+
+
+def listening(process):
+    """(address, port) of each socket on which the process listens."""
+    return {tuple(each.laddr) for each in process.net_connections("inet") if each.status == psutil.CONN_LISTEN}
 
 
 @pytest.fixture(scope="module")
 def disturbed(farm, hosts, right, tmp_path_factory):
-    """A harvest one of whose two workers was killed in the middle: its folder, what it said, and what was heard."""
+    """A harvest during which one of its two workers was killed: its folder, its result, and the WorkerKiller."""
     out = tmp_path_factory.mktemp("disturbed") / "out"
-    hearing = Disturbing()
+    killer = WorkerKiller(out)
+    update = ProgressTracker.update
+
+    def update_and_record(tracker, event):
+        update(tracker, event)
+        killer.on_event(event)
+
     targets = [host.target for host in hosts]
-    found = sr.scale.harvest(targets, out, workers=2, allow_private=True, on_progress=hearing, **SLOWLY)
-    return out, found, hearing
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ProgressTracker, "update", update_and_record)
+        found = sr.scale.harvest(targets, out, workers=2, allow_private=True, on_progress=killer.on_progress, **SLOWLY)
+    return out, found, killer
 
 
-def test_a_worker_that_is_killed_costs_no_row(disturbed, right):
-    out, found, hearing = disturbed
-    assert hearing.killed is not None
+def test_killed_worker_loses_no_row(disturbed, right):
+    out, found, killer = disturbed
+    assert killer.killed is not None
     assert tables(out) == right
     assert sum(found.again.values()) >= 1
     assert (found.failed, found.shards_done, found.hosts_done) == ({}, SHARDS, HOSTS)
 
 
-def test_all_of_it_listens_on_loopback_alone(disturbed):
-    _, _, hearing = disturbed
-    if hearing.listening is None:
-        pytest.skip("who listens where cannot be seen here")
-    assert hearing.listening
-    assert all(address.startswith("127.") for address in hearing.listening)
+def test_all_processes_listen_on_loopback_only(disturbed):
+    _, _, killer = disturbed
+    if killer.listen_addresses is None:
+        pytest.skip("the sockets of processes cannot be listed here")
+    assert killer.listen_addresses
+    assert all(address.startswith("127.") for address in killer.listen_addresses)
 
 
 def test_the_dashboard_answers(disturbed):
     assert disturbed[2].dashboard == (200, True)
 
 
-def test_progress_comes_to_all_hosts_and_says_how_long_it_may_take(disturbed):
-    _, found, hearing = disturbed
-    first, last = hearing.told[0], hearing.told[-1]
+def test_progress_reaches_all_hosts_and_estimates_the_time(disturbed):
+    _, found, killer = disturbed
+    first, last = killer.progress[0], killer.progress[-1]
     assert (first.hosts, first.shards, first.shards_at_once) == (HOSTS, SHARDS, 4)
     assert (last.hosts_done, last.shards_done, last.urls) == (HOSTS, SHARDS, found.urls)
     assert last.eta_seconds == 0
-    assert any(progress.eta_seconds for progress in hearing.told)
+    assert any(progress.eta_seconds for progress in killer.progress)
     assert last.not_whole == sum(found.verdicts.get(name, 0) for name in ("partial", "blocked", "unreadable"))
 
 
-def test_no_process_of_it_is_left(disturbed):
+def test_no_worker_process_is_left(disturbed):
     assert workers_below(psutil.Process()) == []
     assert not disturbed[0].joinpath("unfinished").exists()
 
@@ -223,12 +259,12 @@ def test_the_folder_is_read_in_one_query(disturbed, right):
 
 
 @unix
-def test_a_harvest_that_is_killed_is_resumed_where_it_was(farm, hosts, listed, out, right):
+def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right):
     with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
         begun(process, children, out, shards=3)
         process.send_signal(signal.SIGKILL)
         end(process)
-        assert psutil.wait_procs(children, PATIENCE_SECONDS)[1] == []
+        assert psutil.wait_procs(children, MAX_WAIT_SECONDS)[1] == []
     done = done_shards(out)
     before = {name: (out / name).stat().st_mtime_ns for name in files(out) if name.startswith(("urls", "manifests"))}
     farm.forget()
@@ -250,7 +286,7 @@ def test_a_harvest_that_is_killed_is_resumed_where_it_was(farm, hosts, listed, o
 
 @unix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, right, number):
+def test_interrupt_prints_one_line_and_leaves_no_process(farm, listed, out, right, number):
     """As a terminal sends it: to all processes of the command."""
     with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
         begun(process, children, out, shards=1)
@@ -260,7 +296,7 @@ def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, r
             process.send_signal(number)
         code, stderr = end(process)
         assert code == 130, stderr
-        assert psutil.wait_procs(children, PATIENCE_SECONDS)[1] == []
+        assert psutil.wait_procs(children, MAX_WAIT_SECONDS)[1] == []
     assert "Traceback" not in stderr
     assert "Error" not in stderr
     assert stderr.splitlines()[-2].endswith("; --resume does the rest")
@@ -286,7 +322,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_disk_ends_it_and_with_room_it_is_resumed(farm, hosts, listed, right, small_disk):
+def test_harvest_is_resumed_after_a_full_disk(farm, hosts, listed, right, small_disk):
     place, grow = small_disk
     out = place / "out"
     code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS)
@@ -303,7 +339,7 @@ def test_a_full_disk_ends_it_and_with_room_it_is_resumed(farm, hosts, listed, ri
     assert tables(out) == right
 
 
-def test_a_script_that_calls_it_at_once_is_told_where_to(listed, out, tmp_path):
+def test_harvest_at_module_level_is_reported_with_advice(listed, out, tmp_path):
     script = tmp_path / "script.py"
     call = f"sr.scale.harvest({str(listed)!r}, {str(out)!r}, workers=1, allow_private=True)"
     script.write_text(f"import sitemap_reader as sr\n\n{call}\n")
@@ -325,7 +361,7 @@ def dask(*arguments):
 
 def said(process, words):
     """The line with these words, on stderr."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     lines = []
     while time.monotonic() < deadline:
         lines.append(process.stderr.readline())
@@ -369,7 +405,7 @@ def test_workers_of_another_scheduler_are_used_and_stay(farm, hosts, out, right,
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "tcp://127.0.0.1:1", "tcp://127.0.0.1:x", "nonsense://x", ""])
-def test_a_wrong_address_is_told(out, monkeypatch, address):
+def test_wrong_scheduler_address_is_reported(out, monkeypatch, address):
     monkeypatch.setattr(workers_of, "CONNECT_SECONDS", 0.5)
     with pytest.raises(sr.UsageError, match=r"no scheduler answers at .*`dask scheduler` starts one"):
         sr.scale.harvest(["a.example"], out, scheduler=address)
