@@ -63,7 +63,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pat
     return {key: lay_out(folder / str(number), *key) for number, key in enumerate(EXPECTED)}
 
 
-def test_the_table_in_the_docs_is_what_is_expected() -> None:
+def test_docs_table_is_the_expected_one() -> None:
     lines = (ROOT / "docs" / "blocked.md").read_text("utf-8").splitlines()
     assert [line for line in lines if line.startswith("|")][: len(docs_table())] == docs_table()
 
@@ -143,7 +143,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @cases
-def test_an_audit_never_says_that_all_was_read(
+def test_audit_of_a_blocked_host_is_never_complete(
     sites: dict[tuple[str, str], Path], before: tuple[Path, Path], kind: str, place: str, verdict: Verdict
 ) -> None:
     result = run("audit", sites[kind, place], "--format", "json", "--baseline", before[0])
@@ -189,7 +189,7 @@ def _later(days: int) -> datetime:
 
 
 @cases
-def test_a_harvest_tells_blocked_from_nothing(
+def test_harvest_distinguishes_blocked_from_nothing(
     sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
 ) -> None:
     """In this process; the workers of a harvest run the same."""
@@ -217,7 +217,7 @@ def test_a_harvest_tells_blocked_from_nothing(
 
 
 @cases
-def test_urls_and_snapshot_say_it(
+def test_urls_and_snapshot_report_the_block(
     sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict
 ) -> None:
     site = sites[kind, place]
@@ -235,7 +235,7 @@ def test_urls_and_snapshot_say_it(
     assert sr.snapshot(site).complete is (verdict is COMPLETE)
 
 
-def test_a_site_without_a_sitemap_is_still_none(tmp_path: Path) -> None:
+def test_site_without_a_sitemap_is_not_blocked(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
     for command in ("dump", "discover", "tree", "audit"):
         assert run(command, tmp_path).exit_code == 4

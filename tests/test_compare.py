@@ -218,7 +218,7 @@ def test_on_lastmod_sees_dates_alone() -> None:
     assert told(old, new, "lastmod") == ["updated a: lastmod_precision", "new e", "removed d"]
 
 
-def test_an_updated_url_has_what_was_said_before() -> None:
+def test_updated_url_has_its_previous_values() -> None:
     old = url("a", lastmod=DAY, lastmod_precision="day", priority=0.1, sitemap="s", line=3)
     new = url("a", priority=0.2, sitemap="t", line=4, images=(sr.Image("i"),))
     (change,) = diff([old], [new])
@@ -290,7 +290,7 @@ NOW = [url("a", lastmod=DAY, priority=0.2), url("b", lastmod=DAY, priority=0.1),
         ),
     ],
 )
-def test_what_one_of_them_never_has_is_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
+def test_fields_missing_on_one_side_are_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
     old = only(WAS, *names)
     assert told(old, NOW) == expected
     assert diff(old, NOW).notes == (note,)
@@ -356,7 +356,7 @@ def test_packed_dumps_and_parquet_are_compared(pair: tuple[Path, Path], tmp_path
     assert told(tmp_path / "old.parquet", old) == []
 
 
-def test_other_lines_are_passed_over() -> None:
+def test_other_lines_are_skipped() -> None:
     others = [sr.SitemapRef("https://example.com/a.xml"), sr.Outcome(), sr.Problem("D01", "warning", "no date")]
     assert told([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
 
@@ -377,7 +377,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("is_new", [False, True])
-def test_what_is_no_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> None:
+def test_invalid_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> None:
     bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
     bad.write_bytes(BAD[name][0])
     good.write_bytes(b'{"loc":"a"}\n')
@@ -387,7 +387,7 @@ def test_what_is_no_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> No
     assert BAD[name][1] in str(failure.value)
 
 
-def test_a_missing_new_is_told_before_old_is_read(tmp_path: Path) -> None:
+def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_bytes(b"<urlset/>")
     with pytest.raises(sr.UsageError, match=r"^there is no file .*new\.jsonl; "):
         diff(tmp_path / "old.jsonl", tmp_path / "new.jsonl")
@@ -402,18 +402,18 @@ def test_a_missing_new_is_told_before_old_is_read(tmp_path: Path) -> None:
         (([{"loc": "a", "priority": {1}}], []), "old:1: Type is not JSON serializable: set"),
     ],
 )
-def test_what_cannot_be_compared_is_a_usage_error(arguments: Any, told_so: str) -> None:
+def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:
     with pytest.raises(sr.UsageError) as failure:
         diff(*arguments)
     assert str(failure.value) == told_so
 
 
-def test_an_unknown_on_is_told() -> None:
+def test_unknown_on_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"^on must be one of any, lastmod, not 'priority'$"):
         diff([], [], on="priority")  # type: ignore[arg-type]
 
 
-def test_a_value_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
+def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_bytes(b'\n{"loc":"a","lastmod":"yesterday"}\n')
     new.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
@@ -462,12 +462,12 @@ def test_changes_can_be_read_again_and_side_by_side() -> None:
     assert repr(changes) == f"Changes(counts={counts}, notes=())"
 
 
-def test_it_is_false_where_nothing_differs() -> None:
+def test_comparison_without_changes_is_false() -> None:
     assert not diff([url("a")], [url("a")])
     assert diff([url("a")], [])
 
 
-def test_what_is_closed_says_so() -> None:
+def test_closed_comparison_raises() -> None:
     with diff([], [url("a")]) as changes:
         pass
     assert changes.counts.new == 1
@@ -501,7 +501,7 @@ print("done")
 
 
 @pytest.mark.parametrize("end", ["del changes, iterator", "iterator.close(); changes.close()", "pass", "sys.exit()"])
-def test_what_is_left_half_way_leaves_nothing_behind(end: str, tmp_path: Path) -> None:
+def test_abandoned_comparison_leaves_no_file(end: str, tmp_path: Path) -> None:
     program = [sys.executable, "-X", "dev", "-W", "error", "-c", LEFT % end]
     environment = {"TMPDIR": str(tmp_path), "SQLITE_TMPDIR": str(tmp_path), "PATH": ""}
     result = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, env=environment)
@@ -509,7 +509,7 @@ def test_what_is_left_half_way_leaves_nothing_behind(end: str, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_its_file_goes_with_the_object() -> None:
+def test_temporary_file_is_deleted_with_the_object() -> None:
     fds = Path("/proc/self/fd")
     if not fds.exists():
         pytest.skip("there is no /proc")
@@ -528,7 +528,7 @@ def test_its_file_goes_with_the_object() -> None:
     assert temporary() == 0
 
 
-def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "_SCHEMA", f"{comparison._SCHEMA} PRAGMA max_page_count = 20;")
     with pytest.raises(OSError, match="database or disk is full; TMPDIR can name another") as failure:
         diff([], (url(f"{number}{'x' * 1000}") for number in range(1000)))
@@ -536,7 +536,7 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @unix
-def test_a_temporary_file_that_cannot_grow_is_told() -> None:
+def test_temporary_file_that_cannot_grow_is_reported() -> None:
     program = """
 import resource, sys
 from sitemap_reader.compare.diff import diff
@@ -588,7 +588,7 @@ def test_memory_stays_flat() -> None:
     assert many - few < 10 * 1024
 
 
-def test_what_one_dump_cannot_tell_is_not_compared_and_noted() -> None:
+def test_fields_unknown_to_one_dump_are_noted() -> None:
     images = (sr.Image("https://a.example/1.jpg"),)
     whole = [sr.json_form(sr.UrlRecord(f"https://a.example/{number}", images=images)) for number in range(3)]
     fields = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority")

@@ -56,7 +56,7 @@ def test_one_byte_at_a_time_gives_the_same(some: list[Case]) -> None:
 
 
 @every_group
-def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(some: list[Case]) -> None:
+def test_truncated_document_gives_the_first_records_and_is_incomplete(some: list[Case]) -> None:
     for case in some:
         whole = records(case.items())
         for cut in sorted({len(case.body) * part // CUTS for part in range(CUTS)} | {max(0, len(case.body) - 1)}):
@@ -105,7 +105,7 @@ def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | S
             assert part in (None, False, all_of_it), field.name
 
 
-def test_outcomes_count_what_came_out() -> None:
+def test_outcomes_count_the_returned_items() -> None:
     for case in CASES:
         items = case.items()
         said = outcome(items)

@@ -152,7 +152,7 @@ def values(server: SiteServer) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_other_host_gets_nothing(two: Two, way: Callable[[Two], None], kind: str, tmp_path: Path) -> None:
+def test_other_host_gets_no_credentials(two: Two, way: Callable[[Two], None], kind: str, tmp_path: Path) -> None:
     way(two)
     target, options, value = given(two, kind, tmp_path)
     read(target, **options)
@@ -162,7 +162,7 @@ def test_the_other_host_gets_nothing(two: Two, way: Callable[[Two], None], kind:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_retry_is_as_the_first_try(two: Two, kind: str, tmp_path: Path) -> None:
+def test_retry_sends_the_same_headers(two: Two, kind: str, tmp_path: Path) -> None:
     _retries(two)
     two.site.pages["/map.xml"] = 503, {}, b""
     two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {two.elsewhere}/map.xml")
@@ -221,7 +221,7 @@ CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
     # A list of hosts holds no userinfo.
     [(call, kind) for call in CALLS for kind in KINDS if (call, kind) != (_harvest, "userinfo")],
 )
-def test_every_call_keeps_to_the_site(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
+def test_every_call_sends_credentials_to_the_site_only(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
     _index_child(two)
     _map = two.other.pages["/map.xml"]
     two.other.pages["/map.xml"] = (_map[0], {**XML, "ETag": '"1"'}, _map[2])
@@ -241,7 +241,7 @@ def test_a_subdomain_gets_headers_and_no_userinfo(two: Two) -> None:
     assert set(values(two.other)) == {KEY}
 
 
-def test_an_own_fetcher_and_an_own_session_get_the_same(two: Two) -> None:
+def test_own_fetcher_and_own_session_get_the_same_headers(two: Two) -> None:
     import asyncio
 
     import aiohttp
@@ -267,7 +267,7 @@ def test_an_own_fetcher_and_an_own_session_get_the_same(two: Two) -> None:
     assert {"of the session"} <= {each.headers.get("x-own") for each in two.other.received}
 
 
-def test_each_of_several_readings_of_one_reader_has_its_own_site(two: Two) -> None:
+def test_credentials_are_separate_for_each_stream_of_a_reader(two: Two) -> None:
     import asyncio
 
     two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": urlset(f"{two.start}/a")}
@@ -301,7 +301,7 @@ def secure(_certificate: Path) -> Iterator[tuple[Two, Path]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_goes_down_to_http(secure: tuple[Two, Path], kind: str, tmp_path: Path) -> None:
+def test_credentials_are_not_sent_from_https_to_http(secure: tuple[Two, Path], kind: str, tmp_path: Path) -> None:
     two, trusted = secure
     down = f"http://shop.example:{two.other.port}/map.xml"
     two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {down}")
@@ -317,7 +317,7 @@ def test_nothing_goes_down_to_http(secure: tuple[Two, Path], kind: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_goes_with_the_fallback_to_http_which_is_reported_once(two: Two, kind: str, tmp_path: Path) -> None:
+def test_http_fallback_sends_no_credentials_and_is_reported_once(two: Two, kind: str, tmp_path: Path) -> None:
     two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": urlset(f"{two.start}/a")}
     target, options, _ = given(two, kind, tmp_path)
     stream = read(target.removeprefix("http://"), **options)  # https does not answer
@@ -350,7 +350,7 @@ def test_insecure_verifies_no_certificate_and_is_in_the_log(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate\n", b"\xff\xfe"])
-def test_a_cacert_that_is_none_is_refused_at_once(tmp_path: Path, content: bytes | None) -> None:
+def test_invalid_cacert_is_refused_at_once(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_bytes(content)

@@ -40,7 +40,7 @@ def desk(tmp_path: Path) -> Iterator[Runner]:
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: block.section)
-def test_the_examples_of_a_command_give_what_they_are_for(desk: Runner, block: Block) -> None:
+def test_examples_of_a_command_work(desk: Runner, block: Block) -> None:
     """Skipped where one of them is left out, the others having run."""
     lines = {line: attrs.evolve(block, text=line).missing for line in block.text.splitlines()}
     if shutil.which("bash") is None:

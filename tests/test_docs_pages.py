@@ -31,7 +31,7 @@ def test_a_page_leaves_out_no_more_than_a_part_of_what_is_printed() -> None:
     assert [str(block) for block, texts in shown.items() if "...\n" in texts] == []
 
 
-def test_every_block_is_tried_or_there_to_be_looked_at() -> None:
+def test_every_block_is_run_or_marked_as_not_run() -> None:
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert languages <= {*RUNNABLE, *SHOWN}
     assert {block.language for block in NOT_TRIED} <= {"sh", "python"}

@@ -164,7 +164,7 @@ def test_modules_have_at_most_600_lines():
     assert failing(too_long) == {}, "what is its second purpose?"
 
 
-def test_reading_and_walking_touch_nothing_outside():
+def test_pure_folders_use_no_io_and_no_clock():
     def outside(path: Path) -> set[str]:
         modules = {name for package, *name_of in imports_of(path) if not package for name in name_of}
         calls = [node.func for node in nodes_of(path) if isinstance(node, ast.Call)]
@@ -243,7 +243,7 @@ STEPS = {
 }
 
 
-def test_what_is_not_needed_is_not_imported():
+def test_imports_are_lazy():
     steps = (f"{step}\nprint(*{{*{absent.split()}}} & {{*sys.modules}})\n" for step, absent in STEPS.items())
     program = "import sys\n" + "".join(steps)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -276,7 +276,7 @@ def test_messages_of_the_library_name_keywords():
     assert failing(alone, [path for path in MODULES if OF_THE_COMMAND_LINE.isdisjoint(parts_of(path))]) == {}
 
 
-def test_what_to_install_is_said_as_it_works_in_a_clone():
+def test_install_hints_work_in_a_clone():
     def wrong(path: Path) -> list[str]:
         return re.findall(r"install 'sitemap-reader.*", path.read_text("utf-8"))
 
@@ -291,7 +291,7 @@ def test_each_smoke_test_is_of_something_slow():
     assert [name for name in SMOKE if not name.startswith(id_prefixes(SLOW))] == []
 
 
-def test_what_is_slow_exists():
+def test_slow_tests_exist():
     assert [name for name in SLOW if not (ROOT / name.partition("::")[0]).exists()] == []
 
 

@@ -181,7 +181,7 @@ def about(field: str, document: sr.Document) -> list[sr.Problem]:
 
 
 @every_row
-def test_what_just_fits_is_read_whole_and_not_talked_of(row: Row) -> None:
+def test_document_at_the_limit_is_read_completely_without_a_problem(row: Row) -> None:
     fits = read(row, row.limit)
     assert (len(listed(fits)), fits.outcome.complete) == (row.entries, row.complete)
     assert about(row.field, fits) == []
@@ -189,7 +189,7 @@ def test_what_just_fits_is_read_whole_and_not_talked_of(row: Row) -> None:
 
 
 @every_row
-def test_one_more_is_told_with_the_field_to_raise_and_what_came_before_is_out(row: Row) -> None:
+def test_document_over_the_limit_names_the_field_and_gives_what_came_before(row: Row) -> None:
     fits, over = read(row, row.limit), read(row, row.limit - 1)
     (problem,) = about(row.field, over)
     assert (problem.code, problem.sitemap) == (row.code, row.url)
@@ -214,7 +214,7 @@ def test_the_limit_holds_however_the_bytes_are_cut(row: Row) -> None:
         assert [item for item in items if not isinstance(item, sr.Problem)] == [*whole.urls, *whole.children]
 
 
-def test_a_limit_of_one_is_told_in_the_singular() -> None:
+def test_limit_of_one_is_reported_in_the_singular() -> None:
     one = sr.parse(urlset(), url=URL, limits=sr.Limits(max_entries=1))
     assert [problem.message for problem in one.problems] == [
         "more than 1 entry: reading stops here; raise max_entries (--max-urls) to go on"
@@ -231,7 +231,7 @@ def test_a_limit_of_one_is_told_in_the_singular() -> None:
         ("max_gzip_layers", 101), ("max_crawl_delay_seconds", 300.1),
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
+def test_invalid_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"Limits: {field} must be"):
         sr.Limits(**{field: value})
 
@@ -252,16 +252,16 @@ ELSEWHERE = {
     "max_index_depth": "frontier/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
     "max_documents": "frontier/test_frontier.py::test_no_more_documents_are_read_than_the_limit",
     "max_site_bytes": "frontier/test_frontier.py::test_no_more_bytes_are_read_than_the_limit",
-    "max_proof_hosts": "frontier/test_authority.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
+    "max_proof_hosts": "frontier/test_authority.py::test_hosts_asked_for_verification_are_limited",
     "max_robots_redirects": "frontier/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
     "max_redirects": "frontier/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
     "max_crawl_delay_seconds": "frontier/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",
-    "connect_seconds": "pipeline/test_crawl.py::test_a_fetcher_that_never_answers_is_left",
-    "read_seconds": "pipeline/test_crawl.py::test_a_fetcher_that_never_answers_is_left",
-    "document_seconds": "pipeline/test_crawl.py::test_a_document_has_so_many_seconds_of_the_network",
-    "min_bytes_per_second": "pipeline/test_crawl.py::test_a_network_below_the_minimum_rate_is_left",
-    "min_rate_after_seconds": "pipeline/test_crawl.py::test_a_network_below_the_minimum_rate_is_left",
-    "max_wait_seconds": "frontier/test_frontier.py::test_a_host_that_asks_for_too_much_patience_is_given_up_aloud",
+    "connect_seconds": "pipeline/test_crawl.py::test_fetcher_without_a_response_times_out",
+    "read_seconds": "pipeline/test_crawl.py::test_fetcher_without_a_response_times_out",
+    "document_seconds": "pipeline/test_crawl.py::test_document_seconds_limits_network_time",
+    "min_bytes_per_second": "pipeline/test_crawl.py::test_transfer_below_the_minimum_rate_is_ended",
+    "min_rate_after_seconds": "pipeline/test_crawl.py::test_transfer_below_the_minimum_rate_is_ended",
+    "max_wait_seconds": "frontier/test_frontier.py::test_host_with_a_too_long_retry_after_is_skipped_and_reported",
     "tries": "frontier/test_frontier.py::test_a_document_is_tried_as_often_as_the_limit_says",
 }
 
@@ -274,6 +274,6 @@ def test_every_field_has_a_row_here_or_a_test_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("field", ELSEWHERE)
-def test_the_test_elsewhere_is_there(field: str) -> None:
+def test_tests_named_for_other_limits_exist(field: str) -> None:
     path, name = ELSEWHERE[field].split("::")
     assert f"\ndef {name}(" in (TESTS / path).read_text("utf-8")

@@ -42,7 +42,7 @@ def _show(value):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_its_cells_run_and_what_they_say_is_so(notebook: Path, tmp_path: Path) -> None:
+def test_notebook_cells_run(notebook: Path, tmp_path: Path) -> None:
     texts = [source(cell) for cell in cells(notebook)]
     imported = set(re.findall(r"^(?:import|from) (\w+)", "\n".join(texts), re.MULTILINE))
     if absent := sorted(name for name in {*imported, "altair", "pandas"} if find_spec(name) is None):

@@ -108,7 +108,7 @@ NOT_IN_THE_CORPUS = {
     ),
     "F16": Elsewhere(
         "tests/test_credentials.py",
-        "test_nothing_goes_with_the_fallback_to_http_which_is_reported_once",
+        "test_http_fallback_sends_no_credentials_and_is_reported_once",
         "a recording is sent no headers",
         "walk",
         _withheld,
@@ -122,14 +122,14 @@ NOT_IN_THE_CORPUS = {
     ),
     "X01": Elsewhere(
         "tests/state/test_sync.py",
-        "test_removals_of_most_urls_are_held_back",
+        "test_mass_removals_are_withheld",
         "two runs, and a site that changes in between",
         "state",
         lambda: _followed(_shrink, "a2002"),
     ),
     "X02": Elsewhere(
         "tests/state/test_sync.py",
-        "test_what_a_complete_index_no_longer_lists_is_gone_at_once",
+        "test_child_dropped_by_a_complete_index_is_gone_at_once",
         "two runs, and a site that changes in between",
         "state",
         lambda: _followed(lambda site: site.listed.remove("a.xml"), "a3", "b3"),
@@ -245,7 +245,7 @@ def test_a_code_is_found_in_any_case(code: str) -> None:
 @pytest.mark.parametrize(
     ("code", "kin"), [("D99", "D01 to D08"), ("l1", "did you mean L01"), ("", "C01 to C06, D01"), ("é", "F01 to ")]
 )
-def test_what_is_no_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
+def test_unknown_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
     with pytest.raises(sr.UsageError, match=f'^"{code}" is not a code; .*{kin}'):
         explain(code)
 
@@ -302,7 +302,7 @@ def test_a_snippet_is_in_its_file() -> None:
             assert text == "" or example.file.startswith("tests/"), f"{code}: {example.file}"
 
 
-def test_a_line_is_what_its_file_gives() -> None:
+def test_example_line_is_reported_for_its_file() -> None:
     differing = {}
     for code, example in EXAMPLES:
         folder = f"{CORPUS / 'audit' / code}/"  # a crawl file has no URL: it goes by its path
@@ -343,7 +343,7 @@ def test_a_code_that_no_file_shows_has_a_test_that_names_it(code: str) -> None:
     assert any(f"`{elsewhere.test}`" in example.note for example in explain(code).examples)
 
 
-def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:
+def test_recorded_refusal_equals_the_fetcher_error() -> None:
     """A replay says what its file says; this file says what was said."""
     url = "http://10.0.0.7/sitemap.xml"
 

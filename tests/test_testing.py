@@ -337,7 +337,7 @@ def test_shop_truth_agrees_with_its_documents() -> None:
     assert unreturned(truth) == []
 
 
-def test_broken_truth_is_what_a_careful_reader_can_save() -> None:
+def test_truth_of_broken_site_is_what_can_be_recovered() -> None:
     truth = records(SITES / "broken.jsonl")
     maps = SITES / "broken" / "https" / "broken.example" / "maps"
     by_name = {
@@ -397,7 +397,7 @@ def test_every_seed_has_a_robots_txt(name: str) -> None:
 # --- the servers ------------------------------------------------------------------------------------------
 
 
-def test_nginx_serves_a_made_site_and_tells_what_was_asked(
+def test_nginx_serves_a_made_site_and_records_requests(
     tmp_path: Path, nginx: Callable[..., NginxServer]
 ) -> None:
     port = free_port()

@@ -70,7 +70,7 @@ def recompressed(path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_site_of_the_corpus_says_the_same_from_a_warc(
+def test_every_site_of_the_corpus_gives_the_same_from_a_warc(
     tmp_path: Path, reports: Path, capsys: pytest.CaptureFixture[str], name: str, kind: str
 ) -> None:
     path = tmp_path / kind
@@ -122,7 +122,7 @@ def site(site_server: Serve) -> SiteServer:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_live_site_says_the_same_from_its_recording(tmp_path: Path, site: SiteServer, kind: str) -> None:
+def test_live_site_gives_the_same_from_its_recording(tmp_path: Path, site: SiteServer, kind: str) -> None:
     fill(site)
     path = tmp_path / kind
     live = dump(site.url, tmp_path / "live", "--allow-private", "--record", path, "-H", "Authorization: secret")
@@ -164,7 +164,7 @@ def wgotten(path: Path, urls: list[str]) -> Path:
 
 
 @pytest.mark.parametrize("other", [captured, wgotten])
-def test_a_file_of_another_program_says_the_same(
+def test_file_of_another_program_gives_the_same(
     tmp_path: Path, site: SiteServer, other: Callable[[Path, list[str]], Path]
 ) -> None:
     paths = fill(site)
@@ -231,27 +231,27 @@ def test_a_file_that_is_no_warc_is_a_usage_error(tmp_path: Path) -> None:
         assert result.stderr == f"error: {tmp_path / 'site.warc.gz'} is no WARC\n"
 
 
-def test_parse_says_who_reads_one(shop: Path) -> None:
+def test_parse_of_a_warc_names_the_command_for_it(shop: Path) -> None:
     result = run("parse", shop)
     assert result.exit_code == 2
     assert f"{shop} is a WARC, and parse reads one document: `sitemap-reader dump {shop}` replays it" in result.stderr
 
 
-def test_what_cannot_be_gone_on_with_stops_before_anything_is_asked(tmp_path: Path, site: SiteServer) -> None:
+def test_recording_that_cannot_be_continued_is_refused_before_any_request(tmp_path: Path, site: SiteServer) -> None:
     (tmp_path / "site.warc").write_bytes(b"x")
     result = run("dump", site.url, "--allow-private", "--record", tmp_path / "site.warc")
     assert (result.exit_code, site.received) == (2, [])
     assert "is no WARC: name another file to record to" in result.stderr
 
 
-def test_what_is_read_is_not_recorded_to(shop: Path) -> None:
+def test_recording_to_the_file_that_is_read_is_refused(shop: Path) -> None:
     before = shop.read_bytes()
     result = run("dump", shop, "--record", shop)
     assert (result.exit_code, shop.read_bytes()) == (2, before)
     assert "is what is read: it cannot be recorded to at once" in result.stderr
 
 
-def test_a_place_that_cannot_be_written_is_told(shop: Path) -> None:
+def test_unwritable_recording_is_reported(shop: Path) -> None:
     result = run("dump", SITES / "shop", "--record", "/dev/null/site.warc.gz")
     assert result.exit_code == 6
     assert "/dev/null" in result.stderr

@@ -105,7 +105,7 @@ def drawn(chart: Chart) -> list[dict[str, Any]]:
 
 
 @every
-def test_the_picture_says_what_was_found_and_what_was_counted(name: str, size: str, snapshots: Snapshots) -> None:
+def test_chart_shows_the_finding_and_the_counts(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
     written = text_of(made.chart().to_svg())
     told = [made.finding.replace(" | ", " "), made.rule, *([made.verdict.replace(" | ", " ")] if made.verdict else [])]
@@ -145,7 +145,7 @@ def plain(value: Any) -> Any:
 
 
 @every
-def test_the_numbers_drawn_are_those_of_the_frame(name: str, size: str, snapshots: Snapshots) -> None:
+def test_chart_shows_the_numbers_of_the_frame(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
     shown = drawn(made.chart())
     if name == "media_coverage":
@@ -167,7 +167,7 @@ def test_the_numbers_drawn_are_those_of_the_frame(name: str, size: str, snapshot
 
 
 @pytest.mark.parametrize("size", ["one", "three"])
-def test_hours_stand_in_their_columns(size: str, snapshots: Snapshots) -> None:
+def test_hours_are_in_their_columns(size: str, snapshots: Snapshots) -> None:
     chart = snapshots[size][0].weekday_hour().chart()
     order = [*map(str, range(24)), "none"]
     for row in drawn(chart):
@@ -204,7 +204,7 @@ def test_charts_of_dates_have_the_verdict_on_dates(name: str, snapshots: Snapsho
     assert made.verdict in text_of(made.chart().to_svg())
 
 
-def test_of_many_rows_some_are_drawn_and_the_rest_is_told(tmp_path: Path) -> None:
+def test_chart_of_many_rows_draws_some_and_counts_the_rest(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://a.example/s{number}/x") for number in range(40)]
     made = of(tmp_path, {"a": records}).sections()
     assert len(made) == 40
@@ -212,7 +212,7 @@ def test_of_many_rows_some_are_drawn_and_the_rest_is_told(tmp_path: Path) -> Non
     assert "(25 more rows in the table)" in text_of(made.chart().to_svg())
 
 
-def test_a_site_of_thousands_of_sitemaps_has_a_picture_too(tmp_path: Path) -> None:
+def test_chart_of_thousands_of_sitemaps_is_drawn(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://a.example/{n}", AT, "second", sitemap=f"s{n}") for n in range(2_500)]
     made = of(tmp_path, {"a": records}).lastmod_trust()
     assert len(made) == 2_500
@@ -232,7 +232,7 @@ def test_the_axis_is_the_same_in_all_panels(tmp_path: Path, snapshots: Snapshots
 # --- files and notebooks ---
 
 
-def test_save_writes_what_the_name_says(tmp_path: Path, snapshots: Snapshots) -> None:
+def test_save_writes_the_format_of_the_suffix(tmp_path: Path, snapshots: Snapshots) -> None:
     made = snapshots["one"][0].sections()
     chart = made.chart()
     for kind in ("png", "SVG", "html", "json"):
@@ -249,13 +249,13 @@ def test_save_writes_what_the_name_says(tmp_path: Path, snapshots: Snapshots) ->
 
 
 @pytest.mark.parametrize("name", ["chart", "chart.gif", "chart.pdf", "png", "chart.png.gz"])
-def test_another_suffix_is_told(name: str, tmp_path: Path, snapshots: Snapshots) -> None:
+def test_save_refuses_another_suffix(name: str, tmp_path: Path, snapshots: Snapshots) -> None:
     with pytest.raises(sr.UsageError, match=r": a chart is saved as png, svg, html, json$"):
         snapshots["one"][0].sections().chart().save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_notebook_gets_a_picture_and_words(snapshots: Snapshots) -> None:
+def test_notebook_gets_an_image_and_text(snapshots: Snapshots) -> None:
     made = snapshots["one"][0].sections()
     bundle = made.chart()._repr_mimebundle_()
     assert made.finding in text_of(bundle["image/svg+xml"])
@@ -270,7 +270,7 @@ def test_a_larger_scale_has_more_pixels(snapshots: Snapshots) -> None:
 
 
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
-def test_without_what_draws_it_says_what_to_install(
+def test_chart_without_its_extra_says_what_to_install(
     missing: str, monkeypatch: pytest.MonkeyPatch, snapshots: Snapshots
 ) -> None:
     made = snapshots["one"][0].sections()
@@ -294,7 +294,7 @@ DRAWN = [name for name in MEASURES if name != "cadence by day"]
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_any_text_of_a_site_is_text_in_the_picture(name: str, tmp_path: Path) -> None:
+def test_hostile_text_stays_text_in_the_chart(name: str, tmp_path: Path) -> None:
     """As it is, or escaped where it could not be seen."""
     sites = {}
     for text in HOSTILE.values():
@@ -320,7 +320,7 @@ for made in (snapshot.sections(), snapshot.hreflang_matrix(), snapshot.lastmod_t
 """
 
 
-def test_characters_that_xml_has_not_end_no_picture(tmp_path: Path) -> None:
+def test_characters_that_xml_forbids_do_not_break_the_chart(tmp_path: Path) -> None:
     """A sitemap can have them in an hreflang; in a process of its own, as what draws may end it."""
     links = (sr.Alternate(f"d{NO_XML}e", "https://a.example/x"),)
     record = sr.UrlRecord(f"https://a.example/f{NO_XML}/x", alternates=links, sitemap=f"s{NO_XML}")

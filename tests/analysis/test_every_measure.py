@@ -75,7 +75,7 @@ def of(**sites: list[sr.UrlRecord]) -> bytes:
 
 
 @every
-def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, measured: Measured) -> None:
+def test_measure_is_a_frame_with_counts_and_a_finding(name: str, measured: Measured) -> None:
     made = measured(name, of(one=listed("one.example")))
     assert isinstance(made, Measure)
     assert isinstance(made, pd.DataFrame)
@@ -89,7 +89,7 @@ def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, measured: M
 
 
 @every
-def test_its_parts_are_plain_frames(name: str, measured: Measured) -> None:
+def test_parts_of_a_measure_are_plain_frames(name: str, measured: Measured) -> None:
     made = measured(name, of(one=listed("one.example")))
     for part in (made.head(1), made[["site"]], made[made["site"] == "one"], made.copy(), made.groupby("site").first()):
         assert type(part) is pd.DataFrame
@@ -97,7 +97,7 @@ def test_its_parts_are_plain_frames(name: str, measured: Measured) -> None:
 
 
 @every
-def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, measured: Measured) -> None:
+def test_html_of_a_measure_begins_with_the_finding_and_is_escaped(name: str, measured: Measured) -> None:
     made = measured(name, of(**{"<b>&one": listed("one.example")}))
     html = made._repr_html_()
     assert html.startswith("<p><strong>")
@@ -107,7 +107,7 @@ def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, measure
 
 
 @every
-def test_two_sites_are_taken_apart(name: str, measured: Measured) -> None:
+def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
     """The rows of each are those that it has alone, and they stand one behind the other."""
     first, second = listed("one.example"), [*listed("two.example")[1:], sr.UrlRecord("https://two.example/x/y")]
     alone = [measured(name, of(one=first)), measured(name, of(two=second))]
@@ -140,7 +140,7 @@ NOTHING = {
 
 @every
 @pytest.mark.parametrize("kind", NOTHING)
-def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
+def test_measure_of_no_urls_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
     made = measured(name, NOTHING[kind])
     assert len(made) == 0
     assert list(made.columns) == COLUMNS[name].split()
@@ -159,7 +159,7 @@ BARE = {
 
 @every
 @pytest.mark.parametrize("kind", BARE)
-def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, measured: Measured) -> None:
+def test_pages_without_optional_fields_are_counted(name: str, kind: str, measured: Measured) -> None:
     locs = BARE[kind]
     made = measured(name, b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs))
     assert made.finding
@@ -201,7 +201,7 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_asked_wrongly_is_told_in_words(wrong: str, load: Load) -> None:
+def test_wrong_arguments_of_measures_are_reported(wrong: str, load: Load) -> None:
     ask, told = WRONG[wrong]
     with pytest.raises(sr.UsageError) as failure:
         ask(load(of(one=listed("one.example"))))
@@ -215,11 +215,11 @@ def test_what_is_asked_wrongly_is_told_in_words(wrong: str, load: Load) -> None:
     ("share", "expected"),
     [(0, "0%"), (0.001, "under 1%"), (0.01, "1%"), (0.5, "50%"), (0.989, "99%"), (0.999, "99%"), (1, "100%")],
 )
-def test_a_share_is_neither_none_nor_all_unless_it_is(share: float, expected: str) -> None:
+def test_share_is_rounded_to_0_or_100_only_if_exact(share: float, expected: str) -> None:
     assert percent(share) == expected
 
 
-def test_of_many_sites_a_few_are_told() -> None:
+def test_finding_names_a_few_of_many_sites() -> None:
     assert join_findings({"a": "x"}, ["a"]) == "x"
     assert join_findings({}, ["a"]) == join_findings({}, []) == join_findings({}, ["a", "b"]) == ""
     assert join_findings({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"

@@ -71,7 +71,7 @@ def test_cadence_counts_each_period_and_has_a_row_for_those_without_a_page(freq:
     assert frame["pages"].sum() == len(dates)
 
 
-def test_cadence_counts_no_date_that_is_too_coarse_or_ahead(load: Load) -> None:
+def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
     records = [
         page(1, day(5, 1)),
         page(2, day(5, 1), "day"),
@@ -126,7 +126,7 @@ def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
 # --- weekday and hour ---
 
 
-def test_hours_are_those_of_the_zone_and_a_stated_day_stays_that_day(load: Load) -> None:
+def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
     moments = [day(6, 7, 23), day(6, 8, 1), day(1, 4, 23), day(6, 7)]  # a Sunday, in summer and in winter
     records = [page(number, when) for number, when in enumerate(moments)]
     records += [page("d", day(6, 7), "day"), page("m", day(6, 1), "month"), page("none")]
@@ -141,7 +141,7 @@ def test_hours_are_those_of_the_zone_and_a_stated_day_stays_that_day(load: Load)
         assert f"({tz})" in frame.rule
 
 
-def test_the_peak_of_the_week_is_told(load: Load) -> None:
+def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
     assert load(*records).weekday_hour().finding == (
         "75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)"
@@ -153,7 +153,7 @@ def test_the_peak_of_the_week_is_told(load: Load) -> None:
 # --- freshness ---
 
 
-def test_ages_end_where_they_say(load: Load) -> None:
+def test_freshness_ages_have_exact_bounds(load: Load) -> None:
     ends = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
     records, expected = [], Counter({"older": 0})
     for (name, days), after in zip(ends.items(), [*list(ends)[1:], "older"], strict=True):
@@ -181,7 +181,7 @@ def test_ages_end_where_they_say(load: Load) -> None:
         (day(7, 1), "month", "in the future"),
     ],
 )
-def test_a_coarse_date_has_the_age_that_the_rule_says(lastmod: datetime, precision: str, age: str, load: Load) -> None:
+def test_coarse_date_has_the_age_of_its_rule(lastmod: datetime, precision: str, age: str, load: Load) -> None:
     frame = load(page(1, lastmod, precision)).freshness()
     assert rows(frame[frame["pages"] > 0], "age", "pages", "share") == [(age, 1, 1.0)]
 
@@ -223,7 +223,7 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
         assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
 
 
-def test_the_time_of_the_request_is_known_only_where_that_of_the_reading_is(load: Load) -> None:
+def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     records = [page(number, now, "second") for number in range(3)]
     assert load(*records, at=None).lastmod_trust()["at_fetch"].tolist() == [0]
@@ -233,7 +233,7 @@ def test_the_time_of_the_request_is_known_only_where_that_of_the_reading_is(load
     assert load(*records, at=midnight + timedelta(minutes=5)).lastmod_trust()["at_fetch"].tolist() == [1]
 
 
-def test_measures_of_dates_say_what_dates_are_worth(load: Load) -> None:
+def test_measures_of_dates_state_the_trust_in_dates(load: Load) -> None:
     snapshot = load(*[page(n, day(1, 2)) for n in range(20)])
     for made in (snapshot.cadence(), snapshot.weekday_hour(), snapshot.freshness()):
         assert made.verdict is not None

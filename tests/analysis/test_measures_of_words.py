@@ -86,7 +86,7 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
     assert words(some.slug_ngrams(2)) == {"red shoes": 2, "red red": 1, "blue shoes": 1}
 
 
-def test_words_can_be_skipped_and_the_top_is_as_long_as_asked(tmp_path: Path) -> None:
+def test_words_can_be_skipped_and_top_limits_the_rows(tmp_path: Path) -> None:
     some = snapshot(tmp_path, *pages("the-red-shoe", "the-blue-shoe", "a-red-hat", "x-of-y"))
     assert list(words(some.slug_ngrams(top=2))) == ["red", "shoe"]
     assert words(some.slug_ngrams(skip=["the", "OF", "a"], top=3)) == {"red": 2, "shoe": 2, "blue": 1}
@@ -186,7 +186,7 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
     assert some.overlap("slug").finding == "largest overlap: first has 100% of the slugs of second"
 
 
-def test_nothing_shared_is_told(tmp_path: Path) -> None:
+def test_overlap_of_disjoint_sites_says_so(tmp_path: Path) -> None:
     some = snapshot(tmp_path, one=pages("a"), two=pages("b"))
     assert some.overlap().finding == "no path is shared"
     some = snapshot(tmp_path, one=pages("a"), two=pages(""), name="rootless")
@@ -216,7 +216,7 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     assert "For 1 that time is unknown: give it to load(path, at=...)." in every[0].growth(unknown).rule
 
 
-def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
+def test_growth_is_counted_by_site(tmp_path: Path) -> None:
     old = snapshot(tmp_path, one=pages("a"), two=pages("a", "b"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
     new = snapshot(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
     made = new.growth(old)
@@ -224,7 +224,7 @@ def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
     assert made.finding == "one: from 1 to 3 pages (+200%) in 165 days | two: from 2 to 1 page (-50%) in 165 days"
 
 
-def test_growth_tells_how_many_snapshots_were_not_read_whole(tmp_path: Path) -> None:
+def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
     """However many sites each of them has."""
     old = snapshot(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
     assert "read completely" not in old.growth([]).rule
@@ -270,7 +270,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     assert rows(new.churn(new), "new", "updated", "removed") == [(0, 0, 0)] * 4
 
 
-def test_churn_tells_of_snapshots_that_were_not_read_whole(tmp_path: Path) -> None:
+def test_churn_names_incomplete_snapshots(tmp_path: Path) -> None:
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
     assert "was not read completely" not in new.churn(old).rule
@@ -281,7 +281,7 @@ def test_churn_tells_of_snapshots_that_were_not_read_whole(tmp_path: Path) -> No
     assert "new.jsonl was not read completely: pages missing there count as removed" in cut.churn(old).rule
 
 
-def test_churn_takes_each_site_by_itself(tmp_path: Path) -> None:
+def test_churn_is_counted_by_site(tmp_path: Path) -> None:
     old = snapshot(tmp_path, one=pages("a/1"), two=pages("a/1", "a/2"), name="old")
     new = snapshot(tmp_path, one=pages("a/1", "a/2"), two=pages("a/1"), name="new")
     made = new.churn(old)

@@ -115,7 +115,7 @@ def test_numbers_are_those_of_the_summary() -> None:
         assert part in told
 
 
-def test_a_whole_site_has_no_notes_and_a_stopped_one_has_no_others() -> None:
+def test_complete_site_has_no_notes_and_a_stopped_one_only_that() -> None:
     def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
@@ -123,7 +123,7 @@ def test_a_whole_site_has_no_notes_and_a_stopped_one_has_no_others() -> None:
     assert STOPPED in snapshot(SITES / "shop", on_progress=at_once).notes
 
 
-def test_notes_stay_in_what_is_stored(tmp_path: Path) -> None:
+def test_notes_are_stored_in_parquet_and_pickles(tmp_path: Path) -> None:
     some = snapshot(made(tmp_path, "a.example", half=[*locs("a.example", 2), *locs("b.example", 1)]))
     some.to_parquet(tmp_path / "stored")
     assert sr.load(tmp_path / "stored").notes == some.notes

@@ -65,7 +65,7 @@ READERS: dict[str, Callable[[Any], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_each_reader_of_arrow_has_what_the_records_have(reader: str, loaded: sr.Snapshot) -> None:
+def test_each_arrow_reader_gives_the_values_of_the_records(reader: str, loaded: sr.Snapshot) -> None:
     for _ in range(2):  # the stream can be taken again and again
         rows = READERS[reader](loaded.urls)
         assert [row["loc"] for row in rows] == [record.loc for record in RECORDS]
@@ -99,7 +99,7 @@ def test_types_are_the_declared_ones_in_every_reader(loaded: sr.Snapshot) -> Non
         assert database.sql("SELECT DISTINCT typeof(lastmod) FROM urls").fetchall() == [("TIMESTAMP WITH TIME ZONE",)]
 
 
-def test_duckdb_asks_a_table_by_its_name(loaded: sr.Snapshot) -> None:
+def test_duckdb_queries_a_table_by_its_variable_name(loaded: sr.Snapshot) -> None:
     urls, pages = loaded.urls, loaded.pages  # noqa: F841 - the queries name them
     duckdb = needs("duckdb")
     assert duckdb.sql("SELECT count(*), sum(len(images)) FROM urls").fetchall() == [(3, 2)]
@@ -107,7 +107,7 @@ def test_duckdb_asks_a_table_by_its_name(loaded: sr.Snapshot) -> None:
     assert domains == [("example.co.uk",), ("other.example",)]
 
 
-def test_some_columns_and_some_rows_can_be_asked_for(loaded: sr.Snapshot) -> None:
+def test_columns_and_rows_can_be_selected(loaded: sr.Snapshot) -> None:
     frame = loaded.urls.to_pandas(["host", "loc"])
     assert list(frame.columns) == ["host", "loc"]
     assert frame["host"].tolist() == ["www.example.co.uk", "www.example.co.uk", "other.example"]
@@ -194,7 +194,7 @@ def test_a_port_is_part_of_the_host_and_not_of_the_domain() -> None:
     assert columns["path"] == ["/a", "/", "/a/b"]
 
 
-def test_what_is_no_url_has_no_parts() -> None:
+def test_invalid_url_has_no_parts() -> None:
     """Dumps of others hold anything."""
     locs = ["", "hello", "/a/b", "mailto:x@example.com", "//example.com/a", "?a=b", "\n", "\x00", "https//a", " "]
     columns = told(*locs)
@@ -213,7 +213,7 @@ def test_hostile_urls_have_parts_too() -> None:
     assert columns["slug"][3] == "c"
 
 
-def test_no_rows_have_the_columns_all_the_same() -> None:
+def test_empty_table_has_the_columns() -> None:
     empty = {name: column.type for name, column in url_part_columns(pa.chunked_array([], pa.string())).items()}
     usual = {name: column.type for name, column in url_part_columns(pa.chunked_array([["https://a.example/"]])).items()}
     assert empty == usual

@@ -34,7 +34,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_audit_reads_all_and_finds_what_is_expected(case: Case) -> None:
+def test_audit_is_complete_and_finds_what_is_expected(case: Case) -> None:
     """Where it is to be something else: `scripts/write_audit_expectations`, and read what it prints."""
     report = case.report()
     assert report.complete
@@ -48,7 +48,7 @@ def test_a_site_has_what_it_is_named_for() -> None:
         assert name in found or (name, found) == (CLEAN, [])
 
 
-def test_every_sample_says_where_and_all_are_shown() -> None:
+def test_every_sample_has_a_place_and_none_is_omitted() -> None:
     for name, findings in EXPECTED.items():
         for finding in findings:
             assert 0 < len(finding["samples"]) <= finding["count"], name

@@ -189,7 +189,7 @@ def test_headings_count_the_cards_that_are_shown(show):
     assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]
 
 
-def test_one_finding_is_one(show):
+def test_count_of_one_finding_is_singular(show):
     tab = show(render_page(attrs.evolve(small(), findings=small().findings[:1])))
     assert tab.get_by_role("status").inner_text() == "1 of 1 finding shown"
 
@@ -244,7 +244,7 @@ def test_the_filters_can_be_seen(show, scheme):
         assert min(contrast(border, field), contrast(border, background(tab))) >= 3
 
 
-def test_without_scripts_all_is_there_to_read(show):
+def test_without_scripts_everything_is_visible(show):
     tab = show(render_page(small()), java_script_enabled=False)
     assert count(tab) == 6
     assert count(tab, ".filters:visible") == 0
@@ -275,7 +275,7 @@ def test_print_has_all_and_no_filters(show):
     assert count(tab) == 3
 
 
-def test_what_is_closed_is_opened_for_paper_and_closed_again(show):
+def test_closed_details_are_opened_for_print_and_closed_again(show):
     tab = show(render_page(small()))
     closed = count(tab, "details:not([open])")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")

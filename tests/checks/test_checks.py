@@ -170,7 +170,7 @@ def test_codes_are_chosen_by_their_beginnings(select: Sequence[str], ignore: Seq
     assert findings.includes(["D02"]) == ("D02" in codes)
 
 
-def test_what_another_one_found_comes_behind() -> None:
+def test_problems_of_other_sources_come_last() -> None:
     one, other = Findings(samples=2), Findings(samples=2)
     one.report("U06", "first", sitemap="a")
     other.report("U06", "second", sitemap="b", count=5)
@@ -260,12 +260,12 @@ def test_a_slash_makes_another_url(pages: list[str], told: list[tuple[int, str]]
     assert spellings(*(entries(page, first_line=line) for line, page in enumerate(pages, 1))) == told
 
 
-def test_the_rarer_scheme_is_told() -> None:
+def test_rarer_scheme_is_reported() -> None:
     pages = entries(f"{A}/1", f"{A}/2", "http://a.example/3")
     assert spellings(pages) == [(3, "1 URL on http://a.example, 2 on https://a.example: http and https are mixed")]
 
 
-def test_of_as_many_on_both_hosts_one_is_told() -> None:
+def test_with_equal_counts_one_host_is_reported() -> None:
     pages = entries("https://www.a.example/1", f"{A}/2")
     told = "1 URL on https://www.a.example, 1 on https://a.example: www and the bare host are mixed"
     assert spellings(pages) == [(1, told)]
@@ -295,7 +295,7 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
         ("a?utm=1", None),
     ],
 )
-def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> None:
+def test_tracking_and_session_parameters(page: str, name: str | None) -> None:
     told = [each.message for each in problems(SessionParameters(), entries("x", page))]
     assert told == ([f"{A}/{page} has the parameter {name}"] if name else [])
 
@@ -316,7 +316,7 @@ def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> Non
         ("https://b.zip/x", None),
     ],
 )
-def test_what_is_no_page(page: str, extension: str | None) -> None:
+def test_urls_of_assets(page: str, extension: str | None) -> None:
     told = [each.message for each in problems(NonPageFiles(), entries("x", page))]
     assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
 
@@ -375,7 +375,7 @@ def same(number: int, of: int) -> list[UrlRecord]:
 @pytest.mark.parametrize(
     ("alike", "of", "is_told"), [(18, 20, True), (17, 20, False), (19, 19, False), (20, 20, True), (90, 100, True)]
 )
-def test_nine_in_ten_of_twenty(alike: int, of: int, is_told: bool) -> None:
+def test_same_lastmod_for_nine_in_ten_of_twenty(alike: int, of: int, is_told: bool) -> None:
     told = [each.message for each in problems(SitemapLastmods(None), same(alike, of), outcome())]
     assert told == ([f"{alike} of {of} lastmods are 2026-10-01T00:00:00Z"] if is_told else [])
 
@@ -539,7 +539,7 @@ def test_codes_that_are_wrong(code: str, fault: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_code_is_too_odd(code: str) -> None:
+def test_any_text_as_language_code_is_handled(code: str) -> None:
     fault = hreflang_fault(code)
     assert fault is None or fault
 
@@ -593,7 +593,7 @@ def test_pages_need_not_name_themselves() -> None:
     assert one_sided(page("en", DE), page("de", EN)) == []
 
 
-def test_who_is_not_named_back_is_told() -> None:
+def test_missing_return_link_is_reported() -> None:
     assert one_sided(page("en", EN, DE, line=3), page("de", DE, FR, line=5), page("fr", FR, DE, line=9)) == [
         (3, f"{A}/de")
     ]
@@ -603,7 +603,7 @@ def test_a_page_without_alternates_does_not_name_back() -> None:
     assert one_sided(page("en", EN, DE, line=2), page("de", line=4)) == [(2, f"{A}/de")]
 
 
-def test_what_is_listed_nowhere_is_not_judged() -> None:
+def test_unlisted_alternates_are_not_judged() -> None:
     assert one_sided(page("en", EN, DE, FR), page("de", EN, DE, FR)) == []
 
 
@@ -611,7 +611,7 @@ def test_a_page_that_is_listed_twice_does_not_complete_a_set() -> None:
     assert one_sided(page("en", EN, DE, line=1), page("en", EN, DE, line=2), page("de", line=3)) == [(1, f"{A}/de")]
 
 
-def test_what_a_second_listing_names_counts_too() -> None:
+def test_alternates_of_a_second_listing_count() -> None:
     assert one_sided(page("en", EN, DE), page("de", DE, FR), page("de", DE, EN), page("fr", FR, DE)) == []
 
 
@@ -657,7 +657,7 @@ def test_news(fields: dict[str, Any], code: str | None) -> None:
     assert [each.code for each in found(NewsItems(NOW), [item(**fields)], outcome())] == ([code] if code else [])
 
 
-def test_a_date_of_news_that_cannot_be_read_is_not_called_missing() -> None:
+def test_unreadable_news_date_is_not_reported_as_missing() -> None:
     unreadable = report("D01", "no date", sitemap=MAP, line=1, field="news:publication_date", raw="soon")
     record = item(publication_date=None)
     record.problems = (unreadable,)
@@ -721,7 +721,7 @@ class Ticking:
         return self.now
 
 
-def test_what_is_forbidden_is_found() -> None:
+def test_urls_forbidden_by_robots_txt_are_reported() -> None:
     check = DisallowedUrls(lambda url: RULES)
     pages = entries("a", "private/1", "x.php", "x.php?", "privat", "%70rivate/2", "a/private/")
     assert [each.line for each in problems(check, pages)] == [2, 3, 6]
@@ -744,14 +744,14 @@ def test_what_is_forbidden_is_found() -> None:
         )
     ),
 )  # fmt: skip
-def test_looking_at_beginnings_first_changes_nothing(pages: list[str], lines: list[str]) -> None:
+def test_prefix_check_of_rules_changes_no_result(pages: list[str], lines: list[str]) -> None:
     rules = parse_rules("\n".join(lines), "bot/1.0")
     records = entries(*pages)
     told = [each.line for each in problems(DisallowedUrls(lambda url: rules), records)]
     assert told == [record.line for record in records if not rules.allows(record.loc)]
 
 
-def test_for_want_of_time_some_are_tried() -> None:
+def test_after_the_time_budget_a_sample_is_matched() -> None:
     check = DisallowedUrls(lambda url: RULES, budget_seconds=1.0, clock=Ticking(0.01))
     pages = [entries(*(f"private/{block}/{number}" for number in range(1_000))) for block in range(10)]
     (finding,) = found(check, *pages)
@@ -760,7 +760,7 @@ def test_for_want_of_time_some_are_tried() -> None:
     assert 100 < finding.count < 1_000
 
 
-def test_where_robots_is_not_known_nothing_is_judged() -> None:
+def test_without_robots_txt_nothing_is_reported() -> None:
     check = DisallowedUrls(lambda url: None if "b.example" in url else RULES)
     assert not found(check, entries("a", "https://b.example/private/"))
     told = "U12 checked 1 of 2 URLs; robots.txt of other hosts was not fetched"
@@ -787,7 +787,7 @@ def test_a_url_that_takes_too_long_to_compare_is_not_called_forbidden() -> None:
 # --- the survey ---
 
 
-def test_the_survey_counts_months_sections_and_formats() -> None:
+def test_overview_counts_months_sections_and_formats() -> None:
     survey = SiteOverview()
     pages = dated("2026-10-01", "2026-10-31", "2025-01-01") + entries("shop/a/b", "shop/c?x=/y/", "news/")
     ends = [outcome(format=each) for each in ("urlset", "rss", "robots")]

@@ -152,7 +152,7 @@ def test_a_status_is_a_number_or_none(value: object, status: int | None) -> None
 
 
 @pytest.mark.parametrize("value", ["OK", "20", "2000", "-200", "2xx", True])
-def test_what_is_no_status_is_told_with_its_place(value: object) -> None:
+def test_invalid_status_is_reported_with_its_place(value: object) -> None:
     text = lines({"url": A}, {"url": B, "Status Code": value})
     shown = repr(value if isinstance(value, str) else "true")
     assert failure(text, "crawl.jsonl") == (
@@ -170,7 +170,7 @@ def test_a_noindex_of_our_own_is_true_or_false(value: object, noindex: bool) -> 
     assert one(noindex=value).noindex is noindex
 
 
-def test_what_is_neither_true_nor_false_is_told() -> None:
+def test_invalid_noindex_value_is_reported() -> None:
     assert failure(f"url,noindex\n{A},perhaps\n") == (
         "crawl.csv:2: 'perhaps' in the column noindex is neither true nor false: give true, false, 1, 0, yes or no"
     )
@@ -216,11 +216,11 @@ def test_a_noindex_in_any_column_counts() -> None:
         ({}, True),
     ],
 )
-def test_what_is_no_page_is_not_indexable(value: dict[str, object], indexable: bool) -> None:
+def test_non_html_response_is_not_indexable(value: dict[str, object], indexable: bool) -> None:
     assert one(**value).indexable is indexable
 
 
-def test_many_rows_that_say_the_same_come_to_the_same() -> None:
+def test_repeated_rows_do_not_change_the_result() -> None:
     same = [f"{A}?{number},200,noindex\n" for number in range(50)] + [f"{B},200,index\n"] * 2
     found = rows("url,status,meta robots\n" + "".join(same))
     assert [row.noindex for row in found] == [True] * 50 + [False] * 2
@@ -406,11 +406,11 @@ def _faults() -> list[ParameterSet]:
 
 
 @pytest.mark.parametrize(("data", "told"), _faults())
-def test_what_is_no_crawl_file_is_told(data: bytes | str, told: str) -> None:
+def test_invalid_crawl_file_is_reported(data: bytes | str, told: str) -> None:
     assert failure(data) == told
 
 
-def test_rows_before_a_fault_are_given() -> None:
+def test_rows_before_a_fault_are_returned() -> None:
     rows_of_it = iter(wrote(f"url,status\n{A},200\n{B},OK\n"))
     assert next(rows_of_it) == CrawledPage(2, A, 200)
     with pytest.raises(sr.UsageError, match=r"^crawl\.csv:3: 'OK'"):
@@ -423,7 +423,7 @@ def test_a_fault_of_the_text_far_into_a_file_names_its_line() -> None:
 
 
 @pytest.mark.parametrize("over", [0, 1])
-def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, over: int) -> None:
+def test_line_length_is_limited(monkeypatch: pytest.MonkeyPatch, over: int) -> None:
     monkeypatch.setattr(crawllines, "MAX_LINE_BYTES", 60)
     line = f"url\n{A},".ljust(63 + over - 1, "x") + "\n"
     if over:
@@ -432,31 +432,31 @@ def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, ov
         assert [row.url for row in rows(line)] == [A]
 
 
-def test_a_file_that_is_not_there_is_told() -> None:
+def test_missing_file_is_reported() -> None:
     with pytest.raises(sr.UsageError) as told:
         list(CrawlFile("none.csv"))
     assert str(told.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
 
 
-def test_a_folder_is_told(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "crawls").mkdir()
     with pytest.raises(sr.UsageError, match=r"^crawls is a folder; give the file of the crawl$"):
         list(CrawlFile("crawls"))
 
 
-def test_a_pipe_is_told(tmp_path: Path) -> None:
+def test_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo("pipe")
     told = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
     with pytest.raises(sr.UsageError, match=f"^{told}$"):
         list(CrawlFile("pipe"))
 
 
-def test_a_name_that_can_be_none_is_told() -> None:
+def test_impossible_file_name_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"^cannot read a\x00b: embedded null byte; give a file that you may read$"):
         list(CrawlFile("a\0b"))
 
 
-def test_a_database_is_told() -> None:
+def test_database_is_refused() -> None:
     with sqlite3.connect("crawl.csv") as db:
         db.execute("CREATE TABLE url (address TEXT)")
     db.close()
@@ -489,7 +489,7 @@ RECORDS = st.tuples(PATHS, STATUSES, st.booleans(), TEXTS, TEXTS)
     newline=st.sampled_from(["\n", "\r\n"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
 )
-def test_what_csv_writes_comes_back(
+def test_csv_round_trip(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[tuple[str, int | None, bool, str, str]],
     order: list[int],

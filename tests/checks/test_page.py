@@ -135,7 +135,7 @@ def test_charts_show_text_of_a_site_as_it_is(text):
     assert shown.text.replace("\n", "").isprintable()
 
 
-def test_what_cannot_be_seen_is_shown_by_its_number():
+def test_invisible_characters_are_shown_as_code_points():
     shown = page(hostile("a\u202eb\x1b"))
     assert '<span class="unseen">\\u202e</span>b<span class="unseen">\\x1b</span>' in shown
     assert "\u202e" not in shown
@@ -197,12 +197,12 @@ def test_nothing_is_loaded(render):
     assert not re.search(r"url\(|@import|https?:", shown.inside["style"])
 
 
-def test_the_script_makes_no_markup_and_asks_nobody():
+def test_script_makes_no_markup_and_no_requests():
     script = Parsed(page(EMPTY)).inside["script"]
     assert not re.search("innerHTML|outerHTML|insertAdjacent|document.write|eval|Function|fetch|XMLHttp|import", script)
 
 
-def test_a_drawing_holds_shapes_only():
+def test_svg_holds_shapes_only():
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" onload="x"><script>x</script><style>x</style>'
         '<image href="https://e.com/"/><g onclick="x" style="x"><text fill="#000001" href="x">&lt;b></text></g>'
@@ -217,7 +217,7 @@ def test_a_drawing_holds_shapes_only():
 # --- what it tells ---
 
 
-def test_the_page_tells_all_of_a_finding():
+def test_page_has_every_field_of_a_finding():
     told = small()
     shown = Parsed(page(told)).text
     for each in told.findings:
@@ -268,14 +268,14 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
     ]
 
 
-def test_headings_tell_findings_from_places():
+def test_headings_count_findings_and_places():
     shown = Parsed(page(small())).text
     assert "Errors · 3 findings, 1,333 occurrences" in shown
     assert "Notices · 1 finding, 4 occurrences" in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
-def test_it_says_whether_all_was_read(render):
+def test_page_states_completeness(render):
     def shown_text(**told):
         return Parsed(render(attrs.evolve(small(), **told))).text
 
@@ -289,12 +289,12 @@ def test_it_says_whether_all_was_read(render):
     assert "Partial: " not in unknown
 
 
-def test_what_is_missing_leads_to_the_tree():
+def test_missing_documents_link_to_the_tree():
     assert '<a href="#sitemaps">1 document could not be read</a>' in page(small())
     assert 'href="#' not in fragment(small())
 
 
-def test_of_a_dump_of_urls_alone_nothing_is_said_of_sitemaps():
+def test_report_of_a_dump_of_urls_has_no_sitemap_figures():
     shown = page(of_urls())
     assert "not known</td>" in shown
     assert "not read" not in shown
@@ -340,14 +340,14 @@ def test_every_code_has_a_card():
     assert len(names) == len(set(names))
 
 
-def test_severities_are_told_by_words_and_shapes():
+def test_severities_have_words_and_shapes():
     shown = page(small())
     for shape, word in (("◆", "Error"), ("▲", "Warning"), ("●", "Notice")):
         assert f'<span class="shape" aria-hidden="true">{shape}</span> {word}</span>' in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
-def test_no_finding_is_said_plainly(render):
+def test_report_without_findings_says_so(render):
     clean = attrs.evolve(small(), findings=(), complete=True)
     assert "No problem was found in 48,142 URLs in 5 sitemaps." in render(clean)
     assert "Documents that could not be read may have some" not in render(clean)
@@ -399,7 +399,7 @@ def test_the_tree_is_bounded_and_says_so(number, more):
     assert ("1 of 501 sitemaps are not shown" in shown) is bool(more)
 
 
-def test_of_many_sitemaps_those_with_something_to_see_are_shown_in_their_place():
+def test_long_tree_shows_sitemaps_with_findings_first_in_order():
     rows = [row(f"{SHOP}/{place}.xml") for place in range(2 * MAX_ROWS)]
     rows[-1] = row(f"{SHOP}/cut.xml", complete="no")
     rows[-2] = row(f"{SHOP}/faulty.xml", problems=3)
@@ -413,7 +413,7 @@ def test_of_many_sitemaps_those_with_something_to_see_are_shown_in_their_place()
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KiB"), (10 << 20, "10 MiB"), (5 << 40, "5120 GiB")]
 )
-def test_sizes_are_for_people(number, text):
+def test_sizes_are_rounded_with_units(number, text):
     assert size(number) == text
 
 
@@ -450,7 +450,7 @@ def test_a_gap_is_as_wide_as_some_bars():
     assert _lastmods(["1970-01", *_run_of(fitting + 1)]).column == "year"
 
 
-def test_whatever_dates_there_are_the_bars_are_few():
+def test_number_of_bars_is_bounded_for_any_dates():
     every_year = [f"{year:04}-{year % 12 + 1:02}" for year in range(1, 10_000)]
     assert len(_lastmods(every_year).bars) <= 100
     assert _lastmods(every_year).total == len(every_year)

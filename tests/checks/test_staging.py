@@ -42,7 +42,7 @@ def told(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_private_site_that_is_named_is_clean(staging: SiteServer, host: str) -> None:
+def test_private_target_is_not_reported(staging: SiteServer, host: str) -> None:
     start = listing(staging, host)
     assert told(sr.audit(start, allow_private=True)) == []
     assert told(sr.audit(start.removeprefix("http://"), allow_private=True)) == []
@@ -50,7 +50,7 @@ def test_a_private_site_that_is_named_is_clean(staging: SiteServer, host: str) -
     assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-def test_other_private_hosts_and_logins_are_a_fault_still(staging: SiteServer) -> None:
+def test_other_private_hosts_and_userinfo_are_reported(staging: SiteServer) -> None:
     others = ("http://10.0.0.7/b", staging.url.replace("127.0.0.1", "localhost") + "/c")
     start = listing(staging, "127.0.0.1", *others, staging.url.replace("://", "://me:pw@") + "/d")
     found = told(sr.audit(start, allow_private=True, scope="any"))
@@ -63,7 +63,7 @@ def test_other_private_hosts_and_logins_are_a_fault_still(staging: SiteServer) -
     )
 
 
-def test_without_leave_a_private_host_is_a_fault(staging: SiteServer, tmp_path: Path) -> None:
+def test_private_host_is_reported_without_allow_private(staging: SiteServer, tmp_path: Path) -> None:
     """As in a recording, which nothing has to be asked for."""
     start = listing(staging, "localhost")
     with sr.urls(start, allow_private=True, record=tmp_path / "site") as stream:

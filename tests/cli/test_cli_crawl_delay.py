@@ -30,7 +30,7 @@ def delayed(server: SiteServer, delay: str, *named: str) -> None:
     server.pages["/robots.txt"] = (200, TEXT, f"User-agent: *\nCrawl-delay: {delay}\n{lines}".encode())
 
 
-def test_a_line_says_what_a_crawl_delay_takes(site: SiteServer) -> None:
+def test_crawl_delay_is_reported_with_its_duration(site: SiteServer) -> None:
     delayed(site, "0.1", "/index.xml")
     result = run("dump", site.url, "--allow-private")
     assert (result.exit_code, result.stdout.count("\n")) == (0, 3)
@@ -68,14 +68,14 @@ def test_too_long_a_crawl_delay_is_an_error_where_nothing_is_named_or_probed(sit
 
 
 @pytest.mark.parametrize(("typed", "words"), [("301", "give 300 seconds or less"), ("-1", "not a duration")])
-def test_a_longest_crawl_delay_that_cannot_be(typed: str, words: str) -> None:
+def test_invalid_max_crawl_delay(typed: str, words: str) -> None:
     result = run("dump", "a.example", "--max-crawl-delay", typed)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "'--max-crawl-delay'" in result.stderr
     assert words in result.stderr
 
 
-def test_the_limit_is_the_callers(site: SiteServer) -> None:
+def test_max_crawl_delay_of_the_caller(site: SiteServer) -> None:
     delayed(site, "0.3", "/index.xml")
     result = run("dump", site.url, "--allow-private", "--max-crawl-delay", "0.2")
     assert result.exit_code == 5

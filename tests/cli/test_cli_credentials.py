@@ -131,7 +131,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_that_is_given_is_shown_or_written(site: SiteServer, tmp_path: Path, command: str, kind: str) -> None:
+def test_credentials_are_never_shown_or_written(site: SiteServer, tmp_path: Path, command: str, kind: str) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     target, options = given(kind, site.url, folder)
@@ -147,7 +147,7 @@ def test_nothing_that_is_given_is_shown_or_written(site: SiteServer, tmp_path: P
 @pytest.mark.parametrize(
     ("command", "kind"), [*(product(COMMANDS, KINDS) if is_full() else zip(COMMANDS, cycle(KINDS), strict=False))]
 )
-def test_nothing_is_shown_of_a_site_that_cannot_be_read(
+def test_credentials_for_an_unreadable_site_are_not_shown(
     walled: SiteServer, tmp_path: Path, command: str, kind: str
 ) -> None:
     folder = tmp_path / "work"
@@ -187,7 +187,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("words", MISTAKES, ids=lambda words: f"{words[0]} {words[-1][:30]!r}")
-def test_an_error_about_what_was_typed_does_not_show_it(
+def test_usage_errors_do_not_show_credentials(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -197,7 +197,7 @@ def test_an_error_about_what_was_typed_does_not_show_it(
     searched(tmp_path, result)
 
 
-def test_the_url_of_a_document_is_told_without_its_login(tmp_path: Path) -> None:
+def test_reported_urls_have_no_userinfo(tmp_path: Path) -> None:
     url = "https://me:s3cret@h.example/map.xml"
     document = tmp_path / "map.xml"
     document.write_text("<urlset><url><loc>/a</loc></url></urlset>")
@@ -216,7 +216,7 @@ def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> 
     searched(tmp_path, result)
 
 
-def test_a_harvest_sends_what_is_given_and_writes_nothing_of_it(site: SiteServer, tmp_path: Path) -> None:
+def test_harvest_sends_credentials_and_writes_none(site: SiteServer, tmp_path: Path) -> None:
     needs("distributed")
     folder = tmp_path / "work"
     folder.mkdir()
@@ -233,7 +233,7 @@ def test_a_harvest_sends_what_is_given_and_writes_nothing_of_it(site: SiteServer
     searched(folder, result)
 
 
-def test_insecure_is_said_once(site: SiteServer, tmp_path: Path) -> None:
+def test_insecure_is_reported_once(site: SiteServer, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     told = "warning TLS certificates are not verified (--insecure)\n"
     options = ["--allow-private", "--retries", "0", "--insecure"]
@@ -254,7 +254,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, kind: str) -> None:
+def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Path, kind: str) -> None:
     from sitemap_reader.client.targets import find_target
     from sitemap_reader.scale.options import make_config
 
@@ -296,7 +296,7 @@ def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, k
         lambda: sr.SitemapReader(proxy="socks5://me:s3cret@h.example"),
     ],
 )
-def test_a_mistake_in_python_does_not_show_it(call: Callable[[], Any]) -> None:
+def test_errors_in_python_do_not_show_credentials(call: Callable[[], Any]) -> None:
     with pytest.raises(sr.UsageError) as caught:
         call()
     assert SECRET not in f"{caught.value!r} {caught.value}"

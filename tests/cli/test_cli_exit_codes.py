@@ -131,14 +131,14 @@ def command(tmp_path: Path) -> Callable[[str], list[str]]:
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_the_exit_code_says_what_became_of_it(code: Exit, typed: str, command: Callable[[str], list[str]]) -> None:
+def test_exit_code_of_each_command_in_the_table(code: Exit, typed: str, command: Callable[[str], list[str]]) -> None:
     result = run(*command(typed))
     assert result.exit_code == code, result.stderr
     if code not in (Exit.COMPLETE, Exit.THRESHOLD):
         assert result.stderr, "it says why"
 
 
-def test_head_ends_it_with_0(command: Callable[[str], list[str]]) -> None:
+def test_closed_pipe_exits_0(command: Callable[[str], list[str]]) -> None:
     program = " ".join([*PROGRAM, *command("dump {whole}")])
     script = f"{{ {program}; echo $? >&2; }} | true"
     result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)

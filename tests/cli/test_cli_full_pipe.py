@@ -114,7 +114,7 @@ def test_one_signal_ends_it_where_stderr_is_full(place: Path, stuck: Callable[..
     assert process.wait(ENDS_WITHIN) == 130
 
 
-def test_a_pipe_of_o_is_given_up_as_well(tmp_path: Path, place: Path) -> None:
+def test_one_signal_ends_it_where_o_is_a_full_pipe(tmp_path: Path, place: Path) -> None:
     fifo = tmp_path / "urls.jsonl"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -125,7 +125,7 @@ def test_a_pipe_of_o_is_given_up_as_well(tmp_path: Path, place: Path) -> None:
     os.close(reader)
 
 
-def test_a_reader_that_takes_up_again_gets_whole_lines(place: Path, stuck: Callable[..., Any]) -> None:
+def test_reader_that_resumes_gets_complete_lines(place: Path, stuck: Callable[..., Any]) -> None:
     process = stuck("dump", place / "site", "-q")
     process.send_signal(signal.SIGTERM)
     time.sleep(0.2)
@@ -135,7 +135,7 @@ def test_a_reader_that_takes_up_again_gets_whole_lines(place: Path, stuck: Calla
     assert len(lines) > PIPE_BYTES
 
 
-def test_what_was_not_written_is_told_by_the_next_sync(tmp_path: Path, place: Path, stuck: Callable[..., Any]) -> None:
+def test_unwritten_changes_come_with_the_next_sync(tmp_path: Path, place: Path, stuck: Callable[..., Any]) -> None:
     state = tmp_path / "sites.db"
     process = stuck("sync", place / "site", "--state", state)
     process.send_signal(signal.SIGTERM)

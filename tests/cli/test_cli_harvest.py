@@ -66,7 +66,7 @@ def lines(result):
 # --- what it says ---
 
 
-def test_a_harvest_says_what_it_does_and_what_it_came_to(harvest, site):
+def test_harvest_prints_its_plan_and_its_result(harvest, site):
     result = harvest([site("a", "b"), site("c")])
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
     assert lines(result) == [
@@ -75,13 +75,13 @@ def test_a_harvest_says_what_it_does_and_what_it_came_to(harvest, site):
     ]
 
 
-def test_with_a_state_it_says_how_many_changes(harvest, site):
+def test_harvest_with_a_state_prints_the_number_of_changes(harvest, site):
     host = site("a", "b")
     assert lines(harvest([host], "--state"))[-1] == "2 changes; 2 URLs from 1 host read; 1 complete"
     assert lines(harvest([host], "--state"))[-1].startswith("0 changes; ")
 
 
-def test_hosts_that_are_given_up_are_named_five_of_them_and_all_with_v(harvest, site, tmp_path):
+def test_skipped_hosts_are_named_up_to_five_and_all_with_verbose(harvest, site, tmp_path):
     hosts = [site(*"abcdef") for _ in range(7)]
     result = harvest(hosts, "--host-urls", "5")
     assert result.exit_code == Exit.PARTIAL
@@ -101,19 +101,19 @@ def test_quiet_shows_errors_only(harvest, site, tmp_path):
     assert "is no host such as example.com" in result.stderr
 
 
-def test_quiet_names_no_host_that_was_given_up(harvest, site):
+def test_quiet_names_no_skipped_host(harvest, site):
     result = harvest([site("a", "b")], "-q", "--host-urls", "1")
     assert (result.exit_code, result.stderr) == (Exit.PARTIAL, "")
 
 
-def test_a_scheduler_without_workers_is_told(harvest, site, client):
+def test_scheduler_without_workers_is_reported(harvest, site, client):
     client.workers = 0
     told = lines(harvest([site("a")]))
     assert told[0].startswith("1 shard to do, 0 at once; ")
     assert told[1] == "note the scheduler has no worker yet; `dask worker ADDRESS` starts one"
 
 
-def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
+def test_without_a_terminal_progress_is_one_line_a_minute(capsys):
     progress = HarvestProgress(3, 1_000, 1_204_331, 88_100_000, 2, 0, 4, 2, "http://127.0.0.1:8787", 10.0, 58.4)
     events = _ProgressLines(Console(quiet=False, verbose=False), quiet=False)
     for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
@@ -123,7 +123,7 @@ def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
     assert told[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
 
 
-def test_what_dask_logs_is_not_told_beside_it(harvest, site, client, monkeypatch, caplog):
+def test_logs_of_dask_are_not_shown(harvest, site, client, monkeypatch, caplog):
     right = client.submit
 
     def submit(*args, **keywords):
@@ -140,7 +140,7 @@ def test_what_dask_logs_is_not_told_beside_it(harvest, site, client, monkeypatch
 # --- which hosts ---
 
 
-def test_lines_that_are_no_hosts_are_told_by_number_and_others_are_read(harvest, site, tmp_path):
+def test_invalid_lines_are_reported_by_number_and_others_are_read(harvest, site, tmp_path):
     bad = [f"no host {number}" for number in range(7)]
     result = harvest(["# hosts", site("a"), "", *bad])
     assert result.exit_code == Exit.USAGE
@@ -184,7 +184,7 @@ def test_hosts_come_from_stdin_too(site, tmp_path):
         (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file, or in one; name a folder"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_changes_nothing(tmp_path, monkeypatch, arguments, code, words):
+def test_invalid_arguments_are_one_line_and_change_nothing(tmp_path, monkeypatch, arguments, code, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hosts.txt").write_text("a.example\n")
     (tmp_path / "empty.txt").write_text("# nothing\n")
@@ -241,7 +241,7 @@ def test_nothing_readable_is_unreadable(harvest, site):
     assert lines(result)[-1] == "partial: 1 host unreadable (exit 5)"
 
 
-def test_a_disk_that_is_full_is_unwritable_and_what_is_done_stays(harvest, site, monkeypatch):
+def test_full_disk_exits_6_and_keeps_finished_shards(harvest, site, monkeypatch):
     """The second shard finds it so."""
     hosts = [site("a"), f"http://localhost:{site('b').rpartition(':')[2]}"]
     right, seen = ShardWriter.publish, []
@@ -263,7 +263,7 @@ def test_a_disk_that_is_full_is_unwritable_and_what_is_done_stays(harvest, site,
     assert harvest(hosts, "--shards", "3", "--resume").exit_code == Exit.COMPLETE
 
 
-def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
+def test_interrupt_is_reported_with_the_results_so_far(harvest, site, monkeypatch):
     def interrupted(self, *args):
         raise KeyboardInterrupt
 
@@ -274,7 +274,7 @@ def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
     assert lines(result)[-1] == "partial: interrupted (exit 130)"
 
 
-def test_a_shard_that_fails_is_told_and_left(harvest, site, monkeypatch, tmp_path):
+def test_failed_shard_is_reported_and_not_repeated(harvest, site, monkeypatch, tmp_path):
     def broken(self, row):
         raise ZeroDivisionError("by us")
 
@@ -288,7 +288,7 @@ def test_a_shard_that_fails_is_told_and_left(harvest, site, monkeypatch, tmp_pat
     assert harvest([host], "--resume").exit_code == Exit.COMPLETE
 
 
-def test_a_harvest_that_is_done_is_resumed_in_no_time(harvest, site):
+def test_resume_of_a_finished_harvest_reads_nothing(harvest, site):
     host = site("a")
     harvest([host])
     result = harvest([host], "--resume")

@@ -147,7 +147,7 @@ def test_an_interrupt_before_anything_was_read_leaves_the_file(old: Path) -> Non
     assert (old.read_bytes(), alone(old)) == (OLD, True)
 
 
-def test_a_kill_leaves_the_file_and_one_that_says_what_it_is(old: Path, dumping: Callable[..., Any]) -> None:
+def test_kill_keeps_the_file_and_leaves_a_temporary_file(old: Path, dumping: Callable[..., Any]) -> None:
     process = dumping(old)
     process.kill()
     process.wait()
@@ -190,7 +190,7 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
     assert len(rows) > 5_000  # all but what the pipe and its reader hold
 
 
-def test_an_interrupt_of_a_diff_keeps_what_the_output_held(tmp_path: Path) -> None:
+def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
     out = tmp_path / "changes.jsonl"
     out.write_bytes(b"of before")
     (tmp_path / "old.jsonl").write_text("".join(f"{line}\n" for line in URLS[:9]))
@@ -213,7 +213,7 @@ def test_an_interrupt_of_a_diff_keeps_what_the_output_held(tmp_path: Path) -> No
 # --- what is told of what was read ---
 
 
-def test_an_interrupt_of_stats_tells_what_was_read(tmp_path: Path) -> None:
+def test_interrupted_stats_prints_what_was_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [*PROGRAM, "stats", str(pipe), "--format", "jsonl"]

@@ -80,11 +80,11 @@ def timeless(line: str) -> str:
     ],
     ids=" ".join,
 )
-def test_every_option_gives_and_tells_the_same(large: Path, options: list[str]) -> None:
+def test_output_and_messages_are_the_same_for_every_option(large: Path, options: list[str]) -> None:
     check_same(SHOP, BROKEN, large, *options)
 
 
-def test_each_site_by_itself_gives_and_tells_the_same(large: Path) -> None:
+def test_output_and_messages_are_the_same_for_each_site(large: Path) -> None:
     for site in (SHOP, BROKEN, large):
         check_same(site)
 
@@ -140,7 +140,7 @@ def test_unique_and_limit_go_together(large: Path, jobs: str) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_undated_ones_are_counted_as_they_are_written(large: Path, jobs: str) -> None:
+def test_undated_urls_are_counted_as_they_are_written(large: Path, jobs: str) -> None:
     result = run("dump", large, "--since", "2000-01-01", "-j", jobs)
     assert "note 1,200 URLs without a lastmod; --undated drop leaves them out" in result.stderr
     limited = run("dump", large, "--since", "2000-01-01", "--limit", "10", "-j", jobs)
@@ -195,7 +195,7 @@ def test_workers_that_cannot_be_started_are_one_error(
     assert "Traceback" not in result.stderr
 
 
-def test_by_itself_it_starts_workers_for_large_sites_only(
+def test_workers_are_started_for_large_sites_only(
     monkeypatch: pytest.MonkeyPatch, large: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(workers, "_cores", lambda: 2)
@@ -213,7 +213,7 @@ def test_one_job_is_this_process_alone(large: Path, children: list[subprocess.Po
     assert 1 <= len(children) <= 2
 
 
-def test_head_ends_it_quietly(large: Path) -> None:
+def test_closed_pipe_ends_the_command_without_an_error(large: Path) -> None:
     program = " ".join(PROGRAM)
     script = f"set -o pipefail; {program} dump {large} {large} {large} -j 2 | head -3; echo ${{PIPESTATUS[@]}}"
     result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)

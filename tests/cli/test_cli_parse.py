@@ -62,7 +62,7 @@ def test_url_resolves_relative_urls() -> None:
     assert lines(result.stdout)[0]["sitemap"] == f"{A}/maps/s.xml"
 
 
-def test_content_type_is_judged() -> None:
+def test_content_type_is_checked() -> None:
     assert "F06" in run("parse", "-", "--content-type", "text/html", stdin=urlset(f"{A}/1")).stderr
     assert "F06" not in run("parse", "-", "--content-type", "text/xml", stdin=urlset(f"{A}/1")).stderr
 

@@ -30,7 +30,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_head_ends_it_quietly(tmp_path: Path) -> None:
+def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     many = tmp_path / "many.txt"
     many.write_text("".join(f"https://a.example/{number}\n" for number in range(50_000)))
     result = shell(f"sitemap-reader parse {many} | head -3; echo ${{PIPESTATUS[@]}}")

@@ -67,7 +67,7 @@ def test_what_has_changed_comes_as_json_lines(site: Path, state: Path) -> None:
     assert (third.stdout, third.exit_code) == ("", Exit.COMPLETE)
 
 
-def test_a_line_is_that_of_dump_and_what_makes_it_a_change(state: Path) -> None:
+def test_change_line_is_a_dump_line_with_change_keys(state: Path) -> None:
     dumped = {line.removeprefix("{") for line in run("dump", SHOP, "--unique").stdout.splitlines()}
     changes = run("sync", SHOP, "--state", state).stdout.splitlines()
     heads = {line[: len('{"type":"change","change":"new",')] for line in changes}
@@ -77,7 +77,7 @@ def test_a_line_is_that_of_dump_and_what_makes_it_a_change(state: Path) -> None:
     assert len(changes) == len(found) == 640
 
 
-def test_tables_for_people_and_programs(site: Path, state: Path) -> None:
+def test_tables_as_text_and_tsv(site: Path, state: Path) -> None:
     publish(site, {"sitemap.xml": pages("x", "y", lastmod="2026-01-01")})
     sync(site, state)
     publish(site, {"sitemap.xml": pages("y", "z", lastmod="2026-01-02")})
@@ -156,7 +156,7 @@ def test_suspended_removals_are_one_line(state: Path, tmp_path: Path, others: di
     assert "suspended" not in sync(tmp_path / "two", tmp_path / "other.db").stderr  # nothing could be removed yet
 
 
-def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> None:
+def test_withheld_removals_are_reported(state: Path, tmp_path: Path) -> None:
     folder = publish(tmp_path / "site", {"sitemap.xml": pages(*(f"p{number}" for number in range(1500)))})
     sync(folder, state)
     publish(folder, {"sitemap.xml": pages("p0")})
@@ -175,7 +175,7 @@ def test_a_dry_run_changes_nothing(site: Path, state: Path) -> None:
     assert not state.exists()
 
 
-def test_verbose_tells_what_dates_are_worth(site: Path, state: Path) -> None:
+def test_verbose_reports_the_trust_in_dates(site: Path, state: Path) -> None:
     result = sync(site, state, "-v")
     assert f"lastmod of {MAP}: score 1.00" in result.stderr.splitlines()
     publish(site, {"sitemap.xml": pages(*"abcdefghijk", lastmod="2026-01-01")})
@@ -210,7 +210,7 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
         (["--state", "s.db", "a.example", "--format", "txt"], Exit.USAGE, "'txt' is not one of 'table', 'tsv',"),
     ],
 )
-def test_what_cannot_be_is_one_line(
+def test_invalid_arguments_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: Exit, words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -226,7 +226,7 @@ def test_what_cannot_be_is_one_line(
 
 
 @pytest.mark.parametrize("options", [["-o"], ["--report"], ["--history", "-o"]])
-def test_the_state_is_never_written_over(site: Path, state: Path, options: list[str]) -> None:
+def test_state_as_output_is_refused(site: Path, state: Path, options: list[str]) -> None:
     sync(site, state)
     before = state.read_bytes()
     result = sync("a.example" if "--history" in options else site, state, *options, str(state))
@@ -235,7 +235,7 @@ def test_the_state_is_never_written_over(site: Path, state: Path, options: list[
     assert state.read_bytes() == before
 
 
-def test_nor_by_the_shell(site: Path, state: Path) -> None:
+def test_state_as_appended_stdout_is_refused(site: Path, state: Path) -> None:
     """`>> sites.db` is a slip of the hand."""
     sync(site, state)
     before = state.read_bytes()
@@ -263,7 +263,7 @@ def test_a_site_without_a_sitemap_is_no_change(state: Path, tmp_path: Path) -> N
     assert run("sync", BROKEN, "--state", state, "-q").exit_code == Exit.PARTIAL
 
 
-def test_a_closed_pipe_commits_nothing_that_was_not_taken(site: Path, state: Path, tmp_path: Path) -> None:
+def test_closed_pipe_commits_only_what_was_written(site: Path, state: Path, tmp_path: Path) -> None:
     """`| head` ends quietly; what it did not take comes again."""
     full = process("sync", site, "--state", state, "-o", "/dev/full")
     assert full.returncode == Exit.UNWRITABLE

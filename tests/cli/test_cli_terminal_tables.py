@@ -39,7 +39,7 @@ def test_a_pipe_from_a_terminal_gets_tsv(command: str) -> None:
         assert terminal.written == ""
 
 
-def test_a_terminal_that_knows_ascii_only_gets_a_tree_of_ascii() -> None:
+def test_ascii_terminal_gets_an_ascii_tree() -> None:
     table = lines("tree", SHOP, columns=200, environment=ASCII)
     golden = (GOLDEN / "tree-shop.txt").read_text("utf-8")
     assert table == golden.translate(str.maketrans("└├│─", "`||-")).splitlines()

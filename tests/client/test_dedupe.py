@@ -23,7 +23,7 @@ def marks_of(seen: UrlSet) -> list[bytes]:
 
 
 @given(st.lists(st.text(max_size=3)))
-def test_it_tells_new_from_known_as_a_set_does(locs: list[str]) -> None:
+def test_url_set_agrees_with_a_set(locs: list[str]) -> None:
     seen, known = UrlSet(), set[str]()
     for each in locs:
         assert seen.add(each) == (each not in known)
@@ -31,7 +31,7 @@ def test_it_tells_new_from_known_as_a_set_does(locs: list[str]) -> None:
         assert len(seen) == len(known)
 
 
-def test_what_was_added_is_known_through_all_growth() -> None:
+def test_added_urls_are_found_after_growth() -> None:
     seen = UrlSet()
     for number in range(30_000):
         assert seen.add(loc(number))
@@ -54,7 +54,7 @@ def test_a_url_takes_16_bytes_at_most(count: int) -> None:
     assert max(map(len, seen._buckets)) < 10 * 150  # none of them is long to search
 
 
-def test_growth_moves_every_mark_to_where_it_is_looked_for() -> None:
+def test_growth_keeps_every_mark_findable() -> None:
     seen = UrlSet()
     for number in range(5_000):
         seen.add(loc(number))
@@ -121,7 +121,7 @@ def test_any_text_can_be_added() -> None:
 
 
 @given(st.lists(st.text(max_size=3)), st.text(max_size=3))
-def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None:
+def test_membership_test_adds_nothing(locs: list[str], other: str) -> None:
     seen = UrlSet()
     for each in locs:
         seen.add(each)
@@ -129,7 +129,7 @@ def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None
     assert len(seen) == len({*locs})
 
 
-def test_what_was_written_down_is_known_again() -> None:
+def test_url_set_round_trip() -> None:
     seen = UrlSet()
     for number in range(1_000):
         seen.add(loc(number))

@@ -89,13 +89,13 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "message"), MISTAKES)
-def test_a_mistake_is_told_with_what_to_give(call: Callable[[], object], message: str) -> None:
+def test_mistake_is_reported_with_a_correction(call: Callable[[], object], message: str) -> None:
     with pytest.raises(sr.UsageError) as error:
         call()
     assert str(error.value) == message
 
 
-def test_a_session_of_another_library_is_told() -> None:
+def test_session_of_another_library_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"ClientSession\(connector=guarded_connector\(\)\)"):
         sr.SitemapReader(session=NoFetcher())  # type: ignore[arg-type]
 
@@ -126,7 +126,7 @@ EVERY: list[tuple[str, Callable[..., object]]] = [
 
 
 @pytest.mark.parametrize(("name", "call"), EVERY, ids=[name for name, _ in EVERY])
-def test_keywords_of_other_libraries_are_told_in_ours(name: str, call: Callable[..., object]) -> None:
+def test_keywords_of_other_libraries_are_translated(name: str, call: Callable[..., object]) -> None:
     for given, ours in [
         ({"timeout": 3}, "limits=Limits(read_seconds=3)"),
         ({"retries": 2}, "limits=Limits(tries=3), the first try included"),
@@ -145,7 +145,7 @@ def test_a_keyword_that_is_misspelt_is_suggested(name: str, call: Callable[..., 
         call(user_agnet="bot")
 
 
-def test_a_keyword_like_none_of_ours_is_told_with_all_that_there_are() -> None:
+def test_unknown_keyword_is_reported_with_all_keywords() -> None:
     with pytest.raises(UnknownKeyword, match=r"^discover\(\) has no keyword zzz; it has allow_.*, target") as error:
         sr.discover("a.example", zzz=1)  # type: ignore[call-arg]
     assert isinstance(error.value, sr.UsageError)
@@ -190,7 +190,7 @@ def test_the_table_names_keywords_that_there_are() -> None:
             assert told.partition("Limits(")[2].partition("=")[0] in attrs.fields_dict(sr.Limits)
 
 
-def test_what_is_decorated_is_what_it_was() -> None:
+def test_decorated_functions_keep_their_signature() -> None:
     assert asyncio.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
     assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.sync_api")
     assert sr.urls.__doc__.startswith("A stream of every URL")  # type: ignore[union-attr]

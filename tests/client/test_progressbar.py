@@ -91,7 +91,7 @@ def shown(terminal: Terminal) -> list[str]:
         ),
     ],
 )
-def test_it_says_how_far_the_run_is(terminal: Terminal, progress: Progress, told: str) -> None:
+def test_bar_shows_progress(terminal: Terminal, progress: Progress, told: str) -> None:
     bar = ProgressBar()
     bar(progress)
     with bar:
@@ -113,7 +113,7 @@ def test_sizes_are_short(number: int, told: str) -> None:
     assert size_of(number) == told
 
 
-def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
+def test_bar_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         started = time.monotonic()
         for number in range(100_000):
@@ -125,7 +125,7 @@ def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
         assert re.fullmatch(r"sitemaps  0/\? \[00:\d\d, 100,000 URLs, 0 B\]", shown(terminal)[-1])
 
 
-def test_it_leaves_nothing_on_a_terminal_and_no_thread(terminal: Terminal) -> None:
+def test_bar_is_removed_and_leaves_no_thread(terminal: Terminal) -> None:
     before, monitor = threading.active_count(), tqdm.std.tqdm.monitor
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
@@ -138,7 +138,7 @@ def test_it_leaves_nothing_on_a_terminal_and_no_thread(terminal: Terminal) -> No
     assert not tqdm.std.tqdm._instances
 
 
-def test_other_peoples_bars_are_as_they_were(terminal: Terminal) -> None:
+def test_bars_of_the_program_are_unchanged(terminal: Terminal) -> None:
     lock = tqdm.std.tqdm.get_lock()
     with ProgressBar():
         assert tqdm.std.tqdm.get_lock() is lock
@@ -149,7 +149,7 @@ def test_other_peoples_bars_are_as_they_were(terminal: Terminal) -> None:
         tqdm.std.tqdm.monitor.exit()
 
 
-def test_what_is_written_aside_stands_alone(terminal: Terminal) -> None:
+def test_messages_are_written_on_their_own_line(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         with bar.hidden():
             print("told", file=terminal)
@@ -159,7 +159,7 @@ def test_what_is_written_aside_stands_alone(terminal: Terminal) -> None:
     assert terminal.getvalue().endswith("\rtold\n")
 
 
-def test_what_tqdm_writes_stands_alone_too(terminal: Terminal) -> None:
+def test_messages_of_tqdm_are_on_their_own_line(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         bar(Progress())
         tqdm.std.tqdm.write("told", file=terminal)
@@ -171,7 +171,7 @@ def test_what_tqdm_writes_stands_alone_too(terminal: Terminal) -> None:
     [OSError(errno.ENOSPC, "full"), OSError(errno.EIO, "gone"), BrokenPipeError(), ValueError("I/O on closed file")],
     ids=repr,
 )
-def test_a_stderr_that_takes_nothing_stops_nothing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_unwritable_stderr_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     has_stderr(monkeypatch, Refusing(error))
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
@@ -187,14 +187,14 @@ def closed() -> io.StringIO:
 
 
 @pytest.mark.parametrize("stream", [None, io.StringIO(), closed()], ids=["none", "no terminal", "closed"])
-def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+def test_without_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
     has_stderr(monkeypatch, stream)
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
     assert stream is None or stream.closed or stream.getvalue() == ""
 
 
-def test_whoever_wants_no_bars_of_tqdm_gets_none(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tqdm_disable_is_obeyed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tqdm.std.tqdm, "__init__", _disabled(tqdm.std.tqdm.__init__))
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
@@ -238,7 +238,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     return module
 
 
-def test_in_a_notebook_there_is_a_widget_that_stays(kernel: types.ModuleType, terminal: Terminal) -> None:
+def test_notebook_shows_a_widget_that_stays(kernel: types.ModuleType, terminal: Terminal) -> None:
     with ProgressBar() as bar:
         bar(Progress(2, 3, 5, 7))
     (widget,) = Widget.made
@@ -249,7 +249,7 @@ def test_in_a_notebook_there_is_a_widget_that_stays(kernel: types.ModuleType, te
 
 
 @pytest.mark.parametrize("why", ["no widgets", "Spyder"])
-def test_in_a_kernel_without_widgets_there_is_text(
+def test_kernel_without_widgets_shows_text(
     kernel: types.ModuleType, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     stream = io.StringIO()  # a kernel's stderr is no terminal
@@ -264,7 +264,7 @@ def test_in_a_kernel_without_widgets_there_is_text(
     assert "sitemaps  0/? [00:00, 0 URLs, 0 B]" in stream.getvalue()
 
 
-def test_ipython_on_a_terminal_has_a_line(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+def test_ipython_on_a_terminal_shows_a_text_bar(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace()))
     with ProgressBar():
         assert shown(terminal) == ["sitemaps  0/? [00:00, 0 URLs, 0 B]"]
@@ -352,7 +352,7 @@ asyncio.run(main())
 """
 
 
-def test_the_time_of_an_async_bar_goes_on_while_nothing_comes() -> None:
+def test_elapsed_time_of_an_async_bar_advances_while_waiting() -> None:
     body = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>/1</loc></url></urlset>'
     free = threading.Event()
 
@@ -369,14 +369,14 @@ def test_the_time_of_an_async_bar_goes_on_while_nothing_comes() -> None:
     assert terminal.screen() == []
 
 
-def test_on_a_terminal_it_is_shown_only_on_request() -> None:
+def test_bar_is_shown_only_on_request() -> None:
     script = f"import sitemap_reader as sr; print(sum(1 for _ in sr.urls({str(SHOP)!r})))"
     with on_terminal([sys.executable, "-c", script]) as terminal:
         assert terminal.end() == 0
     assert terminal.written == "640\r\n"
 
 
-def test_tqdm_is_loaded_only_to_be_shown() -> None:
+def test_tqdm_is_imported_only_for_a_bar() -> None:
     script = (
         "import sys, sitemap_reader as sr\n"
         f"print(sum(1 for _ in sr.urls({str(SHOP)!r}, show_progress=True)), 'tqdm' in sys.modules)"

@@ -132,7 +132,7 @@ def varied_site(site: SiteServer) -> set[str]:
     return {f"{at}/{path}" for path in paths.split()}
 
 
-def test_a_site_of_every_kind_is_read_whole_and_asked_for_once(site: SiteServer) -> None:
+def test_varied_site_is_read_completely_with_one_request_each(site: SiteServer) -> None:
     expected = varied_site(site)
     with sr.urls(site.url, allow_private=True) as urls:
         found = [url.loc for url in urls]
@@ -203,7 +203,7 @@ def test_a_retry_before_any_entry_gives_each_record_once(site: SiteServer, first
 # --- the async reader -----------------------------------------------------------------------------------------
 
 
-def test_the_async_reader_follows_what_the_caller_wants(site: SiteServer) -> None:
+def test_follow_selects_sitemaps(site: SiteServer) -> None:
     small_site(site)
 
     async def main() -> tuple[list[str], sr.AsyncUrlStream]:
@@ -245,7 +245,7 @@ def test_patterns_choose_among_the_children_of_an_index(
     assert sum(urls.summary.pruned.values()) == 3 - len(read)
 
 
-def test_a_sitemap_that_is_not_wanted_is_not_read_though_robots_txt_names_it(site: SiteServer) -> None:
+def test_no_follow_applies_to_sitemaps_of_robots_txt(site: SiteServer) -> None:
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/pages.xml", f"Sitemap: {site.url}/video.xml")
     site.pages["/pages.xml"] = xml(urlset(f"{site.url}/1"))
     with sr.urls(site.url, allow_private=True, no_follow="video") as urls:
@@ -331,7 +331,7 @@ def test_since_reads_three_children_before_it_skips_any(site: SiteServer) -> Non
         assert bool(urls.summary.pruned) == (undated == "drop")
 
 
-def test_what_trust_lastmod_may_be(site: SiteServer) -> None:
+def test_values_of_trust_lastmod(site: SiteServer) -> None:
     with pytest.raises(sr.UsageError, match="trust_lastmod must be one of auto, always, never, not 'maybe'"):
         sr.urls(site.url, trust_lastmod="maybe")  # type: ignore[arg-type]
 
@@ -418,7 +418,7 @@ def test_leaving_early_joins_the_thread_and_closes_the_connections(site: SiteSer
     gc.collect()
 
 
-def test_leaving_early_still_tells_of_documents_that_wait_for_a_proof(site: SiteServer) -> None:
+def test_leaving_early_reports_documents_that_wait_for_verification(site: SiteServer) -> None:
     """What a document dropped counts, although it ends only when no wider authority can come any more."""
     site.pages["/robots.txt"] = robots()
     site.pages["/maps/first.xml"] = xml(urlset(f"{site.url}/maps/a", "https://other.example/b"))
@@ -469,7 +469,7 @@ class Handed:
         yield tail
 
 
-def test_a_consumer_that_waits_makes_the_reading_thread_wait() -> None:
+def test_slow_consumer_slows_the_reading_thread() -> None:
     fetcher = Handed(pieces=300)
     with sr.urls("https://a.example/map.xml", fetcher=fetcher) as urls:
         found = iter(urls)
@@ -484,7 +484,7 @@ def test_a_consumer_that_waits_makes_the_reading_thread_wait() -> None:
     assert fetcher.count == 300
 
 
-def test_part_of_a_document_is_not_read_for_the_whole(site: SiteServer) -> None:
+def test_limit_stops_within_a_document(site: SiteServer) -> None:
     part = {**XML, "Content-Range": "bytes 0-199/900"}
     site.pages["/map.xml"] = (206, part, urlset(f"{site.url}/1"))
     found: list[str] = []
@@ -496,7 +496,7 @@ def test_part_of_a_document_is_not_read_for_the_whole(site: SiteServer) -> None:
     assert site.requests().count("/map.xml") == 1
 
 
-def test_a_stream_that_is_never_iterated_asks_for_nothing(site: SiteServer) -> None:
+def test_stream_that_is_never_iterated_makes_no_request(site: SiteServer) -> None:
     before = set(threading.enumerate())
     with sr.urls(site.url, allow_private=True):
         pass
@@ -514,7 +514,7 @@ def test_closing_twice_does_no_harm(site: SiteServer) -> None:
         list(urls)
 
 
-def test_progress_and_outcomes_are_told_on_the_way(site: SiteServer) -> None:
+def test_progress_and_outcomes_are_reported_during_the_run(site: SiteServer) -> None:
     small_site(site)
     heard: list[sr.Outcome] = []
     items: list[object] = []
@@ -553,7 +553,7 @@ def test_recording_and_replaying_give_the_same(site: SiteServer, tmp_path: Path)
     }
 
 
-def test_discover_tells_where_the_sitemaps_are_without_reading_them(site: SiteServer) -> None:
+def test_discover_lists_sitemaps_without_reading_them(site: SiteServer) -> None:
     small_site(site)
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/index.xml", f"Sitemap: {site.url}/gone.xml")
     found = sr.discover(site.url, allow_private=True)
@@ -617,7 +617,7 @@ def test_a_site_whose_urls_are_all_out_of_scope_is_no_error(site: SiteServer) ->
     assert urls.summary.dropped == {"host": 1}
 
 
-def test_a_part_raises_only_on_request(site: SiteServer) -> None:
+def test_partial_result_raises_only_in_raise_for_partial(site: SiteServer) -> None:
     small_site(site)
     del site.pages["/1.xml"]
     with sr.urls(site.url, allow_private=True) as urls:
@@ -655,7 +655,7 @@ def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
         {"limits": sr.Limits(tries=0)},
     ],
 )
-def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(sr.UsageError):
         sr.urls("https://shop.example", **options)
 
@@ -663,12 +663,12 @@ def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     "target", ["", "  ", "shop", "no/such/folder/", "ftp://shop.example/", "a" * 5000 + ".example/"]
 )
-def test_targets_that_cannot_be_are_refused_at_once(target: str) -> None:
+def test_invalid_targets_are_refused_at_once(target: str) -> None:
     with pytest.raises(sr.UsageError):
         sr.urls(target)
 
 
-def test_a_file_is_no_target(tmp_path: Path) -> None:
+def test_file_is_refused_as_a_target(tmp_path: Path) -> None:
     (tmp_path / "sitemap.xml").write_bytes(urlset())
     for target in (tmp_path / "sitemap.xml", str(tmp_path / "sitemap.xml")):
         with pytest.raises(sr.UsageError, match="sitemap-reader parse"):
@@ -682,7 +682,7 @@ def test_a_folder_that_is_not_there_or_no_replay_is_refused(tmp_path: Path) -> N
         sr.urls(tmp_path)
 
 
-def test_a_folder_that_is_called_as_a_host_and_no_replay_leaves_the_host_its_name(
+def test_folder_named_like_a_host_does_not_hide_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -695,13 +695,13 @@ def test_a_folder_that_is_called_as_a_host_and_no_replay_leaves_the_host_its_nam
 
 
 @pytest.mark.parametrize("target", [None, 3, ["a.example", "b.example"]])
-def test_what_is_no_name_is_no_target(target: Any) -> None:
+def test_invalid_host_name_is_refused_as_a_target(target: Any) -> None:
     with pytest.raises(sr.UsageError, match="a host, a URL or a folder"):
         sr.urls(target)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("urls.jsonl", "stats urls.jsonl"), ("urls.xml", "parse urls.xml")])
-def test_a_file_is_told_what_reads_it(
+def test_file_as_target_names_the_function_for_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -853,7 +853,7 @@ def test_a_replay_does_not_wait(tmp_path) -> None:
     assert time.monotonic() - started < 30
 
 
-def test_one_recording_takes_in_several_targets(tmp_path, site_server) -> None:
+def test_one_recording_holds_several_targets(tmp_path, site_server) -> None:
     one, two = (site_server({"/s.txt": (200, {"Content-Type": "text/plain"}, b"")}) for _ in range(2))
     for site in (one, two):
         site.pages["/s.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/page\n".encode())
@@ -863,7 +863,7 @@ def test_one_recording_takes_in_several_targets(tmp_path, site_server) -> None:
         assert {url.loc for url in urls} == {f"{one.url}/page", f"{two.url}/page"}
 
 
-def test_a_reader_on_a_second_loop_is_told_what_to_do(site_server: Callable[..., Any]) -> None:
+def test_reader_on_a_second_loop_raises_with_advice(site_server: Callable[..., Any]) -> None:
     site = site_server({"/s.xml": (200, {}, b"<urlset><url><loc>/a</loc></url></urlset>")})
     reader = sr.SitemapReader(allow_private=True)
 
@@ -887,7 +887,7 @@ def test_a_reader_on_a_second_loop_is_told_what_to_do(site_server: Callable[...,
     asyncio.run(first())
 
 
-def test_what_no_follow_finds_is_not_guessed_either(site: SiteServer) -> None:
+def test_no_follow_applies_to_well_known_paths(site: SiteServer) -> None:
     site.pages["/sitemap.xml"] = xml(urlset(f"{site.url}/1"))
     site.pages["/sitemap.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/2\n".encode())
     with sr.urls(site.url, allow_private=True, no_follow="xml") as urls:
@@ -895,7 +895,7 @@ def test_what_no_follow_finds_is_not_guessed_either(site: SiteServer) -> None:
     assert not [path for path in site.requests() if "xml" in path]
 
 
-def test_a_sitemap_that_is_not_wanted_counts_once_whoever_lists_it(site: SiteServer) -> None:
+def test_sitemap_excluded_by_no_follow_counts_once(site: SiteServer) -> None:
     lines = [f"Sitemap: {site.url}/{name}.xml" for name in ("no", "no", "one", "two")]
     site.pages["/robots.txt"] = robots(*lines)
     site.pages["/one.xml"] = site.pages["/two.xml"] = xml(index(f"{site.url}/no.xml"))

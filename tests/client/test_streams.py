@@ -151,7 +151,7 @@ def test_a_partial_site(read: Read) -> None:
 
 
 @both
-def test_what_is_told_of_a_part_is_true_of_that_part(read: Read) -> None:
+def test_summary_of_a_partial_read_counts_that_part(read: Read) -> None:
     found, stream = read(SHOP, limit=100)
     assert (len(found), stream.progress.urls, stream.summary.urls) == (100, 100, 100)
     assert stream.progress.documents_done <= stream.progress.documents_known
@@ -159,7 +159,7 @@ def test_what_is_told_of_a_part_is_true_of_that_part(read: Read) -> None:
 
 
 @everywhere
-def test_what_there_is_to_raise_is_raised_at_the_end(read: Read, site_server: Serve) -> None:
+def test_errors_of_the_site_are_raised_at_the_end(read: Read, site_server: Serve) -> None:
     with pytest.raises(sr.NothingFound, match="give its URL"):
         read(site_server({}).url)
     broken = site_server({"/s.xml": (200, XML, b"<urlset><url><loc>http")})
@@ -169,7 +169,7 @@ def test_what_there_is_to_raise_is_raised_at_the_end(read: Read, site_server: Se
 
 
 @both
-def test_what_is_wrong_with_the_call_is_raised_at_once(read: Read) -> None:
+def test_usage_errors_are_raised_at_once(read: Read) -> None:
     with pytest.raises(sr.UsageError, match="is neither a folder here nor a host"):
         read("wort")
 
@@ -178,7 +178,7 @@ def test_what_is_wrong_with_the_call_is_raised_at_once(read: Read) -> None:
 
 
 @everywhere
-def test_progress_is_told_on_the_way(read: Read) -> None:
+def test_on_progress_is_called_during_the_run(read: Read) -> None:
     heard: list[sr.client.Progress] = []
     found, stream = read(SHOP, on_progress=heard.append)
     assert 5 <= len(heard) < len(found), "once a batch, not once a record"
@@ -191,7 +191,7 @@ def test_progress_is_told_on_the_way(read: Read) -> None:
     assert last.bytes_wire > 1_000
 
 
-def test_who_waits_is_told_too(site_server: Serve) -> None:
+def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
     """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
     free, heard, waits = threading.Event(), list[sr.client.Progress](), list[int]()
 
@@ -218,7 +218,7 @@ def test_who_waits_is_told_too(site_server: Serve) -> None:
 
 
 @everywhere
-def test_who_raises_at_progress_ends_it(read: Read) -> None:
+def test_exception_in_on_progress_ends_the_stream(read: Read) -> None:
     def hear(progress: sr.client.Progress) -> None:
         if progress.urls >= 100:
             raise KeyError(progress.urls)
@@ -255,7 +255,7 @@ def test_iterating_an_async_stream_again_goes_on() -> None:
 
 
 @pytest.mark.parametrize("begin", [False, True], ids=["unread", "begun"])
-def test_a_stream_that_was_left_gives_no_more_and_says_so(begin: bool, tmp_path: Path) -> None:
+def test_left_stream_yields_nothing_more_and_is_incomplete(begin: bool, tmp_path: Path) -> None:
     for stream in (sr.urls(SHOP), lines(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
         with stream:
             if begin:
@@ -300,7 +300,7 @@ def without_collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_collector")
-def test_a_loop_over_a_stream_that_nobody_else_holds_ends_it_at_once() -> None:
+def test_leaving_a_loop_over_an_unreferenced_stream_closes_it_at_once() -> None:
     """No block is needed, and no garbage collection."""
     for _ in sr.urls(SHOP):
         assert any(thread.name == "sitemap-reader" for thread in threading.enumerate())
@@ -318,7 +318,7 @@ def test_a_loop_over_a_stream_that_nobody_else_holds_ends_it_at_once() -> None:
 
 
 @pytest.mark.usefixtures("without_collector")
-def test_a_loop_over_an_async_stream_that_nobody_else_holds_ends_it_soon() -> None:
+def test_leaving_a_loop_over_an_unreferenced_async_stream_closes_it() -> None:
     async def main() -> list[str]:
         async with sr.SitemapReader() as reader:
             async for _ in reader.urls(SHOP):
@@ -332,7 +332,7 @@ def test_a_loop_over_an_async_stream_that_nobody_else_holds_ends_it_soon() -> No
     assert asyncio.run(main()) == []
 
 
-def test_a_stream_that_is_only_made_costs_nothing() -> None:
+def test_unused_stream_starts_no_thread() -> None:
     before = threading.active_count()
     streams = [sr.urls(SHOP) for _ in range(100)]
     assert threading.active_count() == before
@@ -404,7 +404,7 @@ def program(text: str, *arguments: str | Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout.strip(), done.stderr
 
 
-def test_no_way_to_read_to_the_end_warns_of_anything() -> None:
+def test_reading_to_the_end_gives_no_warning() -> None:
     code, counts, told = program(COUNTED, SHOP)
     assert (code, told) == (0, "")
     assert counts == f"{[640] * 7} 1"

@@ -141,7 +141,7 @@ def test_little_of_a_body_waits_in_memory():
 
 
 @pytest.mark.parametrize("field", ["connect_seconds", "read_seconds"])
-def test_patience_may_be_without_end(field):
+def test_timeouts_may_be_infinite(field):
     assert answered(ok(b"body"), limits=Limits(**{field: math.inf}))[1] == b"body"
 
 
@@ -152,7 +152,7 @@ def test_gzip_body_arrives_undecoded():
     assert response.headers["content-encoding"] == "gzip"
 
 
-def test_broken_gzip_is_no_concern_of_the_fetcher():
+def test_broken_gzip_is_not_decoded_by_the_fetcher():
     assert answered(ok(b"\x1f\x8bjunk", "Content-Encoding: gzip"))[1] == b"\x1f\x8bjunk"
 
 
@@ -629,7 +629,7 @@ def test_proxy_that_is_down_is_named():
 @pytest.mark.parametrize(
     ("status", "remedy"), [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")]
 )
-def test_proxy_that_refuses_to_connect_is_told_with_what_helps(status, remedy):
+def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
     async def run():
         async with serving(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as server:
             with pytest.raises(FetchError) as caught:
@@ -668,7 +668,7 @@ def test_own_session_keeps_session_and_its_body_packed():
     assert asyncio.run(run()) == (packed, False)
 
 
-def test_own_socket_factory_is_asked_after_the_check():
+def test_own_socket_factory_is_called_after_the_address_check():
     seen = []
 
     def factory(info):

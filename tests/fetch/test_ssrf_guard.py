@@ -96,7 +96,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("ip", "reason"), REFUSALS)
-def test_address_is_judged_by_its_block(ip, reason):
+def test_address_is_checked_by_its_block(ip, reason):
     assert refusal(ip) == reason
 
 

@@ -57,7 +57,7 @@ def test_the_whole_file_is_complete(whole):
 
 @given(data=st.data())
 @settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
+def test_cut_file_gives_its_complete_records(whole, tmp_path_factory, capfd, data):
     bytes_ = whole.read_bytes()
     path = tmp_path_factory.mktemp("cut") / whole.name
     path.write_bytes(bytes_[: data.draw(st.integers(0, len(bytes_) - 1))])
@@ -68,7 +68,7 @@ def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
 
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, place, bit):
+def test_changed_byte_creates_no_url(whole, tmp_path_factory, capfd, place, bit):
     changed = bytearray(whole.read_bytes())
     changed[int(place * len(changed))] ^= 1 << bit
     path = tmp_path_factory.mktemp("changed") / whole.name
@@ -112,7 +112,7 @@ def test_a_record_that_is_longer_than_it_says_is_damage(tmp_path):
     assert "(its record does not end where it says)" in sr.fetch.WarcFetcher(path).damage
 
 
-def test_damage_behind_all_that_was_asked_for_is_told_too(whole, tmp_path):
+def test_damage_after_the_last_requested_record_is_reported(whole, tmp_path):
     path = tmp_path / whole.name
     path.write_bytes(whole.read_bytes() + b"x")
     assert dump(path) == (LOCS, False)
@@ -133,7 +133,7 @@ def test_damage_removes_nothing(whole, tmp_path):
         assert {document.url for document in opened.documents()} == PAGES.keys() - {f"{SITE}/robots.txt"}
 
 
-def test_a_changed_body_is_told_by_its_digest(tmp_path):
+def test_changed_body_is_detected_by_its_digest(tmp_path):
     good = response(urlset(f"{SITE}/a"), url=f"{SITE}/sitemap.xml", WARC_Block_Digest="sha1:" + "A" * 32)
     error = fetched(sr.fetch.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3]
     assert "does not match its digest" in str(error)

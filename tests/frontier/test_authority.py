@@ -57,7 +57,7 @@ def late(second: Reply | None = None, **plan: object) -> Walk:
     return walk(SITE, pages, **plan)
 
 
-def test_a_robots_txt_that_was_asked_for_as_proof_is_told_of_once_documents_are_read_by_it() -> None:
+def test_robots_txt_read_for_verification_is_reported_once_it_verifies() -> None:
     """The host is nobody's business before."""
     moved, child = f"{HOST}/moved.txt", f"{HOST}/m.xml"
     pages: Pages = {
@@ -78,7 +78,7 @@ def test_a_robots_txt_that_was_asked_for_as_proof_is_told_of_once_documents_are_
 # --- second readings --------------------------------------------------------------------------------------------
 
 
-def test_what_was_dropped_is_read_once_more_and_nothing_comes_twice() -> None:
+def test_second_reading_yields_only_what_was_dropped() -> None:
     seen = late()
     assert seen.documents == [NARROW, SHARED, PROVEN, SHARED]
     assert seen.locs == [*LOCS[:2], *LOCS[2:4]]
@@ -89,7 +89,7 @@ def test_what_was_dropped_is_read_once_more_and_nothing_comes_twice() -> None:
     assert seen.frontier.documents_done == seen.frontier.documents_known == 3
 
 
-def test_the_outcome_comes_when_no_wider_authority_can() -> None:
+def test_outcome_waits_until_no_wider_authority_can_come() -> None:
     told = [told.url for told in late().told if isinstance(told, Outcome)]
     assert told.index(SHARED) > told.index(PROVEN)
     assert told.count(SHARED) == 1
@@ -102,7 +102,7 @@ def test_documents_that_dropped_nothing_end_at_once() -> None:
 
 
 @pytest.mark.parametrize("second", [404, 410, (302, {"location": "ftp://host.example/"})])
-def test_a_second_reading_that_fails_leaves_the_first_and_says_what_is_missing(second: Reply) -> None:
+def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Reply) -> None:
     seen = late(second)
     outcome = seen.outcomes[SHARED]
     assert seen.locs == [*LOCS[:2]]
@@ -142,7 +142,7 @@ def test_a_second_reading_has_its_own_time_of_the_network() -> None:
     assert spent == [0.0, 0.0]
 
 
-def test_a_second_reading_goes_to_where_the_first_one_was_led() -> None:
+def test_second_reading_uses_the_redirected_url() -> None:
     moved, between = f"{HOST}/x/moved.xml", f"{HOST}/n/more.xml"
     pages = {**LATE, NARROW: index(SHARED, between), between: index(PROVEN)}
     seen = walk(SITE, {**pages, SHARED: (301, {"location": moved}), moved: urlset(*LOCS)})
@@ -161,7 +161,7 @@ def test_the_byte_limit_of_a_site_counts_both_readings() -> None:
 
 
 @pytest.mark.parametrize("scope", ["host", "domain", "any"])
-def test_a_scope_that_drops_nothing_of_the_host_reads_once(scope: str) -> None:
+def test_scope_host_reads_once(scope: str) -> None:
     assert late(scope=scope).documents == [NARROW, SHARED, PROVEN]
 
 
@@ -212,7 +212,7 @@ def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
 
 
 @pytest.mark.parametrize(("more", "dropped"), [(0, {}), (1, {"path": 1})])
-def test_a_document_gains_authorities_so_often_and_no_more(more: int, dropped: dict[str, int]) -> None:
+def test_gained_authorities_are_limited(more: int, dropped: dict[str, int]) -> None:
     numbers = range(1 + authority.MAX_SCOPE_EXTENSIONS + more)
     tops = [f"{HOST}/{number}/index.xml" for number in numbers]
     pages: Pages = {ROBOTS: names(*tops), SHARED: urlset(*(f"{HOST}/{number}/page" for number in numbers))}
@@ -227,7 +227,7 @@ CHILD = "https://other.example/s.xml"
 OTHER = "https://other.example/robots.txt"
 
 
-def test_the_robots_txt_of_a_childs_host_is_asked_once_for_all_its_children() -> None:
+def test_robots_txt_of_a_child_host_is_requested_once() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(9)]
     pages: Pages = {INDEX: index(*children), OTHER: names(*children[3:5]), **{each: urlset() for each in children}}
     seen = walk(INDEX, pages)
@@ -241,7 +241,7 @@ def test_the_robots_txt_of_a_childs_host_is_asked_once_for_all_its_children() ->
 
 
 @pytest.mark.parametrize("reply", [404, 500, REFUSED, (429, {"retry-after": "86400"}), "<html></html>", names(MAP)])
-def test_a_robots_txt_that_proves_nothing_is_nobodys_business(reply: Reply) -> None:
+def test_robots_txt_that_verifies_nothing_is_not_reported(reply: Reply) -> None:
     seen = walk(INDEX, {INDEX: index(CHILD, MAP), MAP: urlset(), OTHER: reply, CHILD: urlset()})
     assert OTHER in seen.asked
     assert CHILD not in seen.asked
@@ -250,7 +250,7 @@ def test_a_robots_txt_that_proves_nothing_is_nobodys_business(reply: Reply) -> N
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_robots_txt_that_proves_a_child_is_told_of_like_any_other() -> None:
+def test_robots_txt_that_verifies_a_child_is_reported() -> None:
     pages: Pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Crawl-delay: 999"), CHILD: urlset()}
     seen = walk(INDEX, pages, is_recording=True)
     assert seen.problem("F15").sitemap == OTHER
@@ -260,19 +260,19 @@ def test_a_robots_txt_that_proves_a_child_is_told_of_like_any_other() -> None:
     assert "S13" not in seen.codes, "it is elsewhere, not above"
 
 
-def test_a_proven_child_obeys_the_robots_txt_of_its_host() -> None:
+def test_verified_child_obeys_the_robots_txt_of_its_host() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset()})
     assert CHILD not in seen.asked
     assert OTHER in seen.problem("F02").message
 
 
-def test_without_obedience_a_robots_txt_still_proves() -> None:
+def test_robots_txt_verifies_also_without_obey_robots() -> None:
     pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset(f"{SITE}/1")}
     assert walk(INDEX, pages, obey_robots=False).locs == [f"{SITE}/1"]
 
 
 @pytest.mark.parametrize("more", [0, 1, 2])
-def test_so_many_hosts_are_asked_for_proof_and_no_more(more: int) -> None:
+def test_hosts_asked_for_verification_are_limited(more: int) -> None:
     limits = Limits(max_proof_hosts=3)
     count = limits.max_proof_hosts + more
     hosts = [f"https://h{number}.example" for number in range(count)]
@@ -284,7 +284,7 @@ def test_so_many_hosts_are_asked_for_proof_and_no_more(more: int) -> None:
     assert not more or "raise max_proof_hosts" in seen.problem("S16").message
 
 
-def test_no_more_children_wait_for_proof_than_documents_may_be_read() -> None:
+def test_children_waiting_for_verification_are_limited_by_max_documents() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(3)]
     seen = walk(INDEX, {INDEX: index(*children), OTHER: names(*children)}, limits=Limits(max_documents=2))
     assert seen.documents == [INDEX, children[0]]
@@ -293,19 +293,19 @@ def test_no_more_children_wait_for_proof_than_documents_may_be_read() -> None:
     assert not seen.outcomes[INDEX].complete
 
 
-def test_children_that_the_caller_leaves_out_ask_nobody_for_proof() -> None:
+def test_filtered_children_request_no_verification() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, follow=lambda ref: False)
     assert seen.asked == [ROBOTS, INDEX]
     assert seen.frontier.pruned == {"follow": 1}
 
 
-def test_candidates_alone_ask_nobody_for_proof() -> None:
+def test_discovery_requests_no_verification() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, descend=False)
     assert seen.asked == [ROBOTS, INDEX]
     assert seen.codes == []
 
 
-def test_two_indexes_that_list_a_child_without_proof_are_both_its_parents_once_it_is_proven() -> None:
+def test_verified_child_has_both_indexes_as_parents() -> None:
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     seen = walk(SITE, {ROBOTS: names(a, b), a: index(CHILD), b: index(CHILD), OTHER: names(CHILD), CHILD: urlset()})
     assert seen.documents.count(CHILD) == 1
@@ -313,7 +313,7 @@ def test_two_indexes_that_list_a_child_without_proof_are_both_its_parents_once_i
     assert "U04" not in seen.codes
 
 
-def test_what_is_read_on_anothers_word_is_no_listing_without_proof() -> None:
+def test_child_verified_by_another_listing_is_not_counted_as_unverified() -> None:
     first, second = f"{SITE}/a.xml", "https://other.example/index.xml"
     pages = {ROBOTS: names(first, second), first: index(CHILD), second: index(CHILD), CHILD: urlset()}
     seen = walk(SITE, pages)
@@ -321,7 +321,7 @@ def test_what_is_read_on_anothers_word_is_no_listing_without_proof() -> None:
     assert sorted(seen.outcomes[CHILD].parents) == sorted([first, second])
 
 
-def test_an_index_that_is_read_again_for_its_pages_counts_its_children_elsewhere_once() -> None:
+def test_index_read_twice_counts_its_unverified_children_once() -> None:
     """A mixed document: what it drops of its pages is regained, the child without proof is not."""
     mixed = index(CHILD).replace("</sitemapindex>", f"<url><loc>{HOST}/3</loc></url></sitemapindex>")
     seen = walk(SITE, {**LATE, SHARED: mixed})
@@ -344,7 +344,7 @@ def test_a_document_that_is_read_again_and_redirects_by_then_ends_once() -> None
 # --- one robots.txt for several sites ---------------------------------------------------------------------------
 
 
-def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_with_it() -> None:
+def test_http_fallback_uses_a_robots_txt_that_was_read_before() -> None:
     http = "http://shop.example"
     frontier = Frontier([parse_target("shop.example"), parse_target(f"{http}/x.xml")], Plan(), jitter=lambda: 0.5)
     https_robots, http_robots = sorted(frontier.next_requests(0.0), key=lambda request: request.url, reverse=True)
@@ -356,7 +356,7 @@ def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_wit
     assert {request.url for request in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}
 
 
-def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_does(
+def test_repeated_sitemap_lines_cost_as_much_as_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each line might concern all that the index lists."""
@@ -394,7 +394,7 @@ def handing_down(children: int) -> tuple[Frontier, list[str]]:
     return frontier, listed
 
 
-def test_what_an_index_gains_goes_to_its_children_before_any_is_asked_for() -> None:
+def test_gained_authority_reaches_children_before_their_requests() -> None:
     frontier, listed = handing_down(9_000)
     turns = 0
     while not (started := frontier.next_requests(0.0)):
@@ -408,7 +408,7 @@ def test_what_an_index_gains_goes_to_its_children_before_any_is_asked_for() -> N
     assert frontier.wait(0.0) is None
 
 
-def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> None:
+def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     """The children have been read, and nothing waits for any host: what they may gain is still on its way."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(3_000)]
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=9_999, per_host=9_999))
@@ -434,7 +434,7 @@ def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> N
     assert all(told.dropped == {} for told in frontier.take() if isinstance(told, Outcome))
 
 
-def test_a_step_of_handing_down_costs_the_same_however_many_children_there_are() -> None:
+def test_cost_of_a_propagation_step_is_constant() -> None:
     def dearest(children: int) -> int:
         frontier, _ = handing_down(children)
         return max(calls_of(lambda: frontier.next_requests(0.0)) for _ in range(3))
@@ -442,7 +442,7 @@ def test_a_step_of_handing_down_costs_the_same_however_many_children_there_are()
     assert dearest(20_000) < 1.1 * dearest(10_000)
 
 
-def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() -> None:
+def test_children_listed_during_propagation_gain_the_authority() -> None:
     """It is being read: a step ends in the midst of it."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(5_000)]
     late = f"{HOST}/n/late.xml"
@@ -467,7 +467,7 @@ def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() ->
     assert all(f"{HOST}/" in holds for holds in held.values())
 
 
-def test_children_that_stay_without_proof_are_told_of_some_in_one_call() -> None:
+def test_unverified_children_are_reported_in_batches() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(2_500)]
     frontier, told = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(), index(*children), names()):

@@ -77,7 +77,7 @@ def holdings(world: World) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_walk_finds_what_the_rules_say_of_the_whole_site(seed: int) -> None:
+def test_crawl_result_equals_the_rules_applied_to_the_whole_site(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same worlds each time
     read_twice = 0
     for _ in range(ROUNDS):

@@ -31,7 +31,7 @@ def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[S
 
 
 @pytest.mark.parametrize("reply", REFUSALS)
-def test_a_path_that_refuses_is_told_once_for_the_host(reply: Reply) -> None:
+def test_refused_path_is_reported_once_for_the_host(reply: Reply) -> None:
     ledger, told = ledger_of(SITE, {ROBOTS: "User-agent: *\n", **dict.fromkeys(PATHS, reply)})
     code = "F04" if isinstance(reply, Failed) else "F01"
     assert told == [f"warning F09 {ROBOTS}", f"error {code} {MAP}"]
@@ -42,12 +42,12 @@ def test_a_path_that_refuses_is_told_once_for_the_host(reply: Reply) -> None:
     assert OWN_REMEDY.fullmatch(outcome.samples[0].message), "it says what helps"
 
 
-def test_a_host_that_asks_for_less_is_not_asked_for_more_paths() -> None:
+def test_rate_limited_host_is_not_probed_further() -> None:
     assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 429)}).documents) == {MAP}
     assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 403)}).documents) == set(PATHS)
 
 
-def test_why_a_host_was_given_up_is_told_though_only_its_proof_was_asked_for() -> None:
+def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() -> None:
     """A sitemap there is named later."""
     cdn, first, last = "https://cdn.example", f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {
@@ -65,14 +65,14 @@ def test_why_a_host_was_given_up_is_told_though_only_its_proof_was_asked_for() -
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_what_is_absent_is_no_news(status: int) -> None:
+def test_missing_well_known_paths_are_not_reported(status: int) -> None:
     ledger, told = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
     assert told == []
     assert isinstance(ledger.verdict(SITE), NothingFound)
     assert ledger.complete
 
 
-def test_a_path_that_robots_txt_forbids_is_no_refusal() -> None:
+def test_path_forbidden_by_robots_txt_is_no_refusal() -> None:
     ledger, told = ledger_of(SITE, {ROBOTS: names(rules="Disallow: /")})
     assert told == [f"warning F09 {ROBOTS}"]
     assert isinstance(ledger.verdict(SITE), NothingFound)
@@ -97,7 +97,7 @@ def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -
     assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
-def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> None:
+def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
     """Nothing of what was asked for is missing."""
     seen = walk(MAP, {ROBOTS: 403, MAP: GOOD})
     problem = seen.problem("F14")
@@ -122,7 +122,7 @@ def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> Non
     ],
     ids=["all", "robots", "paths", "paths, robots is text", "and 403", "a redirect to the home page"],
 )
-def test_pages_and_no_sitemap_are_a_wall(robots: Reply, paths: Pages, told: list[str] | None) -> None:
+def test_html_at_every_path_is_reported_as_a_block(robots: Reply, paths: Pages, told: list[str] | None) -> None:
     ledger, found = ledger_of(SITE, {ROBOTS: robots, **paths})
     assert found == ([f"error F05 {MAP}"] if told is None else told)
     assert isinstance(ledger.verdict(SITE), NothingReadable)
@@ -141,20 +141,20 @@ def test_pages_and_no_sitemap_are_a_wall(robots: Reply, paths: Pages, told: list
         ({ROBOTS: names(MAP), MAP: GOOD, **dict.fromkeys(PATHS[1:], PAGE)}, []),
     ],
 )
-def test_pages_beside_a_sitemap_leave_a_good_site_complete(pages: Pages, told: list[str]) -> None:
+def test_html_at_some_paths_keeps_a_site_with_a_sitemap_complete(pages: Pages, told: list[str]) -> None:
     for probe in ("auto", "always"):
         ledger, found = ledger_of(SITE, pages, probe=probe)
         assert (found, ledger.complete, ledger.summary().urls) == (told, True, 1)
         assert not any(outcome.format == "html" for outcome in ledger.outcomes)
 
 
-def test_a_page_at_some_paths_and_nothing_at_others_is_no_wall() -> None:
+def test_html_at_some_paths_and_404_at_others_is_no_block() -> None:
     ledger, told = ledger_of(SITE, {MAP: PAGE, SECOND: PAGE})
     assert told == []
     assert isinstance(ledger.verdict(SITE), NothingFound)
 
 
-def test_a_page_where_only_robots_txt_was_asked_for_is_an_error() -> None:
+def test_html_robots_txt_as_the_only_request_is_an_error() -> None:
     ledger, told = ledger_of(ROBOTS, {ROBOTS: PAGE, MAP: GOOD})
     assert told == [f"error F05 {ROBOTS}"]
     assert isinstance(ledger.verdict(ROBOTS), NothingReadable)
@@ -168,7 +168,7 @@ def test_two_targets_on_one_host_have_one_verdict(targets: list[str]) -> None:
     assert (told, ledger.complete) == ([f"error F05 {ROBOTS}"], False)
 
 
-def test_a_page_is_told_of_where_the_walk_is_left_early() -> None:
+def test_html_response_is_reported_if_the_crawl_is_left_early() -> None:
     seen = walk(SITE, {ROBOTS: PAGE, MAP: GOOD})
     assert [each.code for each in seen.told if isinstance(each, Problem)] == ["F05"]
     assert seen.frontier.abandon() == []
@@ -182,14 +182,14 @@ def test_a_page_for_the_robots_txt_of_another_host_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("reply", [403, PAGE, 500])
-def test_where_named_sitemaps_are_refused_the_paths_are_not_told_of_again(reply: Reply) -> None:
+def test_refused_named_sitemaps_are_not_reported_again_by_path(reply: Reply) -> None:
     named = f"{SITE}/named.xml"
     ledger, told = ledger_of(SITE, {ROBOTS: names(named), named: reply, **dict.fromkeys(PATHS, reply)})
     assert [line.rpartition(" ")[2] for line in told] in ([named], [])
     assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
-def test_children_of_a_host_without_robots_txt_are_told_as_information() -> None:
+def test_children_of_a_host_without_robots_txt_are_notices() -> None:
     dead = "https://dead.example"
     children = index(*(f"{dead}/{number}.xml" for number in range(3)))
     pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": REFUSED}
@@ -213,20 +213,20 @@ def test_discovery_lists_what_refused() -> None:
     assert walk(SITE, {}).frontier.sites[0].candidates == []
 
 
-def test_without_obedience_a_robots_txt_that_asks_for_less_does_not_end_the_search() -> None:
+def test_without_obey_robots_a_429_robots_txt_does_not_end_discovery() -> None:
     ledger, told = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
     assert (told, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
 
 
 @pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])
-def test_only_one_that_was_read_names_no_sitemap(reply: Reply) -> None:
+def test_only_a_read_robots_txt_is_reported_as_naming_no_sitemap(reply: Reply) -> None:
     """The robots.txt of another target is what that of this one is redirected to."""
     www = "https://www.shop.example/robots.txt"
     _, told = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
     assert (f"warning F09 {www}" in told) is isinstance(reply, str)
 
 
-def test_a_first_origin_that_was_told_of_is_not_asked_again() -> None:
+def test_reported_https_origin_is_not_requested_again() -> None:
     """Over https nothing answers, over http robots.txt refuses, and an index lists a child over https."""
     plain = SITE.replace("https", "http")
     child = f"{SITE}/b.xml"

@@ -40,7 +40,7 @@ from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
 # --- robots.txt: permission -----------------------------------------------------------------------------------
 
 
-def test_robots_txt_is_asked_before_anything_else() -> None:
+def test_robots_txt_is_requested_first() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")})
     assert seen.asked == [ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
@@ -58,21 +58,21 @@ def test_documents_wait_until_robots_txt_has_been_read() -> None:
     assert [request.url for request in frontier.next_requests(6.0)] == [MAP]
 
 
-def test_a_forbidden_sitemap_is_not_fetched_and_said_so() -> None:
+def test_forbidden_sitemap_is_reported_and_not_fetched() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: urlset(f"{SITE}/1")}, probe="never")
     assert seen.asked == [ROBOTS]
     assert seen.problem("F02").sitemap == MAP
     assert not seen.outcomes[MAP].complete
 
 
-def test_without_obedience_a_forbidden_sitemap_is_fetched() -> None:
+def test_without_obey_robots_a_forbidden_sitemap_is_fetched() -> None:
     pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP: urlset(f"{SITE}/1")}
     seen = walk(SITE, pages, obey_robots=False)
     assert seen.locs == [f"{SITE}/1"]
     assert seen.at == [0.0, 0.0]
 
 
-def test_robots_txt_speaks_to_our_own_user_agent() -> None:
+def test_robots_txt_group_of_our_user_agent_applies() -> None:
     rules = f"User-agent: bot\nDisallow: /\n\nUser-agent: *\nAllow: /\n\nSitemap: {MAP}\n"
     assert walk(SITE, {ROBOTS: rules, MAP: urlset(f"{SITE}/1")}, user_agent="bot/2.0").locs == []
     assert walk(SITE, {ROBOTS: rules, MAP: urlset(f"{SITE}/1")}, user_agent="other/2.0").locs == [f"{SITE}/1"]
@@ -96,13 +96,13 @@ def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply
     assert not seen.outcomes[ROBOTS].complete
 
 
-def test_no_path_is_guessed_on_a_host_whose_robots_txt_is_unreachable() -> None:
+def test_no_path_is_probed_if_robots_txt_is_unreachable() -> None:
     seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")})
     assert seen.asked == [ROBOTS] * 3
     assert list(seen.outcomes) == [ROBOTS]
 
 
-def test_without_obedience_an_unreachable_robots_txt_stops_nothing() -> None:
+def test_without_obey_robots_an_unreachable_robots_txt_stops_nothing() -> None:
     seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")}, obey_robots=False)
     assert seen.locs == [f"{SITE}/1"]
 
@@ -126,13 +126,13 @@ PRIVATE = Failed("F13", ALLOW, transient=False)
 
 
 @pytest.mark.parametrize("obey_robots", [True, False])
-def test_what_helps_where_the_address_is_refused_is_not_no_robots(obey_robots: bool) -> None:
+def test_advice_for_a_refused_address_is_not_no_robots(obey_robots: bool) -> None:
     for target in (MAP, SITE):
         pages: Pages = {ROBOTS: PRIVATE}
         assert failure([target], pages, obey_robots=obey_robots or target == MAP) == ALLOW
 
 
-def test_what_helps_is_said_by_the_reason() -> None:
+def test_advice_depends_on_the_reason() -> None:
     server = "500 Internal Server Error"
     closed = f"{server}, so nothing on this host is fetched; try again later, or go on with --no-robots "
     assert failure([MAP], {ROBOTS: 500}) == failure([SITE], {ROBOTS: 500}) == f"{closed}(obey_robots=False)"
@@ -179,7 +179,7 @@ def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
     assert again.url == ROBOTS
 
 
-def test_both_schemes_that_fail_are_both_told() -> None:
+def test_failures_of_both_schemes_are_reported() -> None:
     seen = walk("shop.example", {ROBOTS: REFUSED, "http://shop.example/robots.txt": REFUSED})
     assert {url for url, outcome in seen.outcomes.items() if not outcome.complete} == {
         ROBOTS,
@@ -187,7 +187,7 @@ def test_both_schemes_that_fail_are_both_told() -> None:
     }
 
 
-def test_what_both_schemes_have_to_say_is_said_once() -> None:
+def test_same_failure_of_both_schemes_is_reported_once() -> None:
     http = "http://shop.example/robots.txt"
     no_host = Failed("F04", "no such host; check the spelling", transient=False)
     expired = Failed("F04", "expired; --insecure does not check it", transient=False)
@@ -205,7 +205,7 @@ def test_what_both_schemes_have_to_say_is_said_once() -> None:
 
 
 @pytest.mark.parametrize("targets", [["shop.example"] * 3, ["shop.example", SITE], [SITE, "shop.example"]])
-def test_a_scheme_that_failed_is_told_of_once_however_many_sites_it_was_to_be(targets: list[str]) -> None:
+def test_failed_https_origin_is_reported_once_for_several_sites(targets: list[str]) -> None:
     http = "http://shop.example/robots.txt"
     seen = walk(targets, {ROBOTS: REFUSED, http: REFUSED})
     assert seen.outcomes.keys() == {ROBOTS, http}
@@ -213,7 +213,7 @@ def test_a_scheme_that_failed_is_told_of_once_however_many_sites_it_was_to_be(ta
     assert not any(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_guess_that_failed_is_told_of_when_an_index_lists_it() -> None:
+def test_failed_well_known_path_is_reported_if_an_index_lists_it() -> None:
     """It is not asked for again, so nothing else would say that a sitemap is missing."""
     other, found = f"{SITE}/other.xml", SITE + WELL_KNOWN[1]
     seen = walk(SITE, {found: index(MAP, other), other: urlset(f"{SITE}/page")})
@@ -228,7 +228,7 @@ def test_a_guess_that_failed_is_told_of_when_an_index_lists_it() -> None:
     assert both.outcomes[MAP].parents == [found, f"{SITE}/a.xml"]
 
 
-def test_a_sitemap_on_the_scheme_that_failed_is_asked_for_all_the_same() -> None:
+def test_sitemap_on_the_failed_scheme_is_requested() -> None:
     """http answered, and names a sitemap on the https host that did not: it must not wait for ever."""
     http = "http://shop.example/robots.txt"
     seen = walk("shop.example", {ROBOTS: [REFUSED, 404], http: names(MAP), MAP: urlset(f"{SITE}/1")})
@@ -236,7 +236,7 @@ def test_a_sitemap_on_the_scheme_that_failed_is_asked_for_all_the_same() -> None
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_a_document_that_is_named_is_read_and_nothing_is_guessed() -> None:
+def test_document_target_is_read_without_probing() -> None:
     target = f"{SITE}/maps/products.xml?page=2"
     seen = walk(target, {ROBOTS: names(MAP), target: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
     assert seen.asked == [ROBOTS, target]
@@ -244,14 +244,14 @@ def test_a_document_that_is_named_is_read_and_nothing_is_guessed() -> None:
     assert seen.locs == [f"{SITE}/1"], "a document that the user names speaks for its host"
 
 
-def test_a_robots_txt_that_is_named_gives_its_sitemaps_and_no_guesses() -> None:
+def test_robots_txt_target_gives_its_sitemaps_without_probing() -> None:
     pages: Pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": 404, MAP: urlset(f"{SITE}/1")}
     seen = walk(ROBOTS, pages)
     assert seen.asked == [ROBOTS, f"{SITE}/a.xml"]
 
 
 @pytest.mark.parametrize("targets", [[MAP, SITE], [SITE, MAP]])
-def test_a_document_and_its_site_together_are_both_walked(targets: list[str]) -> None:
+def test_document_and_site_targets_are_both_crawled(targets: list[str]) -> None:
     pages = {ROBOTS: names(MAP, f"{SITE}/b.xml"), MAP: urlset(f"{SITE}/1"), f"{SITE}/b.xml": urlset(f"{SITE}/2")}
     seen = walk(targets, pages)
     assert sorted(seen.asked) == sorted([ROBOTS, MAP, f"{SITE}/b.xml"])
@@ -264,7 +264,7 @@ def test_a_document_that_is_named_twice_is_fetched_once() -> None:
 # --- what robots.txt proves -----------------------------------------------------------------------------------
 
 
-def test_a_sitemap_line_proves_the_whole_host_on_both_schemes() -> None:
+def test_sitemap_line_verifies_the_host_on_both_schemes() -> None:
     deep = f"{SITE}/maps/deep/sitemap.xml"
     locs = [f"{SITE}/1", "http://shop.example/2", "https://other.example/3", "https://shop.example:8443/4"]
     seen = walk(SITE, {ROBOTS: names(deep), deep: urlset(*locs)})
@@ -272,7 +272,7 @@ def test_a_sitemap_line_proves_the_whole_host_on_both_schemes() -> None:
     assert seen.outcomes[deep].dropped == {"host": 1, "port": 1}
 
 
-def test_a_sitemap_on_another_host_speaks_for_the_host_whose_robots_txt_names_it() -> None:
+def test_sitemap_on_another_host_may_list_the_host_that_names_it() -> None:
     elsewhere = "https://maps.example/shop/sitemap.xml"
     locs = [f"{SITE}/1", "https://maps.example/shop/2", "https://maps.example/3"]
     seen = walk(SITE, {ROBOTS: names(elsewhere), elsewhere: urlset(*locs)})
@@ -281,7 +281,7 @@ def test_a_sitemap_on_another_host_speaks_for_the_host_whose_robots_txt_names_it
     assert seen.outcomes[elsewhere].dropped == {"path": 1}
 
 
-def test_the_proof_travels_down_an_index_and_through_a_redirect() -> None:
+def test_verification_extends_to_children_and_redirects() -> None:
     top, moved, child = (f"https://maps.example/{name}.xml" for name in ("top", "moved/top", "moved/child"))
     pages: Pages = {ROBOTS: names(top), top: (301, {"location": moved}), moved: index(child)}
     pages[child] = urlset(f"{SITE}/1")
@@ -289,7 +289,7 @@ def test_the_proof_travels_down_an_index_and_through_a_redirect() -> None:
 
 
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
-def test_a_redirect_of_robots_txt_proves_the_other_host_within_one_domain(final: str, proven: bool) -> None:
+def test_redirected_robots_txt_verifies_the_other_host_within_one_domain(final: str, proven: bool) -> None:
     listing = f"{SITE}/maps/a.xml"
     pages: Pages = {
         ROBOTS: (301, {"location": f"{final}/robots.txt"}),
@@ -302,7 +302,7 @@ def test_a_redirect_of_robots_txt_proves_the_other_host_within_one_domain(final:
 
 @pytest.mark.parametrize("target", [SITE, MAP], ids=["guessed", "named by the user"])
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
-def test_a_redirect_of_a_document_proves_the_other_host_within_one_domain(
+def test_redirected_document_verifies_the_other_host_within_one_domain(
     final: str, proven: bool, target: str
 ) -> None:
     moved = f"{final}/maps/a.xml"
@@ -311,7 +311,7 @@ def test_a_redirect_of_a_document_proves_the_other_host_within_one_domain(
     assert seen.locs == (locs if proven else locs[:2])
 
 
-def test_the_robots_txt_of_a_document_that_is_named_gives_proof_and_permission_only() -> None:
+def test_robots_txt_of_a_document_target_gives_rules_and_verification_only() -> None:
     """What it lists is not fetched, but for the document itself it counts."""
     pages = {ROBOTS: names(f"{SITE}/other.xml", rules="Disallow: /index.xml"), INDEX: index(MAP)}
     seen = walk(INDEX, pages)
@@ -319,7 +319,7 @@ def test_the_robots_txt_of_a_document_that_is_named_gives_proof_and_permission_o
     assert seen.codes == ["F02"]
 
 
-def test_robots_txt_that_redirects_to_a_document_of_the_walk_does_not_stop_it() -> None:
+def test_robots_txt_redirected_to_a_crawled_document_does_not_stop_it() -> None:
     seen = walk(MAP, {ROBOTS: (302, {"location": MAP}), MAP: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
 
@@ -355,7 +355,7 @@ def test_well_known_paths_are_tried_in_order_up_to_the_first_sitemap() -> None:
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_a_guess_in_a_folder_speaks_for_its_whole_host() -> None:
+def test_well_known_path_in_a_folder_may_list_its_whole_host() -> None:
     guess = f"{SITE}/sitemap/index.xml"
     assert guess.removeprefix(SITE) in WELL_KNOWN
     locs = [f"{SITE}/1", "http://shop.example/2", f"{SITE}/sitemap/3", "https://other.example/4"]
@@ -364,7 +364,7 @@ def test_a_guess_in_a_folder_speaks_for_its_whole_host() -> None:
     assert seen.outcomes[guess].dropped == {"host": 1}
 
 
-def test_failed_guesses_leave_no_outcome_and_no_problem() -> None:
+def test_failed_well_known_paths_have_no_outcome_and_no_problem() -> None:
     pages: Pages = {
         SITE + WELL_KNOWN[1]: "<html><body>not here</body></html>",
         SITE + WELL_KNOWN[2]: (301, {"location": f"{SITE}/"}),
@@ -378,7 +378,7 @@ def test_failed_guesses_leave_no_outcome_and_no_problem() -> None:
     assert seen.frontier.sites[0].candidates == []
 
 
-def test_a_guess_that_redirects_to_a_sitemap_tells_of_the_redirect() -> None:
+def test_redirect_of_a_well_known_path_to_a_sitemap_is_reported() -> None:
     seen = walk(SITE, {MAP: (301, {"location": f"{SITE}/s.xml"}), f"{SITE}/s.xml": urlset(f"{SITE}/1")})
     assert seen.documents == [MAP, f"{SITE}/s.xml"]
     assert seen.problem("F03").sitemap == MAP
@@ -386,39 +386,39 @@ def test_a_guess_that_redirects_to_a_sitemap_tells_of_the_redirect() -> None:
 
 
 @pytest.mark.parametrize("bad", [404, "<html></html>", REFUSED])
-def test_paths_are_guessed_where_none_that_robots_names_holds_a_sitemap(bad: Reply) -> None:
+def test_paths_are_probed_if_no_named_url_is_a_sitemap(bad: Reply) -> None:
     seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": bad, MAP: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
     assert not seen.outcomes[f"{SITE}/a.xml"].complete
 
 
-def test_paths_are_not_guessed_before_every_named_candidate_has_ended() -> None:
+def test_paths_are_probed_after_every_named_candidate_has_ended() -> None:
     slow, good = f"{SITE}/slow.xml", f"{SITE}/good.xml"
     seen = walk(SITE, {ROBOTS: names(slow, good), slow: 404, good: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
     assert seen.documents == [slow, good]
 
 
-def test_probe_always_guesses_beside_what_robots_names() -> None:
+def test_probe_always_adds_to_named_sitemaps() -> None:
     pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")}
     assert walk(SITE, pages).documents == [f"{SITE}/a.xml"]
     assert walk(SITE, pages, probe="always").documents == [f"{SITE}/a.xml", MAP]
 
 
-def test_probe_always_goes_past_a_path_that_robots_names() -> None:
+def test_probe_always_continues_after_a_named_path() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")}, probe="always")
     assert seen.documents == [SITE + path for path in WELL_KNOWN]
 
 
-def test_a_robots_txt_over_the_byte_limit_still_leads_to_guesses() -> None:
+def test_robots_txt_over_the_byte_limit_is_followed_by_probing() -> None:
     seen = walk(SITE, {ROBOTS: names() + "#" * 600, MAP: urlset(f"{SITE}/1")}, limits=Limits(max_robots_bytes=500))
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_a_host_that_never_answers_is_not_asked_for_guesses() -> None:
+def test_unresponsive_host_is_not_probed() -> None:
     assert walk(SITE, {ROBOTS: REFUSED}, obey_robots=False).asked == [ROBOTS] * 3
 
 
-def test_probe_never_guesses_nothing() -> None:
+def test_probe_never_makes_no_guess() -> None:
     seen = walk(SITE, {MAP: urlset(f"{SITE}/1")}, probe="never")
     assert seen.asked == [ROBOTS]
 
@@ -428,7 +428,7 @@ def test_robots_txt_without_a_sitemap_line_is_noted() -> None:
     assert "F09" not in walk(SITE, {ROBOTS: names(MAP), MAP: urlset()}).codes
 
 
-def test_candidates_are_what_robots_names_and_the_guess_that_held() -> None:
+def test_candidates_are_named_sitemaps_and_the_found_path() -> None:
     seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), SITE + WELL_KNOWN[1]: urlset()})
     candidates = seen.frontier.sites[0].candidates
     assert [(each.url, each.why, each.status, each.format) for each in candidates] == [
@@ -450,7 +450,7 @@ def test_children_of_an_index_are_read() -> None:
     assert seen.codes == []
 
 
-def test_without_descent_the_candidates_are_all() -> None:
+def test_without_descent_only_candidates_are_read() -> None:
     assert walk(INDEX, {INDEX: index(MAP), MAP: urlset()}, descend=False).documents == [INDEX]
 
 
@@ -476,7 +476,7 @@ def test_a_wider_scope_follows_children_elsewhere(scope: str, child: str) -> Non
     assert child in walk(INDEX, {INDEX: index(child)}, scope=scope).documents
 
 
-def test_a_child_on_another_host_that_robots_txt_proves_is_read() -> None:
+def test_child_on_another_host_verified_by_robots_txt_is_read() -> None:
     child = "https://other.example/a.xml"
     pages = {ROBOTS: names(INDEX, child), INDEX: index(child), child: urlset(f"{SITE}/1")}
     seen = walk(SITE, pages)
@@ -485,7 +485,7 @@ def test_a_child_on_another_host_that_robots_txt_proves_is_read() -> None:
     assert seen.outcomes[child].parents == [ROBOTS, INDEX]
 
 
-def test_a_sitemap_line_proves_a_child_that_only_an_index_leads_to() -> None:
+def test_sitemap_line_verifies_a_child_listed_by_an_index_only() -> None:
     """The user names the index: what its host's robots.txt lists is proof, not a candidate."""
     child = "https://other.example/a.xml"
     seen = walk(INDEX, {ROBOTS: names(child), INDEX: index(child), child: urlset(f"{SITE}/1")})
@@ -503,7 +503,7 @@ def test_a_child_above_the_directory_is_noted_and_read() -> None:
     assert seen.problem("S13").raw == MAP
 
 
-def test_a_child_speaks_for_its_own_directory_only_where_nothing_proves_more() -> None:
+def test_unverified_child_may_list_its_own_directory_only() -> None:
     """Below a document that speaks for one directory, a child elsewhere on the host adds its own."""
     top, child = "https://maps.example/a/index.xml", "https://maps.example/b/child.xml"
     locs = ["https://maps.example/a/1", "https://maps.example/b/2", "https://maps.example/3"]
@@ -542,7 +542,7 @@ def test_an_index_that_lists_itself_is_noted_and_read_once() -> None:
     assert seen.outcomes[INDEX].complete
 
 
-def test_a_ring_of_indexes_is_noted_and_ends() -> None:
+def test_cycle_of_indexes_is_noted_and_ends() -> None:
     a, b, c = (f"{SITE}/{name}.xml" for name in "abc")
     seen = walk(a, {a: index(b), b: index(c), c: index(a, MAP), MAP: urlset(f"{SITE}/1")})
     assert seen.documents == [a, b, c, MAP]
@@ -722,7 +722,7 @@ def test_an_index_that_leads_to_itself_by_a_redirect_is_noted(pages: Pages) -> N
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_redirect_to_what_lists_it_not_is_no_ring() -> None:
+def test_redirect_to_an_index_that_does_not_list_it_is_no_cycle() -> None:
     pages: Pages = {ROBOTS: names(INDEX, A, ROUND), INDEX: index(A, ROUND), ROUND: (301, {"location": A}), A: urlset()}
     assert "S05" not in walk(SITE, pages).codes
     assert "S05" not in walk(INDEX, pages).codes
@@ -764,7 +764,7 @@ def test_a_document_that_redirects_to_robots_txt_is_an_alias_of_it(target: str) 
     assert (seen.locs, seen.outcomes[ROUND].format) == ([f"{SITE}/1"], "robots")
 
 
-def test_a_robots_txt_that_redirects_within_its_domain_is_that_of_both_hosts() -> None:
+def test_robots_txt_redirected_within_its_domain_applies_to_both_hosts() -> None:
     pages: Pages = {
         ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
         f"{WWW}/robots.txt": names(f"{WWW}/a.xml", f"{WWW}/no.xml", rules="Disallow: /no.xml\nCrawl-delay: 7"),
@@ -782,7 +782,7 @@ def test_a_robots_txt_that_redirects_within_its_domain_is_that_of_both_hosts() -
 
 @pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE], [SITE, f"{WWW}/robots.txt"]])
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_a_robots_txt_that_redirects_to_one_that_is_asked_for_ends_with_that(
+def test_robots_txt_redirected_to_a_pending_one_ends_with_it(
     targets: list[str], concurrency: int
 ) -> None:
     pages: Pages = {
@@ -810,7 +810,7 @@ def test_robots_txt_that_redirect_to_each_other_permit_all(targets: list[str]) -
     assert walk(targets, pages).locs == [f"{SITE}/1"]
 
 
-def test_a_robots_txt_whose_place_falls_silent_is_asked_for_there_itself() -> None:
+def test_robots_txt_is_requested_at_its_redirect_target_if_that_failed() -> None:
     plain = "http://www.shop.example"
     pages: Pages = {
         ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
@@ -824,7 +824,7 @@ def test_a_robots_txt_whose_place_falls_silent_is_asked_for_there_itself() -> No
         assert not seen.outcomes[ROBOTS].complete
 
 
-def test_a_robots_txt_that_redirects_to_a_stranger_is_not_the_strangers() -> None:
+def test_robots_txt_redirected_to_another_domain_does_not_apply_there() -> None:
     other = "https://other.example"
     pages: Pages = {
         ROBOTS: (301, {"location": f"{other}/robots.txt"}),
@@ -912,7 +912,7 @@ def test_the_tries_count_anew_behind_a_redirect() -> None:
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_what_broke_off_for_good_keeps_what_was_read() -> None:
+def test_document_that_fails_finally_keeps_what_was_read() -> None:
     part = Failed("F04", "reset", transient=False, outcome=Outcome(entries=7, kept=7, format="urlset"))
     seen = walk(MAP, {MAP: part})
     assert seen.documents == [MAP]
@@ -920,7 +920,7 @@ def test_what_broke_off_for_good_keeps_what_was_read() -> None:
     assert seen.problem("F04").message == "reset"
 
 
-def test_the_place_that_listed_it_is_in_the_message() -> None:
+def test_listing_place_is_in_the_message() -> None:
     seen = walk(INDEX, {INDEX: index(MAP)})
     assert seen.problem("F01").message == "404 Not Found (listed in index.xml:1)"
 
@@ -954,12 +954,12 @@ def test_a_429_without_a_time_waits_five_seconds_then_twice_as_long(
     assert not seen.codes
 
 
-def test_a_429_that_says_at_once_is_tried_again_like_any_other() -> None:
+def test_429_with_retry_after_0_is_retried_with_backoff() -> None:
     assert walk(MAP, {MAP: [(429, {"retry-after": "0"}), urlset()]}).at[-1] == 0.5
 
 
 @pytest.mark.parametrize(("seconds", "given_up"), [("60", False), ("61", True)])
-def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, given_up: bool) -> None:
+def test_host_with_a_too_long_retry_after_is_skipped_and_reported(seconds: str, given_up: bool) -> None:
     other = f"{SITE}/b.xml"
     pages: Pages = {MAP: [(503, {"retry-after": seconds}), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1)
@@ -968,7 +968,7 @@ def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, 
     assert all(outcome.complete is not given_up for url, outcome in seen.outcomes.items() if url != ROBOTS)
 
 
-def test_a_host_that_is_given_up_takes_no_new_documents() -> None:
+def test_skipped_host_takes_no_new_documents() -> None:
     elsewhere = "https://maps.example/index.xml"
     pages: Pages = {
         ROBOTS: names(MAP, elsewhere),
@@ -981,7 +981,7 @@ def test_a_host_that_is_given_up_takes_no_new_documents() -> None:
 
 
 @pytest.mark.parametrize("first", [ROBOTS, MAP])
-def test_giving_a_host_up_is_told_even_where_nothing_names_a_sitemap(first: str) -> None:
+def test_skipped_host_is_reported_even_without_a_named_sitemap(first: str) -> None:
     seen = walk(SITE, {first: (503, {"retry-after": "3600"})})
     assert "F04" in seen.codes
     assert any(not outcome.complete for outcome in seen.outcomes.values())
@@ -1027,7 +1027,7 @@ def test_a_host_with_a_longer_crawl_delay_is_skipped(asked: str, limit: float, r
     assert not seen.outcomes[MAP].complete
 
 
-def test_without_a_named_sitemap_a_guess_stands_for_a_host_that_is_skipped() -> None:
+def test_without_a_named_sitemap_a_well_known_path_represents_a_skipped_host() -> None:
     pages: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: urlset()}
     seen = walk(SITE, pages)
     assert seen.asked == [ROBOTS]
@@ -1050,7 +1050,7 @@ def test_a_slow_host_is_skipped_and_another_is_read() -> None:
     ]
 
 
-def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
+def test_duration_of_a_crawl_delay_is_known() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
     frontier = Frontier([parse_target(SITE)], Plan())
     (robots,) = frontier.next_requests(0.0)
@@ -1066,14 +1066,14 @@ def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
 
 
 @pytest.mark.parametrize("per_host", [1, 3])
-def test_a_host_is_asked_for_so_many_at_once(per_host: int) -> None:
+def test_per_host_limits_concurrent_requests(per_host: int) -> None:
     children = [f"{SITE}/{number}.xml" for number in range(9)]
     seen = walk(SITE, {ROBOTS: names(*children)}, per_host=per_host, probe="never")
     assert seen.most_a_host == per_host
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
-def test_all_hosts_together_are_asked_for_so_many_at_once(concurrency: int) -> None:
+def test_concurrency_limits_requests_to_all_hosts(concurrency: int) -> None:
     children = [f"https://h{number}.example/{page}.xml" for number in range(4) for page in range(4)]
     pages: Pages = {ROBOTS: names(*children), **{child: urlset() for child in children}}
     seen = walk(SITE, pages, concurrency=concurrency)
@@ -1085,7 +1085,7 @@ def test_four_a_host_and_sixteen_in_all_are_the_defaults() -> None:
     assert (Plan().per_host, Plan().concurrency) == (4, 16)
 
 
-def test_a_document_that_has_arrived_leaves_its_slot_to_another_but_not_without_bound() -> None:
+def test_received_document_frees_its_slot_within_a_bound() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(6)]
     frontier = Frontier([parse_target(SITE)], Plan(per_host=2, probe="never"))
     (robots,) = frontier.next_requests(0.0)
@@ -1130,7 +1130,7 @@ def test_validators_and_status_are_in_the_outcome() -> None:
     assert (outcome.etag, outcome.last_modified, outcome.status) == ('"7"', "yesterday", 200)
 
 
-def test_problems_of_the_walk_are_counted_in_the_outcome() -> None:
+def test_problems_of_the_crawl_are_counted_in_the_outcome() -> None:
     seen = walk(INDEX, {INDEX: index(*[f"https://other.example/{number}.xml" for number in range(8)])})
     outcome = seen.outcomes[INDEX]
     assert outcome.problems == {"U04": 8}
@@ -1185,7 +1185,7 @@ def test_documents_that_redirect_to_each_other_fail() -> None:
     assert "S05" not in seen.codes
 
 
-def test_a_document_that_waits_on_the_scheme_that_failed_is_not_forgotten() -> None:
+def test_document_waiting_on_a_failed_scheme_is_reported() -> None:
     document = f"{SITE}/s.xml"
     pages: Pages = {ROBOTS: REFUSED, "http://shop.example/robots.txt": "", document: urlset(f"{SITE}/1")}
     seen = walk(["shop.example", document], pages)
@@ -1206,7 +1206,7 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 @pytest.mark.parametrize(("reply", "read", "failed"), [(urlset(f"{SITE}/page"), 1, 0), (404, 0, 1)])
-def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
+def test_documents_redirected_to_the_same_unlisted_url_are_one(
     reply: Reply, read: int, failed: int, concurrency: int
 ) -> None:
     """The first to be led there is read, the others are aliases of it."""
@@ -1233,7 +1233,7 @@ def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
 
 
 @pytest.mark.parametrize("reply", ["<html><body>Home</body></html>", 404])
-def test_guesses_that_all_lead_to_one_place_say_nothing_of_it(reply: Reply) -> None:
+def test_well_known_paths_redirected_to_one_page_are_not_reported(reply: Reply) -> None:
     """Many a site redirects what it does not have to its home page."""
     home = {f"{SITE}{path}": (302, {"location": f"{SITE}/"}) for path in WELL_KNOWN[:-1]}
     pages: Pages = {**home, ROBOTS: "", f"{SITE}/": reply, f"{SITE}{WELL_KNOWN[-1]}": urlset(f"{SITE}/page")}
@@ -1245,7 +1245,7 @@ def test_guesses_that_all_lead_to_one_place_say_nothing_of_it(reply: Reply) -> N
     assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
 
 
-def test_a_document_that_comes_late_to_a_place_where_another_was_led_is_its_alias() -> None:
+def test_document_at_an_earlier_redirect_target_is_its_alias() -> None:
     """The other has been read by then."""
     first, late, place = (f"{SITE}/{name}.xml" for name in ("first", "late", "place"))
     pages: Pages = {first: (301, {"location": place}), place: urlset(f"{SITE}/page"), INDEX: index(first, late)}
@@ -1285,7 +1285,7 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
 # --- what one call costs --------------------------------------------------------------------------------------
 
 
-def test_of_many_forbidden_documents_some_are_told_of_in_one_call() -> None:
+def test_forbidden_documents_are_reported_in_batches() -> None:
     """None of them is ever in flight, so nothing else would end the call."""
     children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
     seen = walk(INDEX, {ROBOTS: names(rules="Disallow: /no/"), INDEX: index(*children)})
@@ -1303,7 +1303,7 @@ def test_of_many_forbidden_documents_some_are_told_of_in_one_call() -> None:
 
 
 @pytest.mark.parametrize("length", [10, 1500])
-def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> None:
+def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int) -> None:
     rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
     children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(30)]
     frontier = Frontier([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
@@ -1317,7 +1317,7 @@ def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> 
     assert 1 <= max(calls) <= 3
 
 
-def test_documents_that_were_held_back_end_some_in_one_call() -> None:
+def test_deferred_documents_end_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(2_500)]
     frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
     for page in (names(), index(*children)):

@@ -64,7 +64,7 @@ def wanted(seen: Walk, window: Window) -> set[str]:
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_since_gives_what_a_filter_gives_or_counts_what_it_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
+def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
     """200 sites. Where only a few children are wrong three that are read may not show it: then that is said."""
     found = asked = all_asked = 0
     for seed in range(sites):
@@ -118,7 +118,7 @@ def test_of_three_children_none_is_skipped(few: int) -> None:
     assert not seen.codes  # there is nothing that it would be the reason for
 
 
-def test_a_child_with_a_newer_url_has_all_read_and_is_named_once() -> None:
+def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once() -> None:
     pages = old_site(c0=dated("2025-01-01", "2026-02-20T08:00:00Z"), c7=dated("2026-02-21"))
     seen = walk(INDEX, pages, selection=since())
     assert len(seen.documents) == 9
@@ -148,13 +148,13 @@ def test_a_child_with_a_newer_url_has_all_read_and_is_named_once() -> None:
         ("2025-06-01", "2027-01-01", False),  # in the future, and asked for
     ],
 )
-def test_what_a_date_below_says_of_the_index(said: str, holds: str, is_believed: bool) -> None:
+def test_date_of_a_url_confirms_or_contradicts_the_index(said: str, holds: str, is_believed: bool) -> None:
     seen = walk(INDEX, old_site(said, c7=dated(said, holds), c0=dated(said), c4=dated(said)), selection=since())
     assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
 
 
 @pytest.mark.parametrize(("undated", "pruned"), [("keep", {}), ("drop", {"since": 5})])
-def test_undated_urls_that_are_kept_would_be_lost(undated: Undated, pruned: dict[str, int]) -> None:
+def test_undated_keep_disables_skipping(undated: Undated, pruned: dict[str, int]) -> None:
     seen = walk(INDEX, old_site(c7=dated("2025-06-01", None)), selection=since(undated=undated))
     assert seen.frontier.pruned == pruned
     assert not seen.codes  # the dates of the index are not wrong
@@ -165,7 +165,7 @@ def test_undated_urls_that_are_kept_would_be_lost(undated: Undated, pruned: dict
     [("2026-02-10", True), ("2026-02-20", False), ("2026-03-09", True)],
     ids=["accurate", "later", "written since the index was read"],
 )
-def test_what_is_read_anyway_says_something_of_the_index_too(holds: str, is_believed: bool) -> None:
+def test_other_reads_also_check_the_index(holds: str, is_believed: bool) -> None:
     pages = {**old_site(), OTHER: dated(holds)}
     pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), OTHER: "2026-02-10"})
     seen = walk(INDEX, pages, selection=since())
@@ -173,7 +173,7 @@ def test_what_is_read_anyway_says_something_of_the_index_too(holds: str, is_beli
     assert seen.codes == ([] if is_believed else ["D05"])
 
 
-def test_what_lies_below_an_inner_index_counts_for_all_above() -> None:
+def test_nested_index_checks_all_ancestors() -> None:
     inner = f"{SITE}/inner.xml"
     pages = {**old_site(), inner: listing({OTHER: "2025-05-01"}), OTHER: dated("2026-02-20")}
     pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), inner: "2025-06-02"})
@@ -182,7 +182,7 @@ def test_what_lies_below_an_inner_index_counts_for_all_above() -> None:
     assert [(told.sitemap, told.line) for told in problems(seen, "D05")] == [(INDEX, 10)]
 
 
-def test_a_child_that_redirects_to_another_document_holds_what_that_holds() -> None:
+def test_redirected_child_has_the_dates_of_its_target() -> None:
     pages: Pages = {**old_site(), CHILDREN[7]: (301, {"location": "/other.xml"}), OTHER: dated("2026-02-20")}
     pages[INDEX] = listing({OTHER: "2026-02-20", **dict.fromkeys(CHILDREN, "2025-06-01")})
     seen = walk(INDEX, pages, selection=since())
@@ -191,7 +191,7 @@ def test_a_child_that_redirects_to_another_document_holds_what_that_holds() -> N
 
 
 @pytest.mark.parametrize("reply", [404, "<html></html>"])
-def test_another_is_read_in_place_of_one_that_could_not_be(reply: str | int) -> None:
+def test_failed_sample_is_replaced_by_another_child(reply: str | int) -> None:
     seen = walk(INDEX, {**old_site(), CHILDREN[7]: reply, CHILDREN[4]: reply}, selection=since())
     assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 3}, 3)
 
@@ -234,7 +234,7 @@ def test_the_other_reasons_come_first() -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [(INDEX, OTHER), (OTHER, INDEX)])
-def test_what_another_index_has_read_is_not_counted_as_skipped(first: str, last: str) -> None:
+def test_child_read_by_another_index_is_not_counted_as_skipped(first: str, last: str) -> None:
     """Whichever of the two is read first."""
     pages = {**old_site(), OTHER: listing(dict.fromkeys(CHILDREN[1:4], "2026-02-20"))}
     pages |= dict.fromkeys(CHILDREN[1:4], dated("2026-02-20"))
@@ -246,7 +246,7 @@ def test_what_another_index_has_read_is_not_counted_as_skipped(first: str, last:
     assert {INDEX, OTHER} <= set(seen.outcomes[CHILDREN[1]].parents)
 
 
-def test_an_index_that_broke_off_is_judged_by_what_there_is() -> None:
+def test_truncated_index_is_checked_by_its_received_children() -> None:
     pages = old_site()
     pages[INDEX] = str(pages[INDEX]).partition(CHILDREN[5])[0]
     seen = walk(INDEX, pages, selection=since())
@@ -254,7 +254,7 @@ def test_an_index_that_broke_off_is_judged_by_what_there_is() -> None:
     assert not seen.outcomes[INDEX].complete
 
 
-def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> None:
+def test_deferred_children_count_towards_max_documents_when_read() -> None:
     pages = old_site(c7=dated("2026-02-20"))
     seen = walk(INDEX, pages, selection=since(), limits=Limits(max_documents=6))
     assert len(seen.documents) == 6
@@ -262,7 +262,7 @@ def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> No
     assert not seen.outcomes[INDEX].complete
 
 
-def test_more_than_can_wait_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_deferred_children_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_DEFERRED", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
@@ -278,7 +278,7 @@ def test_a_deferred_child_on_another_host_is_no_candidate() -> None:
     assert seen.frontier.pruned == {"since": 6}
 
 
-def test_many_children_are_decided_on_in_many_turns() -> None:
+def test_children_are_decided_on_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(5_000)]
     pages: Pages = {INDEX: index(*children, lastmod="2025-06-01"), **dict.fromkeys(children, urlset())}
     seen = walk(INDEX, pages, selection=since())
@@ -287,7 +287,7 @@ def test_many_children_are_decided_on_in_many_turns() -> None:
     assert frontier.done
 
 
-def test_a_walk_that_is_left_tells_of_an_index_whose_children_wait() -> None:
+def test_left_crawl_reports_an_index_with_deferred_children() -> None:
     frontier = Frontier([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)

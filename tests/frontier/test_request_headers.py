@@ -52,7 +52,7 @@ def test_a_header_goes_to_the_domain_of_its_target_alone(target: str, url: str, 
 
 
 @pytest.mark.parametrize(("target", "url", "is_sent"), DOMAINS)
-def test_what_auth_says_goes_where_headers_go(target: str, url: str, is_sent: bool) -> None:
+def test_auth_is_sent_where_headers_are_sent(target: str, url: str, is_sent: bool) -> None:
     sent = headers(target, caller=make_headers({}, ("me", "secret"))).headers_for(url, {})
     assert sent == ({"Authorization": basic("me", "secret")} if is_sent else {})
 
@@ -127,7 +127,7 @@ def test_a_user_agent_goes_everywhere_and_the_headers_of_a_request_count_first()
     }
 
 
-def test_withheld_is_what_only_http_keeps_back() -> None:
+def test_withheld_reports_headers_not_sent_because_of_http() -> None:
     sent = headers("https://me:secret@example.com")
     assert sent.withholds("http://www.example.com/a")
     assert not sent.withholds("https://www.example.com/a")
@@ -146,7 +146,7 @@ def test_lines_of_one_name_are_one_list() -> None:
 @pytest.mark.parametrize(
     "auth", ["nocolon", "", ("a", "b", "c"), ("a:b", "c"), ("a", 1), 7, "a:b\nc", ("a\ud800", "b")]
 )
-def test_auth_that_is_none_is_refused_and_not_shown(auth: object) -> None:
+def test_invalid_auth_is_refused_and_not_shown(auth: object) -> None:
     with pytest.raises(UsageError, match="write it as USER:PASSWORD") as caught:
         make_headers((), auth)  # type: ignore[arg-type]
     assert "nocolon" not in str(caught.value)
@@ -200,7 +200,7 @@ def test_a_target_with_userinfo_is_the_target_without(target: str, name: str, do
     ["https://me:s3cret/x@example.com", "https://me:s3cret#@h", "ftp://me:s3cret@h/", "https://me:s3cret@/",
      "https://me:a s3cret@h!/", "https:///me:s3cret@h/"],
 )  # fmt: skip
-def test_a_target_that_is_none_is_told_without_its_userinfo(target: str) -> None:
+def test_invalid_target_is_reported_without_its_userinfo(target: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_target(target)
     assert "s3cret" not in str(caught.value)

@@ -49,7 +49,7 @@ def test_product_token(user_agent: str, token: str) -> None:
         ("", False),
     ],
 )
-def test_a_group_is_ours_if_its_token_equals_ours(group: str, ours: bool) -> None:
+def test_group_applies_if_its_token_equals_ours(group: str, ours: bool) -> None:
     rules = parse_rules(f"User-agent: {group}\nDisallow: /\nCrawl-delay: 3", OURS)
     assert rules.allows(PAGE) is not ours
     assert rules.delay_seconds == (3.0 if ours else None)
@@ -87,7 +87,7 @@ def test_a_browser_name_in_the_header_is_not_ours() -> None:
         "User-agent: *\nDisallow: /\nAllow: /other",
     ],
 )
-def test_forms_of_the_file(text: str) -> None:
+def test_accepted_robots_txt_syntax(text: str) -> None:
     rules = parse_rules(text, OURS)
     assert not rules.allows(PAGE)
     assert rules.allows("https://example.com/other")

@@ -322,7 +322,7 @@ def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, ob
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_no_url_is_asked_of_nobody(net: Net, way: Way) -> None:
+def test_invalid_url_is_not_requested(net: Net, way: Way) -> None:
     urls = spelled(net, UNUSABLE)
     locs, _, problems = read(net, *way(net, urls))
     assert net.is_safe
@@ -332,7 +332,7 @@ def test_what_is_no_url_is_asked_of_nobody(net: Net, way: Way) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_only_http_and_https_are_asked_for_wherever_a_url_comes_from(net: Net, way: Way) -> None:
+def test_only_http_and_https_are_requested(net: Net, way: Way) -> None:
     urls = spelled(net, ELSEWHERE)
     locs, _, problems = read(net, *way(net, urls))
     assert net.is_safe
@@ -384,7 +384,7 @@ def test_a_name_with_public_and_private_addresses_is_connected_to_at_the_public_
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "::ffff:127.0.0.1"])
 @pytest.mark.parametrize("lookups", [0, 1, 2])
-def test_a_name_that_turns_private_between_two_requests_is_left(net: Net, address: str, lookups: int) -> None:
+def test_name_that_becomes_private_between_requests_is_refused(net: Net, address: str, lookups: int) -> None:
     at = site(net)
     net.answers["public.example"] = [[PUBLIC]] * lookups + [[address]]
     _, codes, problems = read(net, at + "/good.xml", at + "/index.xml", caches_names=False, obey_robots=False)
@@ -396,7 +396,7 @@ def test_a_name_that_turns_private_between_two_requests_is_left(net: Net, addres
 
 
 @pytest.mark.parametrize("n", range(0, len(REFUSED), 4))
-def test_a_robots_txt_that_is_redirected_to_a_private_address_is_not_asked_for(net: Net, n: int) -> None:
+def test_robots_txt_redirected_to_a_private_address_is_not_requested(net: Net, n: int) -> None:
     url = REFUSED[n].format(port=net.port, n="robots")
     at = site(net)
     net.pages["/robots.txt"] = (301, {"Location": url}, "")
@@ -411,7 +411,7 @@ def test_a_robots_txt_that_is_redirected_to_a_private_address_is_not_asked_for(n
 # --- a proxy, a feed --------------------------------------------------------------------------------------------
 
 
-def test_a_proxy_is_never_asked_for_a_private_address(net: Net) -> None:
+def test_proxy_gets_no_request_for_a_private_address(net: Net) -> None:
     """It may stand where private addresses lead somewhere; only names are left to it."""
     urls = spelled(net, REFUSED)
     proxy = f"http://{PUBLIC}:{net.port}"
@@ -423,7 +423,7 @@ def test_a_proxy_is_never_asked_for_a_private_address(net: Net) -> None:
     assert (locs, set(net.connected)) == ([GOOD], {PUBLIC})
 
 
-def test_what_pages_list_is_told_and_never_asked_for(net: Net) -> None:
+def test_listed_urls_are_returned_and_never_requested(net: Net) -> None:
     """Listed URLs are records: none is requested, and no name is resolved."""
     urls = spelled(net, [*REFUSED, *ELSEWHERE])
     items = "".join(f"<item><link>{url}</link></item>" for url in urls)

@@ -168,7 +168,7 @@ def assert_is(bomb: Bomb, items: list[Any], outcome: sr.Outcome) -> None:
 
 
 @every_bomb
-def test_the_fault_is_told_however_the_document_is_cut(name: str) -> None:
+def test_fault_is_reported_for_any_chunks(name: str) -> None:
     bomb = BOMBS[name]
     body = b"".join(bomb.chunks())
     whole = sr.parse(body, url=FAULT)
@@ -218,7 +218,7 @@ def among_siblings(
 
 
 @every_bomb
-def test_siblings_are_unaffected_and_the_run_says_what_is_partial(name: str) -> None:
+def test_siblings_are_unaffected_and_the_summary_names_the_partial_document(name: str) -> None:
     bomb = BOMBS[name]
     records, outcome, urls, site = among_siblings(bomb.chunks)
     samples = [sample for sample in outcome.samples if sample.code in bomb.codes]
@@ -250,7 +250,7 @@ def twice(body: bytes) -> bytes:
         ),
     ],
 )  # fmt: skip
-def test_the_content_says_how_it_is_packed_whatever_the_header(body: bytes, encoding: str, expected: Bomb) -> None:
+def test_content_encoding_is_detected_from_the_content(body: bytes, encoding: str, expected: Bomb) -> None:
     records, outcome, urls, _ = among_siblings(lambda: [body], {"Content-Encoding": encoding})
     assert_is(expected, [*records, *outcome.samples], outcome)
     assert urls.complete is expected.complete

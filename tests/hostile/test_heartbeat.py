@@ -26,7 +26,7 @@ LONGEST_TURN_SECONDS = 0.2
 
 
 @pytest.mark.parametrize("name", HOGS)
-def test_no_document_keeps_the_loop(name: str, turns: list[float]) -> None:
+def test_no_document_blocks_the_event_loop(name: str, turns: list[float]) -> None:
     """Nor does what its URLs lead to."""
     asyncio.run(read_hog(name))
     assert max(turns) < LONGEST_TURN_SECONDS

@@ -84,14 +84,14 @@ def number(url: str) -> int:
     return int(url.rpartition("/")[2].removesuffix(".xml").replace("index", "0"))
 
 
-def test_an_index_that_lists_itself_is_asked_for_once() -> None:
+def test_index_that_lists_itself_is_requested_once() -> None:
     labyrinth = Labyrinth(lambda url: index(START, START, f"{SITE}/1.xml") if url == START else PAGES)
     told = walk(labyrinth)
     assert (labyrinth.documents, told.urls, told.complete, told.codes["S05"]) == (2, 1, True, 2)
 
 
 @pytest.mark.parametrize("ring", [2, 3, 5])
-def test_a_ring_of_indexes_is_gone_round_once(ring: int) -> None:
+def test_cycle_of_indexes_is_read_once(ring: int) -> None:
     labyrinth = Labyrinth(
         lambda url: index(START if number(url) == ring - 1 else f"{SITE}/{number(url) + 1}.xml", f"{SITE}/{ring}.xml")
         if number(url) < ring
@@ -102,7 +102,7 @@ def test_a_ring_of_indexes_is_gone_round_once(ring: int) -> None:
     assert set(labyrinth.asked.values()) == {1}
 
 
-def test_indexes_that_all_list_each_other_are_each_asked_for_once() -> None:
+def test_indexes_that_list_each_other_are_requested_once() -> None:
     everybody = [START, *(f"{SITE}/{each}.xml" for each in range(1, 30))]
     labyrinth = Labyrinth(lambda url: index(*everybody))
     told = walk(labyrinth)
@@ -110,7 +110,7 @@ def test_indexes_that_all_list_each_other_are_each_asked_for_once() -> None:
 
 
 @pytest.mark.parametrize("depth", [0, 1, 5, 9])
-def test_a_chain_without_end_is_followed_as_deep_as_the_limit(depth: int) -> None:
+def test_endless_chain_is_followed_to_the_depth_limit(depth: int) -> None:
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/{number(url) + 1}.xml"))
     told = walk(labyrinth, max_index_depth=depth)
     assert (labyrinth.documents, told.complete, told.codes["S14"]) == (depth + 1, False, 1)
@@ -118,7 +118,7 @@ def test_a_chain_without_end_is_followed_as_deep_as_the_limit(depth: int) -> Non
 
 
 @pytest.mark.parametrize("documents", [1, 7, 50])
-def test_a_tree_without_end_is_read_up_to_the_limit(documents: int) -> None:
+def test_endless_tree_is_read_to_the_document_limit(documents: int) -> None:
     labyrinth = Labyrinth(lambda url: index(*(f"{SITE}/{number(url) * 10 + each}.xml" for each in range(1, 10))))
     told = walk(labyrinth, max_documents=documents)
     assert (labyrinth.documents, told.complete) == (documents, False)
@@ -134,7 +134,7 @@ def test_the_same_index_under_ever_new_names_ends_by_its_depth() -> None:
 
 
 @pytest.mark.parametrize("hops", [0, 3, 10])
-def test_redirects_without_end_are_followed_up_to_the_limit(hops: int) -> None:
+def test_endless_redirects_are_followed_to_the_limit(hops: int) -> None:
     labyrinth = Labyrinth(lambda url: PAGES, redirect=lambda url: f"{SITE}/{number(url) + 1}.xml")
     told = walk(labyrinth, max_redirects=hops)
     assert (labyrinth.documents, told.urls, told.complete) == (hops + 1, 0, False)
@@ -150,7 +150,7 @@ def test_children_that_all_redirect_to_their_index_read_it_once() -> None:
     assert (labyrinth.asked[START], labyrinth.documents, told.urls) == (1, 21, 0)
 
 
-def test_children_on_ever_new_hosts_are_not_asked_for_but_so_many_for_proof() -> None:
+def test_children_on_new_hosts_are_not_requested_and_verification_is_limited() -> None:
     children = [f"https://host{each}.example/1.xml" for each in range(200)]
     labyrinth = Labyrinth(lambda url: index(*children))
     told = walk(labyrinth, max_proof_hosts=20)
@@ -159,7 +159,7 @@ def test_children_on_ever_new_hosts_are_not_asked_for_but_so_many_for_proof() ->
     assert told.codes["U04"] == 200
 
 
-def test_a_child_with_a_url_of_a_megabyte_is_named_in_part() -> None:
+def test_child_url_of_a_megabyte_is_shortened_in_messages() -> None:
     """Nobody needs all of it in a log; what to do stands at the end of the message."""
     long = f"{SITE}/{'a' * 900_000}.xml"
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/1.xml", long, long) if url == START else PAGES)
@@ -171,7 +171,7 @@ def test_a_child_with_a_url_of_a_megabyte_is_named_in_part() -> None:
     assert capped.endswith("there are more than 2 documents; raise max_documents to go on")
 
 
-def test_no_more_children_are_remembered_than_so_many_and_none_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_children_are_limited_and_none_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each would take 200 bytes for the rest of the walk, and a site of 10 GiB can list a hundred million."""
     monkeypatch.setattr("sitemap_reader.frontier.links._MAX_RECORDED", 5)
     listed = [f"{SITE}/{each}.xml" for each in range(1, 30)]

@@ -89,7 +89,7 @@ WAYS_OUT = [by_break, by_exception, by_close_of_the_stream, by_close_of_the_iter
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", WAYS_OUT)
-def test_a_stream_that_is_left_is_over_at_once(
+def test_left_stream_ends_at_once(
     server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[[sr.UrlStream], None]
 ) -> None:
     stream = sr.urls(site(server), allow_private=True)
@@ -103,7 +103,7 @@ def test_a_stream_that_is_left_is_over_at_once(
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_a_stream_that_nobody_closes_is_closed_when_it_is_dropped(
+def test_unreferenced_stream_is_closed(
     server: SlowServer, site: Callable[[SlowServer], str]
 ) -> None:
     def first() -> weakref.ref[sr.UrlStream]:
@@ -118,7 +118,7 @@ def test_a_stream_that_nobody_closes_is_closed_when_it_is_dropped(
     assert all_is_over(server)
 
 
-def test_a_stream_in_a_circle_is_closed_by_the_collector(server: SlowServer) -> None:
+def test_stream_in_a_reference_cycle_is_closed_by_the_collector(server: SlowServer) -> None:
     class Holder:
         pass
 
@@ -132,7 +132,7 @@ def test_a_stream_in_a_circle_is_closed_by_the_collector(server: SlowServer) -> 
     assert all_is_over(server)
 
 
-def test_the_collector_may_close_a_stream_in_a_thread_that_it_would_wait_for(server: SlowServer) -> None:
+def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> None:
     """feedparser's thread is one of those that the stream's own waits for."""
     is_dropped, asked = threading.Event(), threading.Event()
 
@@ -177,7 +177,7 @@ def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: 
     assert all_is_over(server)
 
 
-def test_what_the_caller_raises_while_waiting_ends_it(server: SlowServer) -> None:
+def test_exception_in_on_wait_ends_the_stream(server: SlowServer) -> None:
     """on_wait is where the command line hears of an interrupt."""
     silent_robots(server)
 
@@ -189,7 +189,7 @@ def test_what_the_caller_raises_while_waiting_ends_it(server: SlowServer) -> Non
     assert all_is_over(server)
 
 
-def test_many_streams_leave_nothing_behind(server: SlowServer) -> None:
+def test_many_streams_leave_nothing_open(server: SlowServer) -> None:
     target, before = bodies(server), set(threading.enumerate())
     for _ in range(20):
         with sr.urls(target, allow_private=True) as stream:
@@ -263,7 +263,7 @@ ASYNC_WAYS_OUT = [async_break, async_exception, async_cancelled, async_timed_out
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", ASYNC_WAYS_OUT)
-def test_an_async_stream_that_is_left_cancels_all_that_it_began(
+def test_left_async_stream_cancels_its_requests(
     server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[..., object]
 ) -> None:
     async def main() -> int:
@@ -290,7 +290,7 @@ def test_an_async_stream_that_waits_for_robots_txt_is_cancelled(
     assert all_is_over(server)
 
 
-def test_connections_close_with_the_stream_and_not_only_with_the_reader(server: SlowServer) -> None:
+def test_connections_are_closed_with_the_stream(server: SlowServer) -> None:
     """What was not read to its end cannot be used again: it is given up at once."""
 
     def only_one_is_open() -> bool:
@@ -308,7 +308,7 @@ def test_connections_close_with_the_stream_and_not_only_with_the_reader(server: 
     assert all_is_over(server)
 
 
-def test_an_async_stream_that_nobody_closes_ends_with_its_loop(server: SlowServer) -> None:
+def test_unclosed_async_stream_ends_with_its_loop(server: SlowServer) -> None:
     async def main() -> None:
         async with sr.SitemapReader(allow_private=True) as reader:
             await anext(aiter(reader.urls(bodies(server))))
@@ -321,7 +321,7 @@ def test_an_async_stream_that_nobody_closes_ends_with_its_loop(server: SlowServe
 # --- discovery --------------------------------------------------------------------------------------------------
 
 
-def test_what_the_caller_of_discover_raises_leaves_no_request_behind(server: SlowServer) -> None:
+def test_exception_during_discover_leaves_no_request(server: SlowServer) -> None:
     server.pages["/robots.txt"] = answer(f"Sitemap: {server.url}/a.xml\nSitemap: {server.url}/b.xml\n".encode())
     server.pages |= {"/a.xml": answer(urlset(server.url)), "/b.xml": (b"", True)}
 
@@ -383,7 +383,7 @@ def read_async(target: str, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("read", [read_sync, read_async])
-def test_who_raises_while_he_hears_hears_no_more(server: SlowServer, read: Callable[..., None]) -> None:
+def test_callback_that_raised_is_not_called_again(server: SlowServer, read: Callable[..., None]) -> None:
     """Not even what a walk that is left has still to say: what he raised there would hide what he raised first."""
     heard: list[object] = []
 
@@ -399,7 +399,7 @@ def test_who_raises_while_he_hears_hears_no_more(server: SlowServer, read: Calla
     assert all_is_over(server)
 
 
-def test_what_is_raised_on_hearing_the_last_words_reaches_who_leaves(server: SlowServer) -> None:
+def test_exception_in_a_callback_during_close_reaches_the_caller(server: SlowServer) -> None:
     """A ValueError, which a generator that is being closed in mid-step gives as well."""
 
     def hear(outcome: sr.Outcome) -> None:

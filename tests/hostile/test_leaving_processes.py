@@ -70,7 +70,7 @@ print(json.dumps(told))
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_what_a_function_of_the_caller_raises_reaches_him_when_all_is_closed(server: SlowServer, way: str) -> None:
+def test_exception_in_a_callback_reaches_the_caller_after_close(server: SlowServer, way: str) -> None:
     names = ["follow", "on_outcome", "on_item", "on_progress"]
     program = [sys.executable, "-X", "dev", "-W", "error", "-c", RAISING, way, silence_behind_one(server), *names]
     done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
@@ -93,7 +93,7 @@ PLACES = [
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize(("way", "at", "urls"), PLACES)
-def test_nothing_of_a_large_site_is_left(site: str, way: str, at: int, urls: int) -> None:
+def test_left_stream_of_a_large_site_leaves_nothing_open(site: str, way: str, at: int, urls: int) -> None:
     """No thread, no socket and no warning: at its first URL, in the middle, and one before the end."""
     left = leave(site, way, at, urls)
     assert (left.urls, left.threads, left.sockets, left.told) == (at, [], 0, "")

@@ -396,7 +396,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_child_that_fails_is_named_and_hurts_no_other(row: Row) -> None:
+def test_failed_child_is_named_and_siblings_are_read(row: Row) -> None:
     with FaultServer(site(FAULT, **row.more) | {FAULT: row.does}) as server:
         found = read(server.url + "/index.xml", limits=row.limits, per_host=row.per_host)
         requests = len(server.requests(FAULT))
@@ -585,7 +585,7 @@ def robots(*lines: str) -> Script:
     return page("\n".join(("User-agent: *", *lines, "")).encode(), "Content-Type: text/plain")
 
 
-def test_a_redirect_to_another_host_asks_its_robots_txt_and_speaks_for_its_folder_only() -> None:
+def test_redirect_to_another_host_obeys_its_robots_txt_and_lists_its_folder_only() -> None:
     """The first host's index is a proof for neither: what is listed there is judged by where it came from."""
     with FaultServer() as other, FaultServer() as server:
         here, there, above = (f"{server.url}/1", f"{other.url}/x/2", f"{other.url}/3")
@@ -611,7 +611,7 @@ def test_a_redirect_to_another_host_that_forbids_it_is_not_followed() -> None:
     assert_siblings_are_whole(found, server.url)
 
 
-def test_a_wait_of_a_thousand_million_seconds_gives_the_host_up_and_no_other() -> None:
+def test_excessive_retry_after_skips_that_host_only() -> None:
     """What had been read of it stands; what still waits for it is named; other hosts go on."""
     with FaultServer({"/other.xml": page(urlset(*BEHIND))}) as other:
         scripts = {
@@ -645,7 +645,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("name", UNREAD)
-def test_a_body_that_is_not_read_is_hung_up_on_at_once(name: str) -> None:
+def test_connection_of_an_unread_body_is_closed_at_once(name: str) -> None:
     """The document behind it is held back until the server has seen the client go."""
     seen: list[bool] = []
 
@@ -663,7 +663,7 @@ def test_a_body_that_is_not_read_is_hung_up_on_at_once(name: str) -> None:
     assert_siblings_are_whole(found, server.url)
 
 
-def test_leaving_early_hangs_up_on_who_is_still_talking() -> None:
+def test_leaving_early_closes_the_connection_during_a_response() -> None:
     many = urlset(*(f"{SITE}/{number}" for number in range(5000))).removesuffix(b"</urlset>")
     with FaultServer({"/s.xml": endless(head("200 OK") + many, b" ", 0.02)}) as server:
         with sr.urls(server.url + "/s.xml", allow_private=True, scope="any") as stream:

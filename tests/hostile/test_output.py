@@ -108,7 +108,7 @@ class Slow(dict[str, Any]):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_an_interrupt_between_documents_keeps_those_that_came(
+def test_interrupt_between_documents_keeps_the_received_ones(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site, release = site_server({}), threading.Event()
@@ -135,7 +135,7 @@ def test_an_interrupt_between_documents_keeps_those_that_came(
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("path", ["/robots.txt", "/map.xml"])
-def test_an_interrupt_before_the_first_record_ends_it(
+def test_interrupt_before_the_first_record_ends_the_command(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals, path: str
 ) -> None:
     site, release = site_server({}), threading.Event()
@@ -200,7 +200,7 @@ def test_an_interrupt_while_a_pipe_is_full_waits_for_its_reader(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_second_interrupt_ends_it_though_nobody_reads(
+def test_second_interrupt_ends_the_command_without_a_reader(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site = site_server({})
@@ -328,7 +328,7 @@ def test_an_interrupt_that_is_ignored_from_the_start_stays_ignored(place: str) -
 
 
 @pytest.mark.parametrize("lines", [0, 1, 400])
-def test_a_reader_that_leaves_ends_dump_quietly(start: Callable[..., Process], lines: int) -> None:
+def test_closed_pipe_ends_dump_without_an_error(start: Callable[..., Process], lines: int) -> None:
     process = start("dump", SHOP)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -400,7 +400,7 @@ def _replay_of(folder: Path, body: bytes) -> None:
     (host / "map.xml").write_bytes(body)
 
 
-def test_a_report_that_fills_its_disk_is_told_and_ends_with_a_whole_line(
+def test_report_on_a_full_disk_is_reported_and_ends_with_a_complete_line(
     start: Callable[..., Process], tmp_path: Path
 ) -> None:
     bad = "".join(f"<url><loc>https://a.example/{number}</loc><lastmod>Mon</lastmod></url>" for number in range(3_000))
@@ -417,7 +417,7 @@ def test_a_report_that_fills_its_disk_is_told_and_ends_with_a_whole_line(
 
 
 @pytest.mark.parametrize(("theirs", "left"), [(b"", b"1\n2\n"), (b"theirs", b"1\n2\nhalftheirs")])
-def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path, theirs: bytes, left: bytes) -> None:
+def test_partial_line_before_a_foreign_write_is_kept(tmp_path: Path, theirs: bytes, left: bytes) -> None:
     """Only our own half line, and only where it is the end of the file."""
     path = tmp_path / "shared"
 
@@ -455,7 +455,7 @@ def test_a_folder_cannot_be_written(start: Callable[..., Process], tmp_path: Pat
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 @pytest.mark.parametrize("option", ["-o", "--report"])
-def test_a_folder_that_is_read_only_is_told(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
+def test_read_only_folder_is_reported(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
     tmp_path.chmod(0o555)
     try:
         _, told, code = end(start("dump", SHOP, option, tmp_path / "urls.jsonl"))
@@ -472,7 +472,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 
 @pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
-def test_files_are_written_whatever_is_closed(
+def test_files_are_written_with_any_closed_streams(
     start: Callable[..., Process], tmp_path: Path, numbers: tuple[int, ...]
 ) -> None:
     """The file of -o then takes the number of a standard stream, where nothing else may be written."""

@@ -141,7 +141,7 @@ def test_a_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
     assert len(locs) == count
 
 
-def test_a_crawl_delay_of_one_host_is_not_another_hosts() -> None:
+def test_crawl_delay_applies_to_its_host_only() -> None:
     """The host with the delay is asked for its second child after 2 s; by then the other is through."""
     with FaultServer({"/robots.txt": robots("Crawl-delay: 1")}) as calm, FaultServer(with_index(20)) as quick:
         for path in children(2):
@@ -158,7 +158,7 @@ def test_a_crawl_delay_of_one_host_is_not_another_hosts() -> None:
 # --- slow hosts -----------------------------------------------------------------------------------------------
 
 
-def test_a_slow_host_slows_no_other() -> None:
+def test_slow_host_does_not_delay_others() -> None:
     """It answers nothing at all until every document of the other host has been given."""
     released = threading.Event()
     waited: list[bool] = []
@@ -188,7 +188,7 @@ def test_a_slow_host_slows_no_other() -> None:
 
 
 @pytest.mark.parametrize("answer", ["429 Too Many Requests", "503 Service Unavailable"])
-def test_a_host_is_asked_for_nothing_before_its_retry_after_is_over(answer: str) -> None:
+def test_host_gets_no_request_before_its_retry_after_is_over(answer: str) -> None:
     """Four are in flight when one of them is told to wait; the others are answered a while later, and all is still."""
     crowd = threading.Barrier(4)
     busy: list[float] = []
@@ -212,7 +212,7 @@ def test_a_host_is_asked_for_nothing_before_its_retry_after_is_over(answer: str)
     assert (len(locs), stream.complete) == (12, True)
 
 
-def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
+def test_other_hosts_are_requested_during_a_retry_after() -> None:
     with FaultServer() as busy, FaultServer(with_index(8)) as server:
         busy.play("/0.xml", status("429 Too Many Requests", "Retry-After: 1"), small)
         server.play("/index.xml", page(index([busy.url + "/0.xml", *children(8)])))
@@ -222,7 +222,7 @@ def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
     assert (len(locs), stream.complete) == (9, True)
 
 
-def test_tries_of_several_documents_do_not_come_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retries_of_several_documents_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four fail together; each waits for another time, as chance has it."""
     monkeypatch.setattr("sitemap_reader.frontier.host_queue.BACKOFF_SECONDS", 1.0)
     crowd = threading.Barrier(4)

@@ -190,7 +190,7 @@ ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str
 
 
 @pytest.mark.parametrize(("answer", "documents", "codes", "end"), [r[1:] for r in ANSWERS], ids=[r[0] for r in ANSWERS])
-def test_what_an_answer_for_robots_txt_permits(answer: Any, documents: list[str], codes: set[str], end: str) -> None:
+def test_robots_txt_response_decides_permission(answer: Any, documents: list[str], codes: set[str], end: str) -> None:
     """RFC 9309 2.3.1: success is read, redirects are followed five times, 4xx allows all, the rest forbids all."""
     pages: Pages = {NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
     pages |= answer if isinstance(answer, dict) else {ROBOTS: answer}
@@ -247,7 +247,7 @@ BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "documents", "codes"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
-def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
+def test_rules_and_sitemaps_of_odd_robots_txt_are_read(
     body: bytes, documents: list[str], codes: set[str]
 ) -> None:
     pages: Pages = {ROBOTS: body, NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
@@ -259,7 +259,7 @@ def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
         assert seen.outcome(ROBOTS).complete is False
 
 
-def test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion() -> None:
+def test_thousands_of_sitemap_lines_are_requested_once_in_linear_time() -> None:
     maps = [f"{SITE}/{number}.xml" for number in range(1_500)]
     body = "".join(f"Sitemap: {url}\n" for url in [*maps, *maps]).encode()
     page = urlset(f"{SITE}/1")
@@ -310,7 +310,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("rules", "path", "permitted"), RULES)
-def test_a_named_document_is_asked_for_if_the_rules_permit_it(rules: str, path: str, permitted: bool) -> None:
+def test_named_document_is_requested_if_the_rules_permit_it(rules: str, path: str, permitted: bool) -> None:
     target = SITE + path
     seen = walk(target, {ROBOTS: f"User-agent: *\n{rules}\n".encode()}, limits=Limits(tries=1))
     assert len(seen.documents) == permitted
@@ -326,7 +326,7 @@ def test_a_redirect_into_a_forbidden_path_ends_there() -> None:
 
 
 @pytest.mark.parametrize("way", ["index", "redirect", "robots"])
-def test_the_rules_of_another_host_hold_for_what_is_there(way: str) -> None:
+def test_rules_of_another_host_apply_to_its_urls(way: str) -> None:
     """They are asked for before it, and ours do not count over there."""
     other = "https://cdn.example"
     ways: dict[str, Pages] = {
@@ -355,7 +355,7 @@ def names(*sitemaps: str) -> bytes:
 
 
 @pytest.mark.parametrize("written", ["1e400", "0x10", "1_0e400", "٣" * 400, "9" * 5000, "-0.01", "1 000"])
-def test_a_crawl_delay_that_makes_no_sense_delays_nothing_for_ever(written: str) -> None:
+def test_nonsense_crawl_delay_is_ignored_or_capped(written: str) -> None:
     body = f"User-agent: *\nCrawl-delay: {written}\nSitemap: {NAMED}\n".encode()
     seen = walk(SITE, {ROBOTS: body, NAMED: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
@@ -396,7 +396,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(name: str) -> None:
+def test_hostile_file_is_parsed_in_seconds_and_matched_in_less(name: str) -> None:
     text = HOSTILE[name]()
     started = time.process_time()
     rules = parse_rules(text, OURS)
@@ -409,14 +409,14 @@ def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(nam
 
 
 @given(st.text(alphabet=st.sampled_from("USER user-agent:*\n\r\0\u00a0\u3000\x1f\t#;/,x\ufeff\u2028"), max_size=80))
-def test_no_writing_of_a_user_agent_line_makes_more_than_three_sets_of_rules(text: str) -> None:
+def test_user_agent_lines_make_at_most_three_rule_sets(text: str) -> None:
     """Ours, everybody's, somebody else's: rules times sets is what a file costs."""
     rules = parse_rules(f"User-agent: a\n{text}\nUser-agent{text}\nDisallow: /", OURS)
     assert len(rules._parsed._user_agents) <= 3  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("characters", "permitted"), [(32_000_000 // 1000, True), (32_000_000 // 1000 + 1, False)])
-def test_a_url_too_long_for_so_many_patterns_is_forbidden_and_told_why(characters: int, permitted: bool) -> None:
+def test_url_too_long_for_its_patterns_is_forbidden_with_the_reason(characters: int, permitted: bool) -> None:
     """In doubt for the site: its rules could not be looked at."""
     body = "User-agent: *\n" + "".join(f"Disallow: /*x{number:04}$\n" for number in range(1000))
     target = f"{SITE}/".ljust(characters, "a")

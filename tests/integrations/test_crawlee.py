@@ -183,7 +183,7 @@ def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -
     assert found[f"{site.url}/a"].problems
 
 
-def test_urls_that_crawlee_takes_for_one_are_all_crawled(site: SiteServer) -> None:
+def test_urls_with_equal_unique_keys_are_all_crawled(site: SiteServer) -> None:
     in_memory()
     locs = [f"{site.url}{path}" for path in ("/Watch", "/watch", "/watch/", "/watch?utm_source=x", "/other")]
     site.pages = {"/one.xml": (200, XML, urlset(locs))}
@@ -222,7 +222,7 @@ def test_a_crawler_that_is_stopped_early_leaves_nothing_behind(site: SiteServer)
     assert run(twice()) < 40
 
 
-def test_what_the_callers_function_raises_ends_the_crawl(site: SiteServer) -> None:
+def test_exception_in_the_callers_function_ends_the_crawl(site: SiteServer) -> None:
     in_memory()
 
     def broken(options: RequestOptions) -> RequestOptions:
@@ -235,7 +235,7 @@ def test_what_the_callers_function_raises_ends_the_crawl(site: SiteServer) -> No
 # --- alone ----------------------------------------------------------------------------------------------------
 
 
-def test_alone_it_gives_each_url_once_and_then_none(site: SiteServer) -> None:
+def test_loader_gives_each_url_once_and_then_none(site: SiteServer) -> None:
     async def main() -> None:
         loader = SitemapReaderLoader(site.url, **LOCAL)
         assert not site.requests()
@@ -256,7 +256,7 @@ def test_alone_it_gives_each_url_once_and_then_none(site: SiteServer) -> None:
     assert set(sitemaps_asked(site).values()) == {1}
 
 
-def test_it_waits_for_what_is_in_progress_before_it_says_that_it_is_through(site: SiteServer) -> None:
+def test_loader_is_finished_after_requests_in_progress(site: SiteServer) -> None:
     async def main() -> None:
         site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a"]))}
         async with SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL) as loader:
@@ -295,7 +295,7 @@ def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
     assert Counter(found) == Counter(site_urls(site, 10, 30))
 
 
-def test_no_more_requests_wait_than_asked_for(site: SiteServer) -> None:
+def test_waiting_requests_are_limited(site: SiteServer) -> None:
     site.pages = pages_of(site.url, 60, 100)
 
     async def main() -> None:
@@ -319,7 +319,7 @@ def test_since_leaves_out_what_is_older(site: SiteServer) -> None:
 
 
 @pytest.mark.parametrize(("trust", "given"), [("auto", 1), ("never", 1), ("always", 0)])
-def test_a_stale_index_is_trusted_as_it_is_asked_for(site: SiteServer, trust: Any, given: int) -> None:
+def test_trust_lastmod_applies_to_a_stale_index(site: SiteServer, trust: Any, given: int) -> None:
     child = f"<sitemap><loc>{site.url}/one.xml</loc><lastmod>2020-01-01</lastmod></sitemap>"
     index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{child}</sitemapindex>'
     site.pages = {
@@ -330,7 +330,7 @@ def test_a_stale_index_is_trusted_as_it_is_asked_for(site: SiteServer, trust: An
     assert len(run(urls_of(loader))) == given
 
 
-def test_patterns_choose_for_every_target_also_from_an_iterator(site: SiteServer, site_server: Serve) -> None:
+def test_patterns_from_an_iterator_apply_to_every_target(site: SiteServer, site_server: Serve) -> None:
     other = site_server({})
     other.pages = pages_of(other.url, 1, 3)
     loader = SitemapReaderLoader(iter([site.url, other.url]), include=iter(["-2$"]), follow="map-0", **LOCAL)
@@ -353,7 +353,7 @@ def test_requests_can_be_changed_and_skipped(site: SiteServer) -> None:
     assert record_of(changed) == sr.UrlRecord(f"{site.url}/c", sitemap=f"{site.url}/one.xml", line=4)
 
 
-def test_a_url_that_is_listed_twice_is_looked_at_once(site: SiteServer) -> None:
+def test_url_listed_twice_is_transformed_once(site: SiteServer) -> None:
     site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/A/", f"{site.url}/A/"]))}
     looked_at = []
 
@@ -366,7 +366,7 @@ def test_a_url_that_is_listed_twice_is_looked_at_once(site: SiteServer) -> None:
     assert loader.summary.repeated == 1
 
 
-def test_a_url_that_crawlee_does_not_take_is_left_out_aloud(
+def test_url_that_crawlee_refuses_is_skipped_and_logged(
     site: SiteServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.pages = {"/one.xml": (200, XML, urlset(["http://1.2.3.999/", f"{site.url}/a"]))}
@@ -380,7 +380,7 @@ def test_a_url_that_crawlee_does_not_take_is_left_out_aloud(
         assert "http://1.2.3.999/ is left out, as Crawlee takes no such URL" in caplog.text
 
 
-def test_a_request_that_the_caller_spoils_is_his_fault(site: SiteServer) -> None:
+def test_request_made_invalid_by_the_caller_raises(site: SiteServer) -> None:
     loader = SitemapReaderLoader(site.url, transform_request_function=lambda _: {"url": "nowhere"}, **LOCAL)
     with pytest.raises(ValueError, match="nowhere"):
         run(urls_of(loader))
@@ -397,7 +397,7 @@ def test_a_request_of_no_sitemap_has_no_record() -> None:
 # --- what goes wrong ------------------------------------------------------------------------------------------
 
 
-def test_a_site_that_refuses_is_no_empty_one(site_server: Serve) -> None:
+def test_refused_site_is_not_empty(site_server: Serve) -> None:
     blocked = site_server(dict.fromkeys(["/robots.txt", *WELL_KNOWN], (403, {}, b"no")))
     loader = SitemapReaderLoader([blocked.url], **LOCAL)
     assert run(urls_of(loader)) == []
@@ -434,7 +434,7 @@ def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: S
 
 
 @pytest.mark.parametrize("where", ["follow", "on_item", "on_outcome", "transform_request_function"])
-def test_what_a_function_raises_comes_behind_what_was_read(site: SiteServer, where: str) -> None:
+def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, where: str) -> None:
     site.pages["/index.xml"] = (200, XML, index([f"{site.url}/map-{number}.xml" for number in range(3)]))
     calls = 0
 
@@ -468,7 +468,7 @@ def test_what_a_function_raises_comes_behind_what_was_read(site: SiteServer, whe
     assert calls == 3
 
 
-def test_a_failure_that_nobody_asked_for_is_in_the_log(site: SiteServer, caplog: Any) -> None:
+def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
     def broken(told: object) -> None:
         raise ZeroDivisionError("mine")
 
@@ -547,7 +547,7 @@ def test_wrong_values_raise_at_once(options: dict[str, Any], told: str, tmp_path
     assert not Path("s.db").exists()
 
 
-def test_an_option_that_is_none_is_a_type_error() -> None:
+def test_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="colour"):
         SitemapReaderLoader("example.com", colour="red")  # type: ignore[call-arg]
 
@@ -592,7 +592,7 @@ def test_a_loader_that_is_closed_before_it_begins_reads_nothing(site: SiteServer
 
 
 @pytest.mark.parametrize("how_far", ["begun", "through"])
-def test_a_loader_that_nobody_holds_any_more_is_over(site: SiteServer, how_far: str) -> None:
+def test_unreferenced_loader_is_closed(site: SiteServer, how_far: str) -> None:
     async def main() -> None:
         loader = SitemapReaderLoader(site.url, max_buffer_size=1, persist_state_key=KEY, **LOCAL)
         while (request := await loader.fetch_next_request()) is not None and how_far == "through":
@@ -610,7 +610,7 @@ def _listeners(events: Any) -> int:
     return len(events._listeners_to_wrappers.get(Event.PERSIST_STATE, {}))
 
 
-def test_the_end_of_the_loop_is_the_end_of_the_reading(site: SiteServer) -> None:
+def test_end_of_the_loop_ends_the_reading(site: SiteServer) -> None:
     site.pages = pages_of(site.url, 40, 50)
 
     async def main() -> SitemapReaderLoader:
@@ -637,7 +637,7 @@ def test_a_reader_of_the_callers_own_stays_open(site: SiteServer) -> None:
 # --- where it stands ------------------------------------------------------------------------------------------
 
 
-def test_another_process_goes_on_where_the_last_one_was_left(site: SiteServer, tmp_path: Path) -> None:
+def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tmp_path: Path) -> None:
     site.pages = pages_of(site.url, 6, 10)
     handled: list[str] = []
 
@@ -675,7 +675,7 @@ def test_another_process_goes_on_where_the_last_one_was_left(site: SiteServer, t
     assert len(site.requests()) == requests, "what is through is not read again"
 
 
-def test_what_is_kept_is_written_as_crawlees_own_is(site: SiteServer) -> None:
+def test_persisted_state_is_written_like_that_of_crawlee(site: SiteServer) -> None:
     async def main() -> dict[str, Any]:
         await urls_of(SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL))
         return dict(await (await KeyValueStore.open()).get_value(KEY))
@@ -713,7 +713,7 @@ def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_pat
     assert Counter(found) == Counter(site_urls(site))
 
 
-def test_a_sitemap_that_waits_for_a_proof_is_told_of_and_read_again(site: SiteServer, tmp_path: Path) -> None:
+def test_sitemap_waiting_for_verification_is_read_again(site: SiteServer, tmp_path: Path) -> None:
     """Another host may name it yet, and all it lists would count then: its first end is not the last word."""
     listed = [f"{site.url}/a", f"{site.url}/b", "https://other.example/c"]
     options: dict[str, Any] = {"persist_state_key": KEY, "per_host": 1, **LOCAL}
@@ -773,7 +773,7 @@ def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> Non
 # --- changes --------------------------------------------------------------------------------------------------
 
 
-def test_with_a_state_only_changes_come(site: SiteServer, tmp_path: Path) -> None:
+def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     entries = [(f"{site.url}/{name}", "2026-01-01") for name in ("same", "moves", "goes")]
     site.pages = {"/one.xml": (200, XML, urlset(entries))}
@@ -838,7 +838,7 @@ def test_changes_that_were_not_delivered_come_again(site: SiteServer, tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["no database", ""])
-def test_a_state_that_is_none_is_told_to_who_wants_a_request(site: SiteServer, tmp_path: Path, text: str) -> None:
+def test_invalid_state_raises_at_the_first_request(site: SiteServer, tmp_path: Path, text: str) -> None:
     state = tmp_path / "state.db"
     state.write_text(text * 100)
     if not text:
@@ -848,7 +848,7 @@ def test_a_state_that_is_none_is_told_to_who_wants_a_request(site: SiteServer, t
         run(urls_of(SitemapReaderLoader(site.url, state=state, **LOCAL)))
 
 
-def test_what_on_removed_raises_leaves_the_removal_for_the_next_time(site: SiteServer, tmp_path: Path) -> None:
+def test_exception_in_on_removed_keeps_the_removal_for_the_next_run(site: SiteServer, tmp_path: Path) -> None:
     options: dict[str, Any] = {"state": tmp_path / "state.db", **LOCAL}
     target = f"{site.url}/one.xml"
     site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a", f"{site.url}/b"]))}
@@ -861,7 +861,7 @@ def test_what_on_removed_raises_leaves_the_removal_for_the_next_time(site: SiteS
     assert [record.loc for record in removed] == [f"{site.url}/b"]
 
 
-def test_one_who_takes_many_before_he_handles_any_is_not_kept_waiting(site: SiteServer, tmp_path: Path) -> None:
+def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tmp_path: Path) -> None:
     """Without a key changes count as delivered once they are handled; but nobody waits for that for ever."""
 
     async def main() -> None:
@@ -895,7 +895,7 @@ def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], b
 
 
 @pytest.mark.parametrize("mode", ["key", "key+state"])
-def test_behind_a_kill_all_comes_and_nothing_that_was_kept_as_handled_comes_again(
+def test_after_a_kill_all_unhandled_urls_come_and_no_handled_one(
     site: SiteServer, tmp_path: Path, mode: str
 ) -> None:
     site.pages = pages_of(site.url, 8, 25)
@@ -915,7 +915,7 @@ def test_behind_a_kill_all_comes_and_nothing_that_was_kept_as_handled_comes_agai
         assert killed(site.url, tmp_path / "work", mode, 1_000) == ([], True)
 
 
-def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer, tmp_path: Path) -> None:
+def test_waiting_changes_are_persisted_before_the_state_commits_them(site: SiteServer, tmp_path: Path) -> None:
     """With a key the reading goes on while nobody handles anything, and each change is in one of the two places."""
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
     left = tmp_path / "left"
@@ -934,7 +934,7 @@ def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer
     assert run(urls_of(SitemapReaderLoader(site.url, **options))) == []
 
 
-def test_what_is_left_of_a_site_that_was_read_whole_comes_with_what_changed_since(
+def test_remaining_urls_come_with_later_changes(
     site: SiteServer, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
@@ -968,7 +968,7 @@ def test_without_a_key_a_change_is_not_delivered_before_it_is_handled(site: Site
     assert run(urls_of(SitemapReaderLoader(site.url, state=state, **LOCAL))) == []
 
 
-def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_path: Path) -> None:
+def test_without_a_key_a_queue_on_disk_keeps_the_changes(site: SiteServer, tmp_path: Path) -> None:
     site.pages = pages_of(site.url, 8, 25)
     handled: set[str] = set()
     for after in (23, 50, 1_000):
@@ -978,7 +978,7 @@ def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_pat
     assert handled == site_urls(site, 8, 25)
 
 
-def test_a_site_of_many_urls_is_given_in_flat_memory(tmp_path: Path) -> None:
+def test_many_urls_are_returned_in_constant_memory(tmp_path: Path) -> None:
     """What a process takes beside the marks of the URLs, which are 16 bytes each."""
     sizes = []
     for urls in (5_000, 25_000):
@@ -993,7 +993,7 @@ def test_a_site_of_many_urls_is_given_in_flat_memory(tmp_path: Path) -> None:
     assert sizes[1] - sizes[0] < 12 * 1024
 
 
-def test_the_reading_is_not_slowed_by_its_own_book_keeping(tmp_path: Path) -> None:
+def test_reading_time_is_linear_in_the_urls(tmp_path: Path) -> None:
     """No loop in it looks at all that came before: twice as many URLs take twice as long, not four times."""
     seconds = []
     for urls in (4_000, 16_000):

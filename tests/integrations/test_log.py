@@ -20,7 +20,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(each.levelname, each.getMessage()) for each in caplog.records]
 
 
-def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_five_problems_of_a_code_and_document_are_logged_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     log = WalkLog(LOGGER)
     for line in range(1_207):
@@ -35,7 +35,7 @@ def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(capl
     assert told(caplog)[-1][1].startswith("0 URLs from 0 sitemaps")
 
 
-def test_what_is_missing_is_told_last(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     ledger = SummaryBuilder()
     ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
@@ -47,7 +47,7 @@ def test_what_is_missing_is_told_last(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-def test_what_a_terminal_would_obey_is_escaped(caplog: pytest.LogCaptureFixture) -> None:
+def test_control_characters_are_escaped(caplog: pytest.LogCaptureFixture) -> None:
     WalkLog(LOGGER).report(report("D01", "lastmod \x9b31m\nERROR all is lost", sitemap="https://e.com/a.xml"))
     ((_, text),) = told(caplog)
     assert text == "D01 https://e.com/a.xml: lastmod \\x9b31m\\nERROR all is lost"

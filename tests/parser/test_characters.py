@@ -157,7 +157,7 @@ def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
 
 
 @pytest.mark.parametrize(("data", "mended", "said"), ROWS)
-def test_what_no_document_may_hold_is_mended_and_nothing_else(
+def test_forbidden_characters_are_repaired_and_nothing_else(
     data: bytes, mended: bytes | None, said: list[str]
 ) -> None:
     """Once, on as many lines as before, and the same in pieces of any size."""
@@ -241,7 +241,7 @@ def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
-def test_run_of_control_characters_is_one_mend(size: int) -> None:
+def test_run_of_control_characters_is_one_repair(size: int) -> None:
     mended, problems = mend(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
     run = "\x00\x01\ufffe\x02\ufdd0"
     assert mended == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
@@ -255,7 +255,7 @@ def test_run_of_control_characters_is_one_mend(size: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
-def test_what_has_begun_waits_for_its_end(data: bytes) -> None:
+def test_incomplete_construct_waits_for_its_end(data: bytes) -> None:
     character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
     assert character_repair.feed(data) == data[: -len(begun)]
@@ -268,14 +268,14 @@ MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "
 
 
 @pytest.mark.parametrize("text", MARKS)
-def test_characters_that_stand_for_others_come_back_as_they_were(text: str) -> None:
+def test_placeholders_are_replaced_by_the_original_characters(text: str) -> None:
     mended, _ = mend(b"&" + text.encode(), 1)
     shown = mended.decode()
     assert restore_controls(shown) == "&amp;" + text
 
 
 @pytest.mark.parametrize("text", MARKS)
-def test_they_come_back_however_the_bytes_are_cut(text: str) -> None:
+def test_placeholders_are_replaced_in_any_chunks(text: str) -> None:
     extra = f'<x:y xmlns:x="u" z="a{text}b">a{text}b</x:y>'
     body = f"<urlset>&<url><loc>https://example.com/</loc>{extra}</url></urlset>".encode()
     parser = SitemapParser(extras=True)
@@ -284,7 +284,7 @@ def test_they_come_back_however_the_bytes_are_cut(text: str) -> None:
     assert record.extras == (Extra("u", "y", f"a{text}b", (Attribute("z", f"a{text}b"),)),)
 
 
-def test_every_control_character_has_a_stand_in_that_expat_reads() -> None:
+def test_every_control_character_has_a_placeholder_for_expat() -> None:
     controls = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
     shown = stand_ins(controls).decode()
     assert not set(shown) & set(controls)

@@ -347,7 +347,7 @@ def test_every_label_leads_to_a_text_codec_of_python() -> None:
 
 
 @pytest.mark.parametrize("label", ["UTF-8", "utf8", "unicode-1-1-utf-8"])
-def test_utf_8_by_any_name_is_no_fault(label: str) -> None:
+def test_every_label_of_utf_8_is_accepted(label: str) -> None:
     assert decode(xml(label).encode(), "latin1")[1].faults == []
 
 
@@ -417,7 +417,7 @@ def test_an_unpaired_surrogate_leaves_utf_16_in_step() -> None:
         assert notes(decoder) == begins("utf-16-le") + invalid("utf-16-le", 2, "U+FFFD")
 
 
-def test_half_a_character_at_a_cut_is_no_charset_fault() -> None:
+def test_character_split_between_chunks_is_no_charset_fault() -> None:
     decoder = Decoder(Limits(max_decoded_bytes=10))
     out = b"".join([*decoder.feed(b"a" * 9 + "\u00e9".encode()), *decoder.close()])
     assert (out, [fault.code for fault in decoder.faults]) == (b"a" * 9, ["S16"])

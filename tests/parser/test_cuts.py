@@ -60,7 +60,7 @@ def test_prefix_that_an_ancestor_declares_is_not_declared_again() -> None:
     assert document.urls[0].problems[0].message.startswith('the prefix "b" is not declared')
 
 
-def test_declaration_of_a_longer_prefix_is_none_of_this_one() -> None:
+def test_declaration_of_a_longer_prefix_does_not_declare_a_shorter_one() -> None:
     body = A + b'<a:c xmlns:abc="urn:b"/><lastmod>2026-01-01</lastmod></url></urlset>'
     (url,) = sr.parse(b'<urlset xmlns:abc="urn:a">' + body).urls
     assert url.lastmod is not None
@@ -87,7 +87,7 @@ def test_limit_of_a_text_is_for_each_element_by_itself(document: bytes, image: b
 
 @pytest.mark.parametrize("text", ["\ufdd0", "\ufdd1", "\ufdd0\ufdd1", "\x01\ufdd0\ufdef\x02", "&#xFDD0;\ufdd1"])
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_what_stands_for_control_characters_stays_what_it_is(text: str, size: int) -> None:
+def test_placeholder_characters_in_the_document_are_kept(text: str, size: int) -> None:
     body = f"<urlset>{PAD.decode()}<url><loc>https://example.com/&{text}</loc></url></urlset>".encode()
     (url,) = [item for item in read(body, size, sr.Limits()) if isinstance(item, sr.UrlRecord)]
     plain = text.replace("&#xFDD0;", "\ufdd0").encode()
@@ -96,7 +96,7 @@ def test_what_stands_for_control_characters_stays_what_it_is(text: str, size: in
 
 @pytest.mark.parametrize("before", [b"", A + b"<x>&</x></url>"])
 @pytest.mark.parametrize("count", [30, 38, 39, 40, 60, 90])
-def test_section_is_as_it_was_written_however_long(before: bytes, count: int) -> None:
+def test_long_cdata_section_is_unchanged(before: bytes, count: int) -> None:
     """Its characters are counted by the element's limit; in bytes it may be longer than any other token."""
     title = "я" * count + " & &lt; <b> ]] > ]]"
     image = f"<image:image><image:loc>https://example.com/i</image:loc><image:title><![CDATA[{title}]]></image:title>"

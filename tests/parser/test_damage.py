@@ -63,7 +63,7 @@ def lxml_locs(etree: Any, body: bytes) -> Iterator[str]:
 
 
 @every_kind
-def test_only_what_was_listed_comes_out_in_its_order_and_a_loss_is_told(kind: str) -> None:
+def test_only_listed_urls_are_returned_in_order_and_losses_are_reported(kind: str) -> None:
     for seed, (document, found) in enumerate(documents(kind)):
         listed = locs(found)
         assert listed == [url for url in document.truth if url in listed], seed
@@ -99,7 +99,7 @@ def read(chunks: list[bytes]) -> list[Item]:
 
 @given(st.sampled_from(sorted(DAMAGES)), st.integers(0, 10**6), st.integers(1, 600), st.integers(1, 8))
 @settings(max_examples=examples(200), deadline=None)
-def test_chunks_change_nothing_and_nothing_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
+def test_chunks_do_not_matter_and_no_url_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
     document = damaged(kind, seed, entries)
     body = document.body
     *items, outcome = whole = read([body])
@@ -130,7 +130,7 @@ def test_equal_arguments_give_equal_bytes_and_other_seeds_others(kind: str) -> N
 
 # With a bare DOCTYPE, entities may be declared where no reader looks: well-formed, and yet they say nothing.
 @pytest.mark.parametrize("kind", sorted(DAMAGES.keys() - {"bare-doctype"}))
-def test_what_is_still_well_formed_says_the_truth(kind: str, etree: Any) -> None:
+def test_well_formed_damaged_documents_give_the_truth(kind: str, etree: Any) -> None:
     for seed in SEEDS:
         document = damaged(kind, seed)
         try:

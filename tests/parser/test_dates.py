@@ -139,7 +139,7 @@ def test_rfc_822_is_clean_in_rss_and_a_repair_elsewhere(text, moment, precision)
     assert form(parse_date(text, "w3c")) == (moment, precision, "RFC 822 form")
 
 
-def test_rfc_822_without_a_zone_is_mended_in_rss_too():
+def test_rfc_822_without_a_zone_is_a_repair_in_rss():
     assert form(parse_date("03 Jun 2014 24:00:00", "rss")) == (
         "2014-06-04T00:00:00Z",
         "second",
@@ -148,7 +148,7 @@ def test_rfc_822_without_a_zone_is_mended_in_rss_too():
 
 
 @pytest.mark.parametrize("text", NO_DATE)
-def test_what_is_no_date_gives_none(text):
+def test_invalid_dates_give_none(text):
     assert parse_date(text, "w3c") is None
     assert parse_date(text, "rss") is None
 
@@ -270,13 +270,13 @@ def test_each_variant_of_each_dialect(text, moment, precision, repair):
 
 
 @pytest.mark.parametrize("text", ["2014-06-03T10:30:00Z", "2014-06-03 10:30", "3 Jun 2014 10:30 GMT", "1401791400"])
-def test_a_repeated_text_costs_no_second_reading(text):
+def test_repeated_text_is_parsed_once(text):
     first = parse_date(text)
     assert first is not None
     assert parse_date(text) is first
 
 
-def test_an_unreadable_text_costs_no_second_reading(monkeypatch):
+def test_repeated_unreadable_text_is_parsed_once(monkeypatch):
     assert parse_date("no date at all") is None
     monkeypatch.setattr(dates, "_parse", lambda *_: pytest.fail("read again"))
     assert parse_date("no date at all") is None
@@ -312,7 +312,7 @@ def test_no_text_raises_and_every_date_is_utc(text, dialect):
 
 
 @given(st.datetimes(), st.integers(-14 * 60, 14 * 60))
-def test_what_python_writes_is_read_back(moment, minutes):
+def test_dates_written_by_python_are_read_back(moment, minutes):
     local = moment.replace(tzinfo=UTC) if minutes == 0 else None
     if local is None:
         zone = datetime.strptime(f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{abs(minutes) % 60:02}", "%z")

@@ -178,7 +178,7 @@ def test_lines_are_counted_as_expat_counts_them(break_: bytes) -> None:
     check_same([body[:7000], body[7000:]], url=URL)
 
 
-def test_a_raw_ampersand_shows_what_stood_before_it_on_its_line() -> None:
+def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
     one = b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-%02d</lastmod></url>"
     body = entries(40, one).replace(b"/7<", b"/7?a&b=c<").replace(b"/21<", b"/21?a&b=c&d<")
     check_same([body], url=URL)
@@ -208,13 +208,13 @@ def test_plain_entries_take_the_plain_path(entry: bytes, plain_lines: list[int])
     assert len(plain_lines) >= 1000 - 2 * len(pieces)
 
 
-def test_what_stands_between_does_not_end_it(plain_lines: list[int]) -> None:
+def test_text_between_entries_keeps_the_fast_path(plain_lines: list[int]) -> None:
     body = entries(1000).replace(b"shop/7", b"shop/&7").replace(b"shop/5", b"shop/<!-- a -->5")
     check_same([body], url=URL)
     assert len(plain_lines) >= 700
 
 
-def test_where_nothing_is_plain_it_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_path_is_hardly_tried_where_no_entry_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     block = plain._block
     monkeypatch.setattr(plain, "_block", lambda *given: tried.append(len(given[0])) or block(*given))
@@ -222,7 +222,7 @@ def test_where_nothing_is_plain_it_is_hardly_tried(monkeypatch: pytest.MonkeyPat
     assert 0 < len(tried) < 15
 
 
-def test_little_is_read_in_vain_where_one_in_five_is_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_is_scanned_twice_where_one_in_five_entries_is_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     block = plain._block
     monkeypatch.setattr(plain, "_block", lambda *given: tried.append(len(given[0])) or block(*given))

@@ -34,7 +34,7 @@ def in_pieces(body: bytes, size: int, fallback: Fallback, limits: sr.Limits) -> 
     return list(sr.iter_parse(chunks, url=URL, feed_fallback=fallback, limits=limits))
 
 
-def test_what_the_fallback_finds_comes_out() -> None:
+def test_links_of_the_fallback_are_returned() -> None:
     fallback = Fallback()
     document = sr.parse(BODY, url=URL, feed_fallback=fallback)
     assert [url.loc for url in document.urls] == ["https://example.com/found"]
@@ -116,7 +116,7 @@ def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, asked: bool, siz
     assert "S15" in {code for item in items if isinstance(item, sr.Outcome) for code in item.problems}
 
 
-def test_what_the_streaming_parser_reads_is_not_given() -> None:
+def test_body_read_by_the_streaming_parser_is_not_given() -> None:
     fallback = Fallback()
     feed = b"<rss version='2.0'><channel><item><link>https://example.com/1</link></item></channel></rss>"
     document = sr.parse(feed, url=URL, feed_fallback=fallback)

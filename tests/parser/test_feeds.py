@@ -99,7 +99,7 @@ def test_which_link_an_rss_item_has(item: str, expected: str | None) -> None:
     assert loc(rss(item)) == expected
 
 
-def test_a_second_link_that_differs_is_not_lost_in_silence() -> None:
+def test_second_link_that_differs_is_reported() -> None:
     record, faults = said(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
     assert record is not None
     assert record.loc == A
@@ -451,7 +451,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("attributes", "expected"), KINDS)
 @pytest.mark.parametrize("around", ["{}", "<media:group>{}</media:group>"])
-def test_what_a_media_content_is(attributes: str, expected: tuple[str, str] | None, around: str) -> None:
+def test_kind_of_a_media_content(attributes: str, expected: tuple[str, str] | None, around: str) -> None:
     record, faults = media(around.format(f"<media:content {attributes}/>"))
     found = [("image", image.loc) for image in record.images]
     found += [("video", str(video.content_loc)) for video in record.videos]
@@ -503,7 +503,7 @@ UNMAPPED = [
 
 
 @pytest.mark.parametrize("element", UNMAPPED)
-def test_what_could_only_be_guessed_stays_an_extra(element: str) -> None:
+def test_ambiguous_media_elements_stay_extras(element: str) -> None:
     record, faults = media(CONTENT.format(element))
     (video,) = record.videos
     assert stated(video) == {"content_loc": f"{SITE}v.mp4"}
@@ -532,7 +532,7 @@ def test_a_bad_value_is_noted_under_the_field_it_was_for(content: str, fault: tu
     assert faults == [fault]
 
 
-def test_only_the_first_of_what_a_video_has_once_is_taken() -> None:
+def test_first_of_a_single_valued_video_element_is_taken() -> None:
     record, faults = media(CONTENT.format(f'<media:thumbnail url="{A}"/><media:thumbnail url="{B}"/>'))
     assert record.videos[0].thumbnail_loc == A
     assert [extra.get("url") for extra in record.extras] == [B]
@@ -571,7 +571,7 @@ def test_a_thumbnail_is_an_image_where_there_is_no_image_or_video(inside: str, e
     assert faults == []
 
 
-def test_media_of_an_item_that_is_cut_are_not_told_by_halves() -> None:
+def test_media_of_a_truncated_item_are_dropped() -> None:
     document = rss(f"<link>{A}</link>{THUMBNAIL}{CONTENT.format('')}<f:x/><media:title>x</media:title>")
     for end in ("<media:content", "<f:x/>", "<media:title>"):
         (record,) = sr.parse(document[: document.index(end)], url=URL, extras=True).urls
@@ -601,7 +601,7 @@ def test_media_rss_is_read_in_namespaces_that_are_wrong_too(scheme: str, namespa
 
 
 @pytest.mark.parametrize("over", [0, 1])
-def test_what_the_media_of_an_item_share_is_limited(over: int) -> None:
+def test_shared_media_values_of_an_item_are_limited(over: int) -> None:
     """Or a page of contents and a page of keywords would come to a book."""
     count, limits = 8, sr.Limits(max_shared_characters=8_000)
     each = limits.max_shared_characters // count - 100  # an element counts as a hundred characters
@@ -664,7 +664,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("document", DAMAGED, ids=["rss", "atom"])
-def test_a_damaged_item_tells_what_was_mended_and_keeps_its_media(document: str) -> None:
+def test_damaged_item_reports_its_repairs_and_keeps_its_media(document: str) -> None:
     record, faults = said(document)
     assert record is not None
     assert (record.loc, record.videos[0].title) == (f"{A}?x=1&y=2", "Q&A")
@@ -678,7 +678,7 @@ CAPITALS = [
 
 
 @pytest.mark.parametrize("document", CAPITALS)
-def test_names_in_other_capitals_are_read_and_said(document: str) -> None:
+def test_names_in_other_capitals_are_read_and_reported(document: str) -> None:
     record, _ = said(document)
     assert record is not None
     assert (record.loc, record.lastmod_precision) == ("https://example.com/1", "day")
@@ -686,7 +686,7 @@ def test_names_in_other_capitals_are_read_and_said(document: str) -> None:
     assert [problem.code for problem in found] == ["S10"] * 3
 
 
-def test_the_attributes_that_media_share_count_against_what_an_item_may_make_of_them() -> None:
+def test_shared_media_attributes_count_towards_the_limit() -> None:
     contents = '<media:content url="a" medium="video"/>' * 3_000
     item = f'<link>{A}</link><media:price price="1" currency="{"c" * 20_000}"/>{contents}'
     document = f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>'

@@ -39,7 +39,7 @@ def member(text: bytes, flags: int = 0, fields: bytes = b"") -> bytes:
     "data",
     [b"", b"\x1f", b"\x1f\x8b", b"\x1f\x8b\x07 plain", b"<urlset/>", b"\x1f\x1f\x8b\x08"],
 )
-def test_what_is_not_gzip_passes_as_it_is(data: bytes) -> None:
+def test_data_that_is_not_gzip_passes_unchanged(data: bytes) -> None:
     for size in (1, 1000):
         out, faults, layer = unpack(data, size=size)
         assert (out, faults, layer.opened) == (data, [], False)
@@ -129,7 +129,7 @@ def test_a_mebibyte_that_gives_nothing_ends_the_data(front: bytes, unit: bytes, 
             assert (again, told, other.stopped) == (out, faults, stops)
 
 
-def test_what_gives_something_now_and_then_is_read_on() -> None:
+def test_input_that_gives_output_now_and_then_is_read_on() -> None:
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = HEADER
     for _ in range(20):
@@ -149,7 +149,7 @@ def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, said: str) -> Non
 
 
 @pytest.mark.parametrize("bad", [-8, -1])
-def test_wrong_trailers_are_told_once_however_many_members_have_one(bad: int) -> None:
+def test_wrong_trailers_are_reported_once(bad: int) -> None:
     broken = bytearray(member(TEXT))
     broken[bad] ^= 0x55
     out, faults, _ = unpack(member(b"first") + bytes(broken) * 3 + member(b"last"))

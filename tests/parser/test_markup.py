@@ -102,7 +102,7 @@ def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
         (b"", "reading ends before the root element does"),
     ],
 )
-def test_what_never_ends_is_named(begun: bytes, message: str) -> None:
+def test_endless_construct_is_named(begun: bytes, message: str) -> None:
     ends = b"" if not begun else b"</urlset>"
     document = sr.parse(b"<urlset>" + entry(1) + begun + entry(2) + ends)
     assert [(problem.code, problem.message) for problem in document.problems[1:]] == [("S01", message)]
@@ -114,7 +114,7 @@ def vocabulary() -> Vocabulary:
     return Vocabulary({"urn:image": "image"}, "urn:root", frozenset({"url"}), "loc", tags=frozenset({"url", "loc"}))
 
 
-def test_names_in_capitals_are_read_and_told_of_once() -> None:
+def test_names_in_capitals_are_read_and_reported_once() -> None:
     names = vocabulary()
     heard: list[tuple[str, str]] = []
     names.note = lambda code, message, name: heard.append((message, name))
@@ -161,7 +161,7 @@ def test_entries_behind_very_many_names_are_read_right() -> None:
     assert locs(document) == ["1", "3"]
 
 
-def test_a_doctype_is_found_behind_comments_that_speak_of_one() -> None:
+def test_doctype_is_found_behind_comments_that_mention_one() -> None:
     """Only the DOCTYPE itself is blanked, at once: one restart a comment would take hours."""
     comments = "<!-- <!DOCTYPE a> -->\n" * 40_000
     feed = f'{comments}<!DOCTYPE rss PUBLIC "-//x" "http://dtd.example/rss.dtd">\n<rss><channel><item>'

@@ -114,14 +114,14 @@ def told(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) ->
 
 
 @pytest.mark.parametrize(("body", "found", "complete"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_what_is_not_sure_is_lost_and_never_guessed(body: str, found: str, complete: bool) -> None:
+def test_ambiguous_entries_are_dropped_and_never_guessed(body: str, found: str, complete: bool) -> None:
     data = body.encode()
     for size in (1, 7, len(data)):
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
         assert told(list(sr.iter_parse(pieces))) == (found, complete), size
 
 
-def test_what_is_commented_out_stays_so_however_the_bytes_are_cut() -> None:
+def test_commented_out_entries_stay_so_in_any_chunks() -> None:
     """Where an entry is lost, the search for the next one passes comments; their ends may come much later."""
     retired = f"<!-- retired pages xx<url><loc>{B}</loc></url> -->"
     body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}{' ' * 300}\n").encode()

@@ -53,7 +53,7 @@ def test_clean_lines(line: str) -> None:
         (f"{URL}  # ours", "without a Sitemap key"),
     ],
 )
-def test_malformed_lines_are_read_and_told(line: str, said: str) -> None:
+def test_malformed_lines_are_read_and_reported(line: str, said: str) -> None:
     (found,) = sitemap_lines(line)
     assert found.loc == URL
     assert found.raw in line
@@ -150,7 +150,7 @@ def test_html_has_no_lines(page: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "User-agent: *", f"<{URL}>", "<br /><b>Warning</b>: x", "# <html>"])
-def test_what_is_no_html(text: str) -> None:
+def test_lines_that_are_no_html(text: str) -> None:
     assert not is_html(text)
     assert len(sitemap_lines(f"{text}\nSitemap: /s.xml")) >= 1
 

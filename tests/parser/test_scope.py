@@ -93,7 +93,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("mode", "authorities", "url", "reason"), ROWS)
-def test_a_url_is_covered_or_the_nearest_miss_is_named(mode, authorities, url, reason):
+def test_url_is_in_scope_or_the_nearest_miss_is_named(mode, authorities, url, reason):
     """In whatever order the authorities come."""
     assert Scope(mode, authorities).reason(url) == reason
     assert Scope(mode, authorities[::-1]).reason(url) == reason
@@ -127,7 +127,7 @@ WWW = ("http://www.example.com/", "https://www.example.com/")
         ("http://[::1]:81/robots.txt", ("http://[::1]/", "https://[::1]/", "http://[::1]:81/")),
     ],
 )
-def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, authorities):
+def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authorities):
     assert host_prefixes(url) == authorities
 
 
@@ -149,7 +149,7 @@ def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, autho
         ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
     ],
 )
-def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final, authorities):
+def test_redirect_extends_verification_within_one_registrable_domain(asked, final, authorities):
     assert verified_prefixes(asked, final) == authorities
 
 
@@ -161,5 +161,5 @@ def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final
         ("https://me:secret@example.com/shop/", "https://example.com/shop/"),
     ],
 )
-def test_a_prefix_that_a_user_gives_is_a_folder_of_a_place(given, authority):
+def test_authority_given_by_a_user_is_a_folder(given, authority):
     assert clean_prefix(given) == authority

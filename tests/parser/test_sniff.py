@@ -32,7 +32,7 @@ TAILS = [
 
 @pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize(("filler", "verdict", "tail"), TAILS)
-def test_what_stands_behind_the_window_does_not_count(
+def test_bytes_after_the_window_do_not_count(
     filler: bytes, verdict: SniffResult, tail: bytes, final: bool
 ) -> None:
     window = (filler * WINDOW_BYTES)[:WINDOW_BYTES]
@@ -44,7 +44,7 @@ def test_what_stands_behind_the_window_does_not_count(
     ("tail", "kind"),
     [(b"<urlset>", "xml"), (b'<?xml version="1.0"?>', "xml"), (b"\nhttps://example.com/", "text")],
 )
-def test_what_stands_at_the_end_of_the_window_counts(tail: bytes, kind: str) -> None:
+def test_bytes_at_the_end_of_the_window_count(tail: bytes, kind: str) -> None:
     filler = (JUNK * WINDOW_BYTES)[: WINDOW_BYTES - len(tail)]
     for document in (filler + tail, filler + tail + b"<!-- more -->"):
         verdict = sniff(document, final=True)
@@ -57,7 +57,7 @@ def test_what_stands_at_the_end_of_the_window_counts(tail: bytes, kind: str) -> 
     [(b"", "empty"), (b" \r\n", "empty"), (BLANKS * WINDOW_BYTES, "empty"), (BLANKS * (WINDOW_BYTES + 1), "xml")],
     ids=["nothing", "blanks", "a window of blanks", "a blank more"],
 )
-def test_only_what_lies_within_the_window_is_called_empty(data: bytes, kind: str) -> None:
+def test_emptiness_is_judged_within_the_window(data: bytes, kind: str) -> None:
     verdict = sniff(data, final=True)
     assert verdict is not None
     assert verdict.kind == kind
@@ -67,7 +67,7 @@ HOSTILE = ["<!-- -->", "<!---->\n", "<!-- ", "<!--", "<!doctype ", "<b ", "\n", 
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_hostile_windows_are_judged_at_once(unit: str) -> None:
+def test_hostile_windows_are_classified_at_once(unit: str) -> None:
     """In a process that can be stopped: a pattern that goes back and forth takes longer than anybody waits."""
     ask = "from sitemap_reader.parser.content.sniff import sniff\n"
     ask += f"print(sniff({unit!r}.encode() * 4096, final=True).kind)"

@@ -80,7 +80,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("place", "damaged", "found", "notes"), CASES)
-def test_entry_is_set_straight_or_lost_and_says_so(place: str, damaged: str, found: str, notes: list[str]) -> None:
+def test_entry_is_repaired_or_dropped_and_reported(place: str, damaged: str, found: str, notes: list[str]) -> None:
     *items, outcome = read(document(place, damaged))
     listed = " ".join(fields(item) for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef))
     assert isinstance(outcome, sr.Outcome)
@@ -115,7 +115,7 @@ def test_lines_behind_a_repair_are_those_of_the_document() -> None:
                     assert record.line == 1 + body[: body.index(record.loc.encode())].count(b"\n"), row
 
 
-def test_whatever_is_said_has_a_place_and_no_more_than_a_line() -> None:
+def test_every_problem_has_a_line_and_a_short_excerpt() -> None:
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
             for problem in (item for item in read(document(place, row[1])) if isinstance(item, sr.Problem)):
@@ -167,7 +167,7 @@ def test_token_is_given_only_when_no_further_byte_makes_it_another(text: str) ->
     assert [token for token in given if token is not None] == [whole] * sum(token is not None for token in given)
 
 
-def test_nothing_that_begins_like_markup_waits_for_ever() -> None:
+def test_incomplete_markup_ends_at_the_end_of_the_document() -> None:
     """Else all that is behind it is lost."""
     behind = " <z>y</z> \"' --> ]]> ?> -> <z>y</z> <z>"
     texts = ["<" + "".join(pieces) for pieces in product(PIECES, repeat=3)]
@@ -190,7 +190,7 @@ def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeyp
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_visited_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token of a damaged entry is looked at again with every chunk that comes, but not with every entry."""
     looked = []
 
@@ -205,7 +205,7 @@ def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytes
     assert len(looked) <= 6 * tags
 
 
-def test_a_straightener_reads_on_where_it_stopped() -> None:
+def test_structure_repair_continues_where_it_stopped() -> None:
     """An entry that comes in small pieces is not read from its beginning with each."""
     entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
     limits = sr.Limits(max_entry_repairs=1)
@@ -285,7 +285,7 @@ def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
         (b"no markup", None, 0),
     ],
 )
-def test_token_is_there_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
+def test_token_is_returned_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
     token = next_token(written, 0)
     assert (token and token.kind, len(token.written) if token else 0) == (kind, length)
 
@@ -340,7 +340,7 @@ def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
         (b"changefreq", b"priority", False),
     ],
 )
-def test_a_slip_is_alike_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
+def test_misspelled_name_is_similar_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
     assert is_misspelling(name, meant) is slip
 
 

@@ -321,7 +321,7 @@ def rows(table):
 
 
 @pytest.mark.parametrize(("raw", "url", "noted"), rows(KEPT))
-def test_urls_are_made_canonical_and_what_was_mended_is_noted(raw, url, noted):
+def test_urls_are_made_canonical_and_repairs_are_noted(raw, url, noted):
     loc = clean_url(raw, BASE)
     assert (loc.url, codes(loc)) == (url, noted)
     if "U01" not in noted:
@@ -331,7 +331,7 @@ def test_urls_are_made_canonical_and_what_was_mended_is_noted(raw, url, noted):
 
 
 @pytest.mark.parametrize(("raw", "code"), rows(REFUSED))
-def test_what_is_no_url_of_a_page_is_refused_with_the_reason_last(raw, code):
+def test_unusable_urls_are_refused_with_the_reason_last(raw, code):
     """With a base, too: it makes no sense of what is mangled."""
     for base in (None, BASE):
         loc = clean_url(raw, base)
@@ -346,7 +346,7 @@ def test_a_relative_url_without_a_base_is_unusable(raw, base):
     assert codes(loc) == ["U01"]
 
 
-def test_the_base_is_cleaned_too_and_keeps_its_password_to_itself():
+def test_base_is_cleaned_and_its_password_is_not_used():
     assert clean_url("b", "HTTP://me:secret@Example.com:80/x/a#f").url == "http://example.com/x/b"
     assert clean_url("?b", "http://me:secret@example.com/x").url == "http://example.com/x?b"
     assert clean_url("#b", "http://me:secret@example.com/x?y").url == "http://example.com/x?y"
@@ -416,7 +416,7 @@ def test_no_text_raises_and_a_clean_url_stays_as_it_is(raw, base):
 @example("https://a/%zz")
 @example("https://a/b/..")
 @example("https://a:8080/b?c%20")
-def test_the_short_way_gives_what_the_long_way_gives(raw):
+def test_fast_path_gives_what_the_full_normalisation_gives(raw):
     if urls.is_clean(raw):
         assert clean_url(raw + " ") == clean_url(raw) == urls.Loc(raw)
         assert clean_url(raw).url is raw
@@ -429,7 +429,7 @@ hosts = st.sampled_from(["example.com", "Example.COM", "bücher.example", "192.0
 
 
 @given(hosts, st.sampled_from(["", ":80", ":443", ":8080", ":"]), paths, st.none() | legal, st.none() | st.text())
-def test_path_and_query_are_what_they_were(host, port, path, query, fragment):
+def test_path_and_query_are_unchanged(host, port, path, query, fragment):
     """What a server would see: nothing legal is escaped, unescaped, or put into another case."""
     raw = f"https://{host}{port}{path}" + ("" if query is None else f"?{query}")
     url = clean_url(raw if fragment is None else f"{raw}#{fragment}").url
@@ -446,7 +446,7 @@ odd = st.text(st.sampled_from("aZ%4/ \\^é\u00a0<>|\x00\n日[].") | st.character
 
 
 @given(odd, odd)
-def test_what_is_escaped_says_what_was_written(path, query):
+def test_unescaping_gives_the_original_bytes(path, query):
     """Unescaped, path and query are the bytes of the text: no character is lost, none added."""
     path, query = path.translate(GEN_DELIMS).replace("/.", "/_"), query.translate(GEN_DELIMS).rstrip(urls.WHITE_SPACE)
     url = clean_url(f"https://example.com/x{path}?{query}|").url
@@ -459,7 +459,7 @@ def test_what_is_escaped_says_what_was_written(path, query):
 
 
 @given(st.one_of(TEXTS, st.builds("https://example.com/{}".format, SOUP)), st.sampled_from([BASE, None]))
-def test_what_was_escaped_before_stays_escaped(raw, base):
+def test_existing_escapes_are_kept(raw, base):
     """Existing escapes are in the result, in their order and their case."""
     match = re.match(r"https?://[^/?#]+([^#]*)", raw.strip(urls.WHITE_SPACE))
     url = clean_url(raw, base).url
@@ -480,7 +480,7 @@ def test_what_was_escaped_before_stays_escaped(raw, base):
         "https://example.com/@a/~b",
     ],
 )
-def test_usual_urls_take_the_short_way(raw):
+def test_usual_urls_take_the_fast_path(raw):
     assert urls.is_clean(raw)
 
 

@@ -46,7 +46,7 @@ def of_work(parser: sr.SitemapParser) -> list[sr.Problem]:
 # --- the budget by itself ---
 
 
-def test_every_byte_permits_so_many_steps_and_so_do_some_that_have_not_come() -> None:
+def test_budget_grows_with_the_bytes_from_an_initial_allowance() -> None:
     budget = Budget(Limits(max_work_per_byte=3))
     budget.receive(10)
     budget.spend(3 * (10 + ALLOWED_BYTES))
@@ -54,7 +54,7 @@ def test_every_byte_permits_so_many_steps_and_so_do_some_that_have_not_come() ->
         budget.spend(1)
 
 
-def test_that_it_is_used_up_is_said_once() -> None:
+def test_exhausted_budget_is_reported_once() -> None:
     budget = Budget(Limits(max_work_per_byte=0))
     assert not budget.is_exceeded()
     budget.count(1)
@@ -149,7 +149,7 @@ FULL = [
 
 @pytest.mark.parametrize("data", FULL)
 @pytest.mark.parametrize("size", [4_096, 1 << 20])
-def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
+def test_repair_consumes_input_with_each_call(data: bytes, size: int) -> None:
     budget = Budget(Limits(max_work_per_byte=1_000_000))
     character_repair = CharacterRepair(1, RepairLog(1_000, 10_000_000), 1 << 20, budget)
     calls = taken = 0
@@ -163,7 +163,7 @@ def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
     assert calls <= 2 * (len(data) // 4_000 + 2)
 
 
-def test_a_loop_that_takes_nothing_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loop_without_progress_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is wrong with the code."""
 
     def stuck(character_repair: CharacterRepair, data: bytes, *, final: bool) -> list[bytes]:
@@ -200,7 +200,7 @@ def test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it(name: s
 
 @pytest.mark.parametrize("size", [100, 1 << 16])
 @pytest.mark.parametrize("name", DEAR)
-def test_document_ends_where_the_budget_does_and_what_was_read_stays(name: str, size: int) -> None:
+def test_document_ends_with_the_budget_and_keeps_what_was_read(name: str, size: int) -> None:
     data, limit = DEAR[name]
     steps, whole, all_locs = read(data, size)
     assert of_work(whole) == []
@@ -215,7 +215,7 @@ def test_document_ends_where_the_budget_does_and_what_was_read_stays(name: str, 
     assert spent <= steps + 1_000
 
 
-def test_robots_txt_ends_there_too() -> None:
+def test_robots_txt_ends_with_the_budget() -> None:
     _, parser, locs = read(b"Sitemap: /\n" * 5_000, url="https://example.com/robots.txt", max_work_per_byte=3)
     assert len(of_work(parser)) == 1
     assert 0 < len(locs) < 5_000
@@ -233,7 +233,7 @@ USUAL = {
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_usual_damage_is_far_from_it(name: str) -> None:
+def test_usual_damage_stays_far_below_the_budget(name: str) -> None:
     """Even where none of the bytes come for free."""
     entry, most = USUAL[name]
     data = URLSET + entry.replace(b"%d", b"12345") * (50_000 // len(entry)) + b"</urlset>"

@@ -157,11 +157,11 @@ OTHER = [
 
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("feed", SAME)
-def test_the_same_links_and_dates_come_of_both(feed: str) -> None:
+def test_feedparser_and_streaming_parser_agree(feed: str) -> None:
     assert streamed(feed.encode(), URL) == through_feedparser(feed.encode(), URL)
 
 
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize(("why", "feed"), OTHER)
-def test_what_feedparser_sees_otherwise(why: str, feed: str) -> None:
+def test_feedparser_and_streaming_parser_differ(why: str, feed: str) -> None:
     assert streamed(feed.encode(), URL) != through_feedparser(feed.encode(), URL), why

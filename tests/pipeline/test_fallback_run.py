@@ -78,7 +78,7 @@ class Answers:
 
 
 @pytest.mark.parametrize("kind", QUADRATIC)
-def test_other_documents_are_read_while_feedparser_is_at_work(kind: str, children: Children) -> None:
+def test_other_documents_are_read_while_feedparser_runs(kind: str, children: Children) -> None:
     outcomes: dict[str, sr.Outcome] = {}
     with sr.urls(
         SITE,
@@ -96,7 +96,7 @@ def test_other_documents_are_read_while_feedparser_is_at_work(kind: str, childre
     assert [child.returncode for child in children] == [-signal.SIGKILL]
 
 
-def test_feeds_that_take_long_leave_the_slots_of_their_host_to_others() -> None:
+def test_slow_feeds_do_not_hold_slots_of_their_host() -> None:
     released, waits = threading.Event(), []
 
     def slow(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeline.FallbackResult:
@@ -164,7 +164,7 @@ def test_a_cancelled_task_kills_feedparser(children: Children) -> None:
     assert [child.returncode for child in children] == [-signal.SIGKILL]
 
 
-def test_more_feeds_than_the_loop_has_threads_do_not_hold_up_its_names(children: Children) -> None:
+def test_many_slow_feeds_do_not_block_name_resolution(children: Children) -> None:
     """Names are resolved on the loop's threads: feedparser must not take them, however many feeds there are."""
 
     @attrs.frozen

@@ -136,7 +136,7 @@ LOOSE = [
 
 
 @pytest.mark.parametrize(("items", "links", "dropped", "without_link"), LOOSE)
-def test_links_of_hopeless_markup_are_what_it_spells(in_this_process, items, links, dropped, without_link):
+def test_links_of_malformed_markup_are_spelled_in_it(in_this_process, items, links, dropped, without_link):
     result = in_this_process(rss(items + "<b>"), URL)
     assert [link for link, _ in result.links] == links
     assert result.without_link == without_link
@@ -240,7 +240,7 @@ def damaged(chance: random.Random, feed: str, links: list[str]) -> str:
     return "".join(pieces)
 
 
-def test_no_damage_brings_forth_a_link_that_nobody_wrote(in_this_process):
+def test_damage_never_creates_a_link(in_this_process):
     chance, kept, rounds = random.Random(20), 0, examples(500, 200)  # noqa: S311 - the same damage each time
     for round_ in range(rounds):
         links = [f"https://e.com/{chance.randrange(1000)}/{word}?x=y" for word in ("one", "two", "three", "four")]
@@ -442,7 +442,7 @@ def test_kill_ends_the_child_and_its_caller(children):
     assert (messages, children[0].returncode) == (["feedparser gave up: exit -9"], -signal.SIGKILL)
 
 
-def test_nothing_is_started_for_one_who_killed_his_children(children):
+def test_no_process_is_started_after_kill(children):
     mine = ChildProcesses()
     mine.kill()
     thread, messages = fails_in_a_thread(mine)
@@ -450,14 +450,14 @@ def test_nothing_is_started_for_one_who_killed_his_children(children):
     assert (messages, children) == (["feedparser was not asked: the run was cancelled"], [])
 
 
-def test_kill_is_nobody_elses(children):
+def test_kill_ends_only_its_own_processes(children):
     mine = ChildProcesses()
     mine.kill()
     assert feedparser_fallback(rss(item("/a"))).links == (("/a", None),)
     assert [child.returncode for child in children] == [0]
 
 
-def test_interrupt_of_the_terminal_is_left_to_the_parent(children):
+def test_child_ignores_an_interrupt_of_the_terminal(children):
     mine = ChildProcesses()
     thread, messages = fails_in_a_thread(mine)
     while not children:

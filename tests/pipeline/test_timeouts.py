@@ -46,7 +46,7 @@ def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
 
 
 @pytest.mark.parametrize("chunks", [[], [b"x" * 1000]], ids=["at once", "after a chunk"])
-def test_silence_is_left_when_the_rate_says_so_though_the_document_has_time(chunks: list[bytes]) -> None:
+def test_silence_ends_by_rate_before_document_seconds(chunks: list[bytes]) -> None:
     soon = Limits(read_seconds=SOON, min_rate_after_seconds=SOON, min_bytes_per_second=100_000)
     error = left_with(attrs.evolve(soon, document_seconds=NEVER), *chunks)
     assert "min_bytes_per_second" in str(error)
@@ -55,7 +55,7 @@ def test_silence_is_left_when_the_rate_says_so_though_the_document_has_time(chun
 
 @pytest.mark.parametrize(("read", "rate_after"), [(NEVER, SOON), (SOON, NEVER), (NEVER, NEVER)])
 @pytest.mark.parametrize("spent", [0.0, 30.0])
-def test_silence_is_left_when_the_documents_time_is_over_though_the_rate_allows_it(
+def test_silence_ends_by_document_seconds_before_rate(
     read: float, rate_after: float, spent: float
 ) -> None:
     limits = Limits(read_seconds=read, min_rate_after_seconds=rate_after, document_seconds=spent + SOON)
@@ -64,7 +64,7 @@ def test_silence_is_left_when_the_documents_time_is_over_though_the_rate_allows_
     assert not error.transient, "another try would need as long"
 
 
-def test_a_chunk_has_the_time_of_silence_whatever_the_rate_is() -> None:
+def test_read_seconds_applies_to_a_chunk_at_any_rate() -> None:
     """The rate is so high that no chunk could keep it: a server that sends nothing runs into read_seconds."""
 
     async def late() -> AsyncIterator[bytes]:

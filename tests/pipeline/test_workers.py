@@ -120,7 +120,7 @@ def corpus_tasks(form: LineOptions | None) -> list[tuple[str, ParseTask, bytes]]
 
 
 @pytest.mark.parametrize(("form", "size"), [(None, 100), (LineOptions("a site"), 1 << 20)], ids=["records", "lines"])
-def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: LineOptions | None, size: int) -> None:
+def test_worker_gives_the_same_for_every_case_of_the_corpus(form: LineOptions | None, size: int) -> None:
     async def main() -> list[str]:
         thread, workers = WorkerThread("own"), WorkerPool(2)
         try:
@@ -167,7 +167,7 @@ def tasks_of_walks() -> dict[str, tuple[ParseTask, bytes]]:
 @pytest.mark.parametrize(
     "form", [None, LineOptions(), LineOptions("a site")], ids=["records", "lines", "lines of a site"]
 )
-def test_a_worker_reads_as_a_walk_asks(form: LineOptions | None) -> None:
+def test_worker_gives_the_same_for_every_kind_of_task(form: LineOptions | None) -> None:
     async def main() -> None:
         thread, workers = WorkerThread("own"), WorkerPool(2)
         try:
@@ -310,7 +310,7 @@ def walked(walk: Walk, workers: WorkerPool | None, **options: Any) -> tuple[list
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_walk_gives_the_same_with_workers(name: str) -> None:
+def test_crawl_gives_the_same_with_workers(name: str) -> None:
     walk = WALKS[name]
     own, here = walked(walk, None)
     theirs, there = walked(walk, WorkerPool(walk.workers))
@@ -331,7 +331,7 @@ def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
 
 
 @pytest.mark.parametrize("name", ["shop", "broken", "cross-submission", "nesting", "trouble"])
-def test_a_site_of_the_corpus_is_read_the_same(name: str) -> None:
+def test_site_of_the_corpus_is_read_the_same(name: str) -> None:
     reported = []
     for jobs in (1, 2):
         items: list[Any] = []

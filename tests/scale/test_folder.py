@@ -102,7 +102,7 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert not any(begun.unfinished.iterdir())
 
 
-def test_nothing_of_a_shard_is_to_be_seen_before_its_end(begun):
+def test_shard_is_invisible_before_its_end(begun):
     before = files(begun.path)
     with closing(ShardWriter(begun, 0, state_shared_by=1)) as writer:
         writer.add_urls(b'{"type":"change","change":"new","loc":"a"}\n' * 50_000, 50_000)
@@ -111,14 +111,14 @@ def test_nothing_of_a_shard_is_to_be_seen_before_its_end(begun):
     assert not any(begun.unfinished.iterdir())
 
 
-def test_a_shard_without_rows_has_its_tables_all_the_same(begun):
+def test_shard_without_rows_has_its_tables(begun):
     with closing(ShardWriter(begun, 1, state_shared_by=None)) as writer:
         writer.publish({**TOLD, "hosts": 0})
     assert {name: pq.read_table(begun.table(name, 1)).num_rows for name in TABLES} == dict.fromkeys(TABLES, 0)
 
 
 @pytest.mark.parametrize("moment", range(18))
-def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
+def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
     """With a state of an earlier harvest: the changes are told with the new one, or again."""
     publish(begun, 0, "before")
     begun.archive(plan())
@@ -143,7 +143,7 @@ def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
 
 
 @pytest.mark.parametrize("moment", range(22))
-def test_a_settling_that_is_killed_is_done_again(begun, moment):
+def test_killed_clean_up_is_repeated(begun, moment):
     """Shard 2 was killed before its manifest."""
     for shard in (0, 2):
         publish(begun, shard, f"host{shard}")
@@ -167,7 +167,7 @@ def test_a_shard_whose_table_is_gone_is_not_done(begun, table):
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_nor_is_one_whose_table_is_of_another_size(begun, table):
+def test_shard_with_a_table_of_another_size_is_not_done(begun, table):
     """As after a copy that was cut short."""
     publish(begun, 0, "a")
     data = begun.table(table, 0).read_bytes()
@@ -176,14 +176,14 @@ def test_nor_is_one_whose_table_is_of_another_size(begun, table):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"bytes', "[]", "null", "{}", "\ufffd"])
-def test_nor_is_one_whose_manifest_is_damaged(begun, text):
+def test_shard_with_a_damaged_manifest_is_not_done(begun, text):
     publish(begun, 0, "a")
     begun.manifest_path(0).write_text(text, "utf-8")
     assert begun.manifest(0) is None
     assert begun.clean_up(3) == [0, 1, 2]
 
 
-def test_a_try_takes_the_place_of_the_one_before(begun):
+def test_attempt_replaces_the_previous_one(begun):
     first = ShardWriter(begun, 0, state_shared_by=None)
     other = ShardWriter(begun, 2, state_shared_by=None)
     first.check()
@@ -202,7 +202,7 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
     assert files(begun.path / "urls") == []
 
 
-def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
+def test_two_runs_in_a_folder_have_separate_attempts(begun):
     runs = [attrs.evolve(begun, run=name) for name in ("one", "two")]
     for run in runs:
         run.attempts.mkdir()
@@ -243,7 +243,7 @@ def write_files(folder: Path, is_at_work: threading.Event) -> None:
             is_at_work.set()
 
 
-def test_who_looks_into_a_state_leaves_the_shard_done(begun):
+def test_reading_a_state_keeps_the_shard_done(begun):
     manifest = publish(begun, 0, "a")
     before = begun.state(0).read_bytes()
     with sr.state.State(begun.state(0)) as state:
@@ -257,7 +257,7 @@ def test_who_looks_into_a_state_leaves_the_shard_done(begun):
 # --- a plan ---
 
 
-def test_a_plan_is_read_as_it_was_laid_out(begun):
+def test_plan_round_trip(begun):
     assert begun.plan() == plan()
     assert begun.plan().has_state
     assert [begun.targets(shard) for shard in range(3)] == SHARDS
@@ -275,7 +275,7 @@ def test_a_folder_for_states_is_made_where_there_is_one(folder):
 
 
 @pytest.mark.parametrize("moment", range(22))
-def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
+def test_killed_begin_can_be_repeated(folder, moment):
     with killed_at(moment) as wanted:
         folder.begin(plan(), SHARDS)
     before = folder.plan()
@@ -289,7 +289,7 @@ def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
 
 
 @pytest.mark.parametrize("moment", range(33))
-def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done, moment):
+def test_archive_of_a_harvest_is_complete_after_any_kills(done, moment):
     """What was told stays readable, and the next harvest begins with its own rows only."""
     later = plan(started="2026-01-02T08:30:00Z")
 
@@ -342,13 +342,13 @@ def test_a_folder_of_a_newer_version_is_refused(begun):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b'{"version":1}', b'{"version":1,"x":2}', b"\xff", b"x" * 3])
-def test_a_plan_that_is_damaged_is_told(begun, data):
+def test_damaged_plan_is_reported(begun, data):
     (begun.path / "harvest.json").write_bytes(data)
     with pytest.raises(sr.UsageError, match=r"harvest\.json is damaged: .*; name another folder"):
         begun.plan()
 
 
-def test_there_is_nothing_to_sum_up_where_there_is_no_harvest(tmp_path):
+def test_load_harvest_needs_a_harvest(tmp_path):
     for name in ("none", "."):
         with pytest.raises(sr.UsageError, match="there is no harvest in"):
             load_harvest(tmp_path / name)
@@ -395,7 +395,7 @@ def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder,
     assert folder.manifest(0) is not None
 
 
-def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
+def test_resume_takes_over_and_ends_the_first_harvest(folder, host):
     config = config_of()
     first = attrs.evolve(lay_out(folder.path, [host], config), run="first")
     first.attempts.mkdir()
@@ -421,7 +421,7 @@ def test_workers_and_a_scheduler_are_not_both_named(folder, monkeypatch):
     assert not folder.path.exists()
 
 
-def test_a_worker_that_does_not_see_the_folder_is_told(folder, monkeypatch):
+def test_worker_without_the_folder_is_reported(folder, monkeypatch):
     right = Path.is_dir
     monkeypatch.setattr(Path, "is_dir", lambda self: self != folder.path and right(self))
     words = f"the worker near sees no folder {folder.path}: all must see it under the same"

@@ -44,7 +44,7 @@ def test_a_shard_that_failed_counts_for_nothing():
     assert counts(tracker) == (0, 0, 0, 0)
 
 
-def test_a_shard_begun_anew_by_another_worker_is_told():
+def test_restarted_shard_is_counted():
     tracker = ProgressTracker(10, 3, [], "")
     for worker in ("a", "a", "b", "b", "c"):
         tracker.update(told(1, worker, hosts=1))
@@ -53,7 +53,7 @@ def test_a_shard_begun_anew_by_another_worker_is_told():
     assert counts(tracker)[0] == 1
 
 
-def test_the_time_that_is_left_goes_by_what_was_read_in_this_run(monkeypatch):
+def test_remaining_time_is_estimated_from_this_run(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     tracker = ProgressTracker(100, 4, [manifest(0, 60, 600, complete=60)], "http://127.0.0.1:8787/status")
@@ -76,6 +76,6 @@ def test_the_time_that_is_left_goes_by_what_was_read_in_this_run(monkeypatch):
         (0, 0.0, "1,204,331 URLs, 88.1 MB, 00:00 left"),
     ],
 )
-def test_what_a_bar_shows(not_whole, eta, text):
+def test_text_of_the_bar(not_whole, eta, text):
     progress = HarvestProgress(312, 1_000, 1_204_331, 88_100_000, not_whole, 3, 9, 4, "", 41.0, eta)
     assert bar_state(progress) == BarState(312, 1_000, text)

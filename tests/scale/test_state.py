@@ -84,7 +84,7 @@ def all_new(hosts):
 # --- what is told ---
 
 
-def test_at_first_all_is_new_then_nothing_then_what_a_version_changes(farm, each, out):
+def test_first_harvest_is_all_new_then_only_changes(farm, each, out):
     hosts = [each[kind] for kind in KINDS]
     first = harvest_near(hosts, out, state=True, shards=3)
     assert told(out) == all_new(hosts)
@@ -101,7 +101,7 @@ def test_at_first_all_is_new_then_nothing_then_what_a_version_changes(farm, each
     assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [0, 540]
 
 
-def test_changes_are_those_that_sync_tells_of_each_host(farm, each, out, tmp_path):
+def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
     hosts = [each[kind] for kind in KINDS]
     expected = []
     for version in (1, 2, 4):
@@ -149,7 +149,7 @@ def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
     assert same == {"1.xml.gz", "2.xml.gz"}
 
 
-def test_removals_that_are_most_of_a_host_are_held_back_until_they_are_accepted(farm, each, out):
+def test_mass_removals_of_a_host_are_withheld_until_accepted(farm, each, out):
     host = attrs.evolve(each["robots"], urls=2_500)
     farm.replace(host)
     harvest_near([host], out, state=True)
@@ -188,7 +188,7 @@ def remembered(path):
     return [each for each in (*documents, *runs) if each[0] in known], children
 
 
-def test_many_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many, tmp_path):
+def test_concurrent_hosts_give_the_same_changes_and_state(farm, many, tmp_path):
     config = {at_once: config_of(state=True, hosts_at_once=at_once) for at_once in (MANY_HOSTS, 1)}
     folders = {at_once: lay_out(tmp_path / str(at_once), many, config[at_once]) for at_once in config}
     for version in (1, 2):
@@ -207,7 +207,7 @@ def test_many_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many,
     assert {*changes_of(fine, 2)} <= {*told(folders[MANY_HOSTS])}
 
 
-def test_hosts_that_are_given_up_beside_others_take_nothing_from_these(farm, each, many, tmp_path):
+def test_skipped_hosts_do_not_affect_others(farm, each, many, tmp_path):
     fine = [host for host in many if host.kind in ("robots", "index")]
     folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=2.0)
     assert told(folder) == all_new(fine)
@@ -263,7 +263,7 @@ async def _whole(body):
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
+def test_two_hosts_that_name_the_same_index_are_separate(tmp_path, at_once):
     shops = ["https://shop1.example", "https://shop2.example"]
     config = config_of(state=True, hosts_at_once=at_once, scope="host")
     folder = lay_out(tmp_path / "out", shops, config)
@@ -282,7 +282,7 @@ def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
 # --- what is left, and what dies ---
 
 
-def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(farm, many, tmp_path, monkeypatch):
+def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, tmp_path, monkeypatch):
     fine = [host for host in many if host.kind in ("robots", "index")]
     config = config_of(state=True, hosts_at_once=4)
     folder = lay_out(tmp_path / "out", fine, config)
@@ -310,7 +310,7 @@ def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(far
     assert told(folder) == changes_of(fine, 2)
 
 
-def test_a_shard_that_is_done_again_tells_the_same_again(farm, each, out):
+def test_repeated_shard_reports_the_same_changes(farm, each, out):
     """Its manifest is lost, or a table: what it had told is not taken for known."""
     hosts = [each["robots"], each["index"]]
     harvest_near(hosts, out, state=True, shards=1)
@@ -325,7 +325,7 @@ def test_a_shard_that_is_done_again_tells_the_same_again(farm, each, out):
     assert told(out) == []
 
 
-def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, out):
+def test_changes_of_a_skipped_host_are_not_repeated(farm, each, out):
     host = attrs.evolve(each["index"], urls=600, per_child=30)
     farm.replace(host)
     one = harvest_near([host], out, state=True, host_urls=300)
@@ -337,7 +337,7 @@ def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, o
     assert sorted([*first, *told(out)]) == all_new([host])
 
 
-def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
+def test_unfinished_shards_are_done_before_the_next_harvest(farm, each, out):
     hosts = [each["robots"], each["index"]]
     harvest_near(hosts, out, state=True, shards=8)
     done = next(shard for shard in range(8) if HarvestFolder(out).targets(shard))
@@ -346,7 +346,7 @@ def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
         harvest_near(hosts, out, state=True)
 
 
-def test_an_age_is_one_from_the_beginning_on_also_where_it_is_resumed(out, site_server):
+def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
     now = datetime.now(UTC)
     server = site_server({})
     urls = "".join(
@@ -394,7 +394,7 @@ def test_another_harvest_in_the_folder_is_refused_and_leaves_it_as_it_is(farm, e
 
 
 @pytest.mark.parametrize("option", ["since", "until"])
-def test_dates_and_a_state_are_not_asked_for_together(out, option):
+def test_dates_and_a_state_exclude_each_other(out, option):
     with pytest.raises(sr.UsageError, match="since and until choose by date, and a state by what has changed"):
         harvest_near(["a.example"], out, state=True, **{option: "2026-01-01"})
     assert not out.exists()

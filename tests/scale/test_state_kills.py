@@ -35,7 +35,7 @@ def farm(_farm, hosts):
 
 
 @pytest.mark.parametrize("moment", range(3, 79, 4))
-def test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost(farm, hosts, tmp_path, moment):
+def test_killed_anywhere_no_change_is_lost_or_repeated(farm, hosts, tmp_path, moment):
     """Killed while it puts the last one aside, or reads, or publishes; then the same command, or that with --resume."""
     out = tmp_path / "out"
     harvest_near(hosts, out, state=True, shards=2)

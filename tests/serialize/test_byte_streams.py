@@ -91,7 +91,7 @@ def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None
     assert (stream.getvalue(), cut, blocks.has_failed) == (b"1\n2", [1], True)
 
 
-def test_a_write_is_held() -> None:
+def test_write_runs_in_the_signal_guard() -> None:
     stream, seen = io.BytesIO(), []
 
     @contextmanager
@@ -125,7 +125,7 @@ class Full(io.BytesIO):
     ("room", "half"),
     [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)],
 )
-def test_what_the_stream_took_of_a_record_that_is_not_whole_is_told(room: int, half: int) -> None:
+def test_partly_written_record_is_reported(room: int, half: int) -> None:
     told: list[int] = []
     stream = Full(room)
     blocks = Blocks(stream, take_back=told.append)
@@ -156,7 +156,7 @@ def test_many_lines_reach_a_stream_that_takes_parts_whole() -> None:
     assert stream.getvalue() == b"12345678\n123\n" * 100
 
 
-def test_the_writing_of_many_lines_is_held() -> None:
+def test_write_of_many_lines_runs_in_the_signal_guard() -> None:
     stream, seen = io.BytesIO(), []
 
     @contextmanager
@@ -172,7 +172,7 @@ def test_the_writing_of_many_lines_is_held() -> None:
 @pytest.mark.parametrize(
     ("room", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
 )
-def test_of_many_lines_the_one_that_is_not_whole_is_told(room: int, half: int) -> None:
+def test_partly_written_line_among_many_is_reported(room: int, half: int) -> None:
     told: list[int] = []
     stream = Full(room)
     blocks = Blocks(stream, "urls.jsonl", take_back=told.append)

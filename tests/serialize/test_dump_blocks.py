@@ -135,7 +135,7 @@ def test_the_first_block_is_small_and_the_others_are_not() -> None:
     assert all(dump_lines.BLOCK_BYTES - 100 < size < 1.5 * dump_lines.BLOCK_BYTES for size in others)
 
 
-def test_a_pipe_is_read_as_it_gives(tmp_path: Path) -> None:
+def test_pipe_is_read_as_data_arrives(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
 
     def write() -> None:
@@ -151,7 +151,7 @@ def test_a_pipe_is_read_as_it_gives(tmp_path: Path) -> None:
     assert found == by_line(SHOP)
 
 
-def test_it_is_called_before_each_read_that_may_have_to_wait() -> None:
+def test_callback_runs_before_each_read_that_may_block() -> None:
     asked: list[int] = []
     blocks = numbered_blocks(io.BytesIO(MANY), "old.jsonl", before_read=lambda: asked.append(1))
     next(blocks)
@@ -176,7 +176,7 @@ FAULTS = {
 
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_told_with_the_words_and_the_number_of_its_line(name: str) -> None:
+def test_fault_is_reported_with_its_line_number(name: str) -> None:
     for before in (0, 1, 70):
         data = b"".join(LINES[:before]) + FAULTS[name] + LINES[0]
         found, told = by_block(data)
@@ -186,7 +186,7 @@ def test_a_fault_is_told_with_the_words_and_the_number_of_its_line(name: str) ->
 
 
 @pytest.mark.usefixtures("sizes")
-def test_a_last_line_that_is_cut_is_told() -> None:
+def test_truncated_last_line_is_reported() -> None:
     found, told = by_block(SHOP[:-20])
     assert (found, told) == by_line(SHOP[:-20])
     assert "the last line is cut" in str(told)
@@ -285,7 +285,7 @@ def test_convert_writes_what_stands_before_a_bad_line_of_a_later_block(tmp_path:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_convert_takes_all_urls_whatever_stands_between_them(tmp_path: Path) -> None:
+def test_convert_takes_all_urls_among_other_lines(tmp_path: Path) -> None:
     """Blocks with other lines, and dates that others wrote, go another way and come to the same."""
     foreign = b'{"loc": "https://example.com/x", "lastmod": "2024-01-31T10:30:00+02:00"}\n'
     lines = [*map(line, range(2_000))]
@@ -302,7 +302,7 @@ def test_convert_takes_all_urls_whatever_stands_between_them(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_convert_writes_a_url_once_where_that_is_asked(tmp_path: Path) -> None:
+def test_convert_with_unique_writes_a_url_once(tmp_path: Path) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(MANY + MANY)
     code, told, table = convert(file, "--unique")

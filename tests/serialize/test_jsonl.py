@@ -240,7 +240,7 @@ def test_samples_and_authorities_are_not_written() -> None:
     assert sr.from_json(sr.json_line(ref)) == attrs.evolve(ref, authorities=())
 
 
-def test_of_a_removed_url_six_keys_are_written() -> None:
+def test_removed_url_has_six_keys() -> None:
     whole = sr.UrlRecord("a", datetime(2024, 1, 31, tzinfo=UTC), "day", "daily", 0.5, mobile=True, sitemap="s", line=3)
     change = Change("removed", whole)
     assert sr.json_line(change, site="example.com").decode() == (
@@ -250,7 +250,7 @@ def test_of_a_removed_url_six_keys_are_written() -> None:
     assert sr.from_json(sr.json_line(change)) == Change("removed", attrs.evolve(whole, mobile=False, line=None))
 
 
-def test_a_change_says_itself_first_and_what_it_was_last() -> None:
+def test_change_key_is_first_and_previous_key_is_last() -> None:
     change = Change("updated", sr.UrlRecord("a", priority=0.5), ("lastmod",), datetime(2024, 1, 31, tzinfo=UTC), "day")
     assert list(sr.json_form(change, site="example.com")) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
@@ -264,13 +264,13 @@ def test_a_change_says_itself_first_and_what_it_was_last() -> None:
 # --- lines of other hands ---
 
 
-def test_unknown_keys_are_passed_over_and_stay_in_the_dict() -> None:
+def test_unknown_keys_are_ignored_and_kept_in_the_dict() -> None:
     form = orjson.loads(sr.json_line(sr.UrlRecord("https://example.com/"), site="example.com"))
     assert sr.from_json({**form, "later": [1]}) == sr.UrlRecord("https://example.com/")
     assert form["site"] == "example.com"
 
 
-def test_what_is_absent_or_null_is_what_the_site_did_not_say() -> None:
+def test_absent_and_null_keys_are_equal() -> None:
     """Tools that know columns only write null for a list that is not there."""
     bare = sr.UrlRecord("https://example.com/")
     keys = [field.name for field in attrs.fields(sr.UrlRecord)]
@@ -372,7 +372,7 @@ def test_any_json_is_a_record_or_a_usage_error(value: Any) -> None:
 
 
 @pytest.mark.parametrize("item", [None, "https://example.com/", {"loc": "a"}, sr.Image("a")])
-def test_what_is_no_record_has_no_line(item: object) -> None:
+def test_values_that_are_no_records_have_no_line(item: object) -> None:
     with pytest.raises(sr.UsageError, match=f"a {type(item).__name__} has no JSON line"):
         sr.json_form(item)
 
@@ -464,7 +464,7 @@ def test_lines_of_columns_are_those_of_their_records(
 
 @settings(max_examples=examples(40, 10))
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
-def test_of_lines_those_are_kept_that_are_wanted(records: list[Any], chosen: set[int]) -> None:
+def test_lines_are_filtered(records: list[Any], chosen: set[int]) -> None:
     asked: list[Any] = []
 
     def wanted(form: dict[str, Any]) -> bool:

@@ -56,7 +56,7 @@ FORMS = [orjson.loads(line) for line in LINES]
 # --- what reads it back ---
 
 
-def test_the_forms_come_back_as_they_were() -> None:
+def test_json_objects_round_trip() -> None:
     assert [form for _, form in numbered_forms(io.BytesIO(written(FORMS)), "urls.parquet")] == FORMS
 
 
@@ -87,7 +87,7 @@ def test_duckdb_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fields", [None, "loc,videos.price.value,news.publication_date", "images.0"])
-def test_the_schema_is_the_declared_one_whatever_comes(fields: str | None) -> None:
+def test_schema_is_the_declared_one_for_any_data(fields: str | None) -> None:
     wanted = parse_fields(fields) if fields else all_fields()
     for forms in ([], FORMS[:1], FORMS):
         table = pq.read_table(io.BytesIO(written(forms, wanted)))
@@ -252,7 +252,7 @@ def test_an_error_says_where_inside_of_a_value(form: Form, told: str) -> None:
     assert str(failure.value).startswith(f"b: {told}")
 
 
-def test_a_form_may_lack_keys_and_numbers_may_be_whole() -> None:
+def test_json_object_may_lack_keys_and_numbers_may_be_integers() -> None:
     forms = [{"loc": "a", "priority": 1, "images": [{}], "news": {"title": None}}]
     (row,) = pq.read_table(io.BytesIO(written(forms, parse_fields("loc,priority,images.loc,news")))).to_pylist()
     assert row["priority"] == 1.0
@@ -280,7 +280,7 @@ class Full(io.BytesIO):
         return super().write(data)
 
 
-def test_a_full_disk_is_told_as_such_and_no_footer_is_written_behind_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_and_no_footer_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROW_GROUP_ROWS", 2 * batches.BATCH_ROWS)
     stream = Full()
     sink = ParquetSink(Blocks(stream, "urls.parquet"), all_fields())
@@ -297,7 +297,7 @@ def test_a_full_disk_is_told_as_such_and_no_footer_is_written_behind_a_gap(monke
     assert stream.getvalue() == before
 
 
-def test_what_must_not_strike_within_pyarrow_is_held() -> None:
+def test_interrupts_are_deferred_within_pyarrow() -> None:
     """An exception out of the middle of pyarrow leaves a file that cannot be ended."""
     held: list[str] = []
 

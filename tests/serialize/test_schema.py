@@ -266,14 +266,14 @@ def test_a_recorded_shop_is_read_whole(name: str) -> None:
         assert any(row[key] for row in rows)
 
 
-def test_duckdb_loses_late_columns_where_it_guesses(dump: Path) -> None:
+def test_duckdb_without_a_schema_loses_late_columns(dump: Path) -> None:
     duckdb = needs("duckdb")
     with duckdb.connect() as connection:
         guessed = connection.sql(f"FROM read_json('{dump}', sample_size=20_480)")  # its default
         assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
 
 
-def test_polars_loses_late_columns_where_it_guesses(dump: Path) -> None:
+def test_polars_without_a_schema_loses_late_columns(dump: Path) -> None:
     pl = needs("polars")
     guessed = pl.read_ndjson(dump, infer_schema_length=100)  # its default
     assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
@@ -327,7 +327,7 @@ def test_every_kind_of_line_is_among_the_items() -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
-def test_what_may_be_absent_is_never_null(record: type) -> None:
+def test_optional_keys_are_never_null(record: type) -> None:
     both = [field.name for field in line_shape(record).fields if field.may_be_absent and field.may_be_null]
     assert both == (["line", "previous_lastmod", "previous_lastmod_precision"] if record is Change else [])
 
@@ -343,7 +343,7 @@ def test_no_object_is_without_fields() -> None:
     assert [name for record in RECORDS for name in empty(line_shape(record))] == []
 
 
-def test_what_is_typed_is_the_shape() -> None:
+def test_type_hints_equal_the_shape() -> None:
     fields = {field.name: field for field in line_shape(sr.UrlRecord).fields}
     assert fields["lastmod"] == Field("lastmod", Scalar("moment"), may_be_null=True)
     assert fields["loc"] == Field("loc", Scalar("text"))
@@ -468,7 +468,7 @@ UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_a_line_that_is_none_does_not_fit_the_json_schema(name: str) -> None:
+def test_invalid_line_does_not_fit_the_json_schema(name: str) -> None:
     item, change = UNFIT[name]
     line = json.loads(sr.json_line(item))
     assert misfits({**line, **change}, JSON_SCHEMA) != []

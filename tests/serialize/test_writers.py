@@ -66,7 +66,7 @@ def test_every_format_has_a_sink() -> None:
         assert written(format, CORPUS_FORMS[:1])
 
 
-def test_another_format_is_an_error_that_names_those_that_are() -> None:
+def test_unknown_format_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(UsageError, match="there is no format 'xlsx'; there are jsonl, csv, tsv, txt, parquet"):
         make_sink("xlsx", Blocks(io.BytesIO()))
 
@@ -105,7 +105,7 @@ def test_txt_with_fields_is_refused_with_what_would_do() -> None:
 
 
 @pytest.mark.parametrize("loc", ["https://example.com/a\nb", "a\r", None, 3])
-def test_txt_holds_no_loc_that_would_be_two_lines_or_none(loc: Any) -> None:
+def test_txt_refuses_a_loc_with_a_line_end_or_empty(loc: Any) -> None:
     with pytest.raises(UsageError, match="is no line of text; --format jsonl takes any"):
         written("txt", [{"loc": loc}])
 
@@ -151,7 +151,7 @@ def test_nothing_is_written_before_there_is_something() -> None:
     assert stream.getvalue() == b""
 
 
-def test_flush_passes_on_what_is_ready() -> None:
+def test_flush_writes_what_is_ready() -> None:
     stream = io.BytesIO()
     sink = make_sink("csv", Blocks(stream), fields=parse_fields("loc"))
     sink.write({"loc": "a"})
@@ -159,7 +159,7 @@ def test_flush_passes_on_what_is_ready() -> None:
     assert stream.getvalue() == b"loc\na\n"
 
 
-def test_a_form_that_cannot_be_written_leaves_no_part_of_it() -> None:
+def test_unwritable_json_object_leaves_no_part() -> None:
     stream = io.BytesIO()
     sink = make_sink("csv", Blocks(stream), fields=parse_fields("loc,news.title"))
     with pytest.raises(UsageError, match=r"^a, news\.title: news is not built"):

@@ -30,7 +30,7 @@ def state(tmp_path: Path) -> Path:
 EVERYTHING = {loc(name) for name in ("a1", "a2", "b1", "b2")}
 
 
-def test_with_a_loop_of_one_s_own(site: World, state: Path) -> None:
+def test_changes_in_an_async_loop(site: World, state: Path) -> None:
     async def follow() -> tuple[set[str], sr.AsyncChangeStream]:
         async with (
             sr.SitemapReader(fetcher=site) as reader,
@@ -44,7 +44,7 @@ def test_with_a_loop_of_one_s_own(site: World, state: Path) -> None:
     assert asyncio.run(follow())[0] == set()
 
 
-def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: World, state: Path) -> None:
+def test_leaving_a_loop_commits_only_what_was_taken(site: World, state: Path) -> None:
     async def follow() -> None:
         async with (
             sr.SitemapReader(fetcher=site, per_host=1) as reader,
@@ -59,7 +59,7 @@ def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: 
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")] == []
 
 
-def test_a_loop_that_ends_in_the_middle_lets_go_of_the_state(site: World, state: Path) -> None:
+def test_leaving_a_loop_in_the_middle_closes_the_state(site: World, state: Path) -> None:
     async def follow() -> None:
         reader = sr.SitemapReader(fetcher=site)
         async for _ in reader.changes(SITE, state=state, clock=lambda: site.now):
@@ -71,14 +71,14 @@ def test_a_loop_that_ends_in_the_middle_lets_go_of_the_state(site: World, state:
     assert len(site.run(state).changes) == 4
 
 
-def test_inside_a_running_loop(site: World, state: Path) -> None:
+def test_sync_changes_inside_a_running_loop(site: World, state: Path) -> None:
     async def cell() -> int:
         return len(site.run(state).changes)
 
     assert asyncio.run(cell()) == 4
 
 
-def test_what_a_callback_raises_ends_it_and_commits_what_was_delivered(site: World, state: Path) -> None:
+def test_exception_in_a_callback_ends_the_run_and_commits_what_was_delivered(site: World, state: Path) -> None:
     def stop(document: sr.state.StoredDocument) -> None:
         if document.url.endswith("a.xml"):
             raise LookupError("enough")

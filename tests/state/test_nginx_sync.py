@@ -64,7 +64,7 @@ def served(nginx: Callable[..., NginxServer], tmp_path: Path) -> Served:
     return Served(nginx, tmp_path)
 
 
-def test_what_has_not_changed_is_not_sent(served: Served) -> None:
+def test_unchanged_documents_are_not_sent(served: Served) -> None:
     assert {change.change for change in served.run()} == {"new"}
     first = served.answers()
     assert set(first.values()) == {200}

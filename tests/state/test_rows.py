@@ -69,12 +69,12 @@ def entries_of(records: list[sr.UrlRecord]) -> Entries:
 
 
 @given(dates())
-def test_a_lastmod_comes_back_as_it_was(date: tuple[datetime | None, str | None]) -> None:
+def test_lastmod_round_trip(date: tuple[datetime | None, str | None]) -> None:
     assert lastmod_of(*lastmod_columns(*date)) == date
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_a_moment_comes_back_as_it_was(when: datetime) -> None:
+def test_instant_round_trip(when: datetime) -> None:
     assert moment(micros(when)) == when
 
 
@@ -186,7 +186,7 @@ SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.p
 
 
 @given(twice())
-def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
+def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
     """All that a row has goes there as parameters, and is compared as JSON."""
     db = open_temporary_state()
     listed = SiteUrls(db, 1, b"0123456789abcdef", "any")
@@ -261,6 +261,6 @@ def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
     ("authorities", "dropped", "stored"),
     [((), {}, "[]"), (("b", "a"), {}, '["a","b"]'), (("a",), {"path": 1}, None)],
 )
-def test_what_a_document_spoke_for_is_stored_also_where_that_is_nothing(authorities, dropped, stored):
+def test_scope_of_a_document_is_stored_even_if_empty(authorities, dropped, stored):
     outcome = sr.Outcome("https://a.example/", authorities=authorities, dropped=dropped)
     assert stored_authorities(outcome) == stored

@@ -130,7 +130,7 @@ def test_a_read_only_file_raises(state: Path, site: World) -> None:
     assert caught.value.is_unwritable
 
 
-def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_state_can_be_opened_for_reading(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing is left beside it, which its owner might not be able to write."""
     before = state.read_bytes()
     monkeypatch.setattr(statefile.os, "access", lambda *_: False)
@@ -169,7 +169,7 @@ def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state
         assert opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_link_is_looked_at_where_it_leads(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_symlink_is_followed(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "links").mkdir()
     link = tmp_path / "links" / "state.db"
     link.symlink_to(state)
@@ -179,13 +179,13 @@ def test_a_link_is_looked_at_where_it_leads(state: Path, tmp_path: Path, monkeyp
         sr.state.State(link)
 
 
-def test_a_look_leaves_no_file_behind(state: Path) -> None:
+def test_reading_leaves_no_file_behind(state: Path) -> None:
     with sr.state.State(state) as opened:
         assert opened.runs()
     assert [*state.parent.iterdir()] == [state]
 
 
-def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -> None:
+def test_sqlite_errors_for_unwritable_files_are_translated() -> None:
     """Root may write everywhere, so this cannot be played for everyone."""
     db = sqlite3.connect(":memory:")
     db.execute("PRAGMA query_only = ON")
@@ -225,13 +225,13 @@ def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> N
         assert len(opened.sites()) == 1
 
 
-def test_a_target_that_cannot_be_leaves_the_file_free(state: Path) -> None:
+def test_invalid_target_closes_the_state(state: Path) -> None:
     with pytest.raises(sr.UsageError):
         sr.changes("not a host", state=state)
     sr.state.State(state).close()
 
 
-def test_damage_that_shows_later_ends_the_run_and_keeps_reported_changes(tmp_path: Path) -> None:
+def test_damage_found_later_ends_the_run_and_keeps_reported_changes(tmp_path: Path) -> None:
     """The first pages are whole, and the rest is not."""
     site = World({f"{name}.xml": Document(entries(*(f"{name}{n}" for n in range(500)))) for name in "ab"})
     site.listed = [*site.documents]
@@ -258,7 +258,7 @@ def test_an_older_file_is_brought_to_the_present_schema(
         assert state.db.execute("PRAGMA user_version").fetchone() == (len(statefile._MIGRATIONS),)
 
 
-def test_what_a_state_tells(state: Path, site: World) -> None:
+def test_summary_of_a_state(state: Path, site: World) -> None:
     site.documents["a.xml"].entries = entries("a1", lastmod="2025-01-01", priority="0.5") | entries("a3")
     site.run(state)
     with sr.state.State(state) as opened:
@@ -280,7 +280,7 @@ def test_what_a_state_tells(state: Path, site: World) -> None:
             opened.documents("other.example")
 
 
-def test_a_state_that_is_sealed_is_one_file_and_whole(tmp_path: Path, site: World) -> None:
+def test_sealed_state_is_one_complete_file(tmp_path: Path, site: World) -> None:
     with sr.state.State(tmp_path / "state.db", create=True) as state:
         site.run(state)
         state.db.execute("BEGIN")

@@ -53,7 +53,7 @@ def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(60, 304), (59, 200)])
-def test_a_last_modified_of_just_now_is_not_relied_on(state: Path, seconds: int, status: int) -> None:
+def test_recent_last_modified_is_not_stored(state: Path, seconds: int, status: int) -> None:
     """The document may change once more in the second that it names."""
     site = two()
     site.has_etags, site.modified = False, site.now - timedelta(seconds=seconds)
@@ -120,7 +120,7 @@ def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
     assert (change.change, str(change.previous_lastmod)[:10]) == ("updated", "2026-01-05")
 
 
-def test_what_moves_and_is_dated_anew_is_updated(state: Path) -> None:
+def test_moved_url_with_a_new_date_is_updated(state: Path) -> None:
     """It was listed when the run began, though by a document that lists it no more."""
     site = world(a=Document(entries("x", "y", lastmod="2026-01-01")))
     site.run(state)
@@ -145,7 +145,7 @@ def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Pat
 # --- updated ---------------------------------------------------------------------------------------------------
 
 
-def test_what_a_site_states_otherwise_is_updated(state: Path) -> None:
+def test_changed_fields_are_updates(state: Path) -> None:
     site = world(a=Document(entries("x", "y", lastmod="2026-01-01", priority="0.5")))
     site.run(state)
     site.documents["a.xml"].entries[loc("x")] = ("2026-01-02T08:00:00Z", "0.9")
@@ -262,7 +262,7 @@ def test_a_document_that_is_not_whole_removes_nothing_anywhere(state: Path, faul
     assert site.run(state).told == (set(), set(), {"b1"})
 
 
-def test_a_partial_reading_tells_what_is_new_and_keeps_no_validator(state: Path) -> None:
+def test_partial_document_reports_new_urls_and_stores_no_validator(state: Path) -> None:
     site = world(a=Document(entries(*(f"p{number}" for number in range(30)))))
     site.run(state)
     site.documents["a.xml"].entries = entries("new", *(f"p{number}" for number in range(29)))
@@ -309,7 +309,7 @@ def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path, status: int
     assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
 
 
-def test_a_404_between_two_answers_counts_for_nothing(state: Path) -> None:
+def test_404_between_two_responses_is_forgotten(state: Path) -> None:
     site = two()
     site.run(state)
     for status in (404, 200, 404):
@@ -318,7 +318,7 @@ def test_a_404_between_two_answers_counts_for_nothing(state: Path) -> None:
         site.later(DAY)
 
 
-def test_what_its_index_could_not_list_is_not_missing_meanwhile(state: Path) -> None:
+def test_child_of_an_unread_index_is_not_missing(state: Path) -> None:
     """A day without an answer of the index is no day without its child."""
     site = two()
     site.run(state)
@@ -332,7 +332,7 @@ def test_what_its_index_could_not_list_is_not_missing_meanwhile(state: Path) -> 
     assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
 
 
-def test_a_clock_that_is_set_back_makes_nothing_gone(state: Path) -> None:
+def test_clock_set_back_removes_nothing(state: Path) -> None:
     site = two()
     site.run(state)
     site.documents["a.xml"].status = 404
@@ -341,7 +341,7 @@ def test_a_clock_that_is_set_back_makes_nothing_gone(state: Path) -> None:
     assert site.run(state).told == NOTHING
 
 
-def test_what_a_complete_index_no_longer_lists_is_gone_at_once(state: Path) -> None:
+def test_child_dropped_by_a_complete_index_is_gone_at_once(state: Path) -> None:
     site = two()
     site.run(state)
     site.listed = ["b.xml"]
@@ -351,7 +351,7 @@ def test_what_a_complete_index_no_longer_lists_is_gone_at_once(state: Path) -> N
     assert "a.xml" not in site.asked
 
 
-def test_removals_are_reported_also_where_nothing_can_be_read(state: Path) -> None:
+def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> None:
     """All that the index lists is missing, for a day now: the run is partial, and no failure."""
     site = two()
     site.documents["b.xml"].status = 404
@@ -382,7 +382,7 @@ def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> 
 # --- feeds and news --------------------------------------------------------------------------------------------
 
 
-def test_what_leaves_a_feed_is_not_removed_nor_new_when_it_comes_back(state: Path) -> None:
+def test_url_leaving_a_feed_is_not_removed_and_not_new_again(state: Path) -> None:
     site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f2", "f3")
@@ -392,7 +392,7 @@ def test_what_leaves_a_feed_is_not_removed_nor_new_when_it_comes_back(state: Pat
     assert site.run(state).told == NOTHING
 
 
-def test_what_expired_long_ago_is_forgotten(state: Path) -> None:
+def test_long_expired_urls_are_forgotten(state: Path) -> None:
     site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f2")
@@ -403,7 +403,7 @@ def test_what_expired_long_ago_is_forgotten(state: Path) -> None:
     assert site.run(state).told == ({"f1"}, set(), set())
 
 
-def test_what_expired_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
+def test_expired_url_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
     site = world(a=Document(entries("a1", "both")), f=Document(entries("both", "f1"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f1")
@@ -441,7 +441,7 @@ def many(count: int) -> Document:
 
 
 @pytest.mark.parametrize(("left", "is_held"), [(998, True), (1001, False), (1002, False)])
-def test_removals_of_most_urls_are_held_back(state: Path, left: int, is_held: bool) -> None:
+def test_mass_removals_are_withheld(state: Path, left: int, is_held: bool) -> None:
     site = world(a=many(2002))
     site.run(state)
     site.documents["a.xml"] = many(left)
@@ -456,14 +456,14 @@ def test_removals_of_most_urls_are_held_back(state: Path, left: int, is_held: bo
 
 
 @pytest.mark.parametrize(("count", "is_held"), [(1000, False), (1001, True)])
-def test_a_thousand_removals_are_never_held_back(state: Path, count: int, is_held: bool) -> None:
+def test_thousand_removals_are_never_withheld(state: Path, count: int, is_held: bool) -> None:
     site = world(a=many(count), b=Document(entries("b1")))
     site.run(state)
     site.documents["a.xml"] = many(0)
     assert len(site.run(state).of("removed")) == (0 if is_held else count)
 
 
-def test_new_urls_do_not_make_up_for_those_that_go(state: Path) -> None:
+def test_new_urls_do_not_offset_mass_removals(state: Path) -> None:
     site = world(a=many(1500))
     site.run(state)
     site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
@@ -474,7 +474,7 @@ def test_new_urls_do_not_make_up_for_those_that_go(state: Path) -> None:
     assert len(site.run(state, accept_removals=True).of("removed")) == 1500
 
 
-def test_new_urls_of_a_partial_run_do_not_make_up_for_those_that_go_either(state: Path) -> None:
+def test_new_urls_of_a_partial_run_do_not_offset_mass_removals(state: Path) -> None:
     site = world(a=many(1500), b=Document(entries("b1")))
     site.run(state)
     site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
@@ -485,7 +485,7 @@ def test_new_urls_of_a_partial_run_do_not_make_up_for_those_that_go_either(state
     assert (run.stream.counts.held_back, run.codes) == (1500, {"X01": 1})
 
 
-def test_what_came_in_partial_runs_counts_where_no_run_was_complete(state: Path) -> None:
+def test_urls_of_partial_runs_count_without_a_complete_run(state: Path) -> None:
     site = world(a=many(6000), b=Document(entries("b1")))
     site.documents["b.xml"].status = 500
     site.run(state)
@@ -494,7 +494,7 @@ def test_what_came_in_partial_runs_counts_where_no_run_was_complete(state: Path)
     assert len(site.run(state).of("removed")) == 1100
 
 
-def test_what_came_and_went_meanwhile_holds_nothing_back(state: Path) -> None:
+def test_expired_urls_do_not_count_as_mass_removals(state: Path) -> None:
     """A feed that brings new URLs all the time, while a sitemap fails for several runs."""
     site = world(a=many(4000), b=Document(entries("b1")), f=Document(is_feed=True))
     site.run(state)
@@ -528,7 +528,7 @@ def test_the_urls_of_deferred_documents_may_be_on_disk(
 # --- delivered and committed -----------------------------------------------------------------------------------
 
 
-def test_leaving_early_commits_no_document_of_which_something_was_not_delivered(state: Path) -> None:
+def test_leaving_early_commits_only_fully_delivered_documents(state: Path) -> None:
     site = world(a=Document(entries("a1", "a2", "a3")))
     with site.changes(state) as stream:
         first = next(iter(stream))
@@ -571,7 +571,7 @@ def test_other_settings_need_a_full_run(state: Path) -> None:
     assert (run.told, run.codes) == (NOTHING, {})  # b.xml is left out, and did not vanish
 
 
-def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(state: Path) -> None:
+def test_changed_settings_apply_to_documents_unread_in_a_left_run(state: Path) -> None:
     """Nothing is taken for unchanged that was read with the settings before."""
     site = two()
     site.run(state)
@@ -585,7 +585,7 @@ def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(sta
     assert {site.asked["a.xml"], site.asked["b.xml"]} == {200}
 
 
-def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
+def test_sites_in_one_state_are_independent(state: Path) -> None:
     site = two()
     site.run(state)
     with sr.state.State(state) as opened:
@@ -616,7 +616,7 @@ def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
         assert site.run(opened).told == NOTHING
 
 
-def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
+def test_mistyped_site_leaves_nothing_in_the_state(state: Path) -> None:
     site = two()
     with sr.state.State(state, create=True) as opened:
         with pytest.raises(sr.NothingReadable):
@@ -639,7 +639,7 @@ def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
             use()
 
 
-def test_patterns_may_be_no_unicode(state: Path) -> None:
+def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
     """As a shell passes them on."""
     site = two()
     assert site.run(state, exclude="\udcff").told[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
@@ -647,7 +647,7 @@ def test_patterns_may_be_no_unicode(state: Path) -> None:
         site.run(state)
 
 
-def test_a_removal_that_was_perhaps_reported_is_taken_back(state: Path) -> None:
+def test_possibly_reported_removal_is_reverted(state: Path) -> None:
     """A run is left behind its first removal, and then the site has its pages again."""
     site = two()
     site.run(state)
@@ -662,7 +662,7 @@ def test_a_removal_that_was_perhaps_reported_is_taken_back(state: Path) -> None:
 
 
 @pytest.mark.parametrize("listed", [["a.xml", "f.xml"], ["f.xml", "a.xml"]])
-def test_an_expired_url_is_new_when_its_removal_was_perhaps_reported(state: Path, listed: list[str]) -> None:
+def test_expired_url_is_new_after_a_possibly_reported_removal(state: Path, listed: list[str]) -> None:
     site = world(a=Document(entries("k", "a1")), f=Document(entries("k", "f1"), is_feed=True))
     site.listed = listed
     site.run(state)
@@ -673,7 +673,7 @@ def test_an_expired_url_is_new_when_its_removal_was_perhaps_reported(state: Path
     assert site.run(state).told == ({"k"} if left else set(), set(), set())
 
 
-def test_removals_that_were_perhaps_reported_are_reported_again(state: Path) -> None:
+def test_possibly_reported_removals_are_reported_again(state: Path) -> None:
     site = two()
     site.run(state)
     site.listed = ["b.xml"]

@@ -48,7 +48,7 @@ def prove(site: World, state: Path, changes: int) -> None:
 
 
 @pytest.mark.parametrize(("changes", "asked"), [(2, True), (3, False)])
-def test_auto_trusts_an_index_that_was_right_three_times(state: Path, site: World, changes: int, asked: bool) -> None:
+def test_trust_auto_needs_three_correct_changes(state: Path, site: World, changes: int, asked: bool) -> None:
     prove(site, state, changes)
     site.later(3 * HOUR)
     run = site.run(state)
@@ -58,7 +58,7 @@ def test_auto_trusts_an_index_that_was_right_three_times(state: Path, site: Worl
     assert run.stream.summary.not_modified == 3
 
 
-def test_auto_looks_again_after_a_day(state: Path, site: World) -> None:
+def test_trust_auto_requests_again_after_a_day(state: Path, site: World) -> None:
     prove(site, state, 3)
     site.documents["b.xml"].entries |= entries("unsaid")  # the index says nothing of it
     site.later(20 * HOUR)
@@ -71,7 +71,7 @@ def test_auto_looks_again_after_a_day(state: Path, site: World) -> None:
     assert "b.xml" in site.asked  # it is trusted no more
 
 
-def test_auto_asks_for_what_changed_too_lately(state: Path, site: World) -> None:
+def test_trust_auto_requests_recently_changed_documents(state: Path, site: World) -> None:
     """Twelve hours after the day that the lastmod names, it may have changed on that day once more."""
     prove(site, state, 3)
     site.documents["b.xml"].lastmod = f"{site.now:%Y-%m-%d}"
@@ -83,7 +83,7 @@ def test_auto_asks_for_what_changed_too_lately(state: Path, site: World) -> None
     assert "a.xml" not in site.asked
 
 
-def test_always_goes_by_the_index_alone(state: Path, site: World) -> None:
+def test_trust_always_relies_on_the_index(state: Path, site: World) -> None:
     site.run(state)
     site.documents["a.xml"].entries |= entries("unsaid")
     site.later(30 * DAY)
@@ -95,7 +95,7 @@ def test_always_goes_by_the_index_alone(state: Path, site: World) -> None:
     assert site.run(state, trust_lastmod="never").told == ({"unsaid"}, set(), set())
 
 
-def test_what_is_not_dated_is_always_asked_for(state: Path, site: World) -> None:
+def test_undated_documents_are_always_requested(state: Path, site: World) -> None:
     site.documents["a.xml"].lastmod = None
     site.run(state)
     site.run(state, trust_lastmod="always")
@@ -103,7 +103,7 @@ def test_what_is_not_dated_is_always_asked_for(state: Path, site: World) -> None
     assert "b.xml" not in site.asked
 
 
-def test_full_asks_for_all(state: Path, site: World) -> None:
+def test_full_requests_all_documents(state: Path, site: World) -> None:
     site.run(state)
     assert site.run(state, trust_lastmod="always", full=True).told == NOTHING
     assert site.asked == {"robots.txt": 200, "index.xml": 200, "a.xml": 200, "b.xml": 200}
@@ -120,7 +120,7 @@ def test_a_document_that_was_read_in_part_is_not_trusted(state: Path, site: Worl
     assert site.asked["a.xml"] == 200
 
 
-def test_an_index_that_is_not_asked_for_keeps_its_children(state: Path) -> None:
+def test_unrequested_index_keeps_its_children(state: Path) -> None:
     """An index within an index, skipped whole."""
     outer = World({"a.xml": Document(entries("a1"), lastmod="2025-12-01")}, listed=["a.xml"])
     inner = outer.documents["inner.xml"] = Document(lastmod="2025-12-01")
@@ -136,7 +136,7 @@ def test_an_index_that_is_not_asked_for_keeps_its_children(state: Path) -> None:
     assert outer.asked["a.xml"] == 304
 
 
-def test_lying_dates_are_seen(state: Path, site: World) -> None:
+def test_wrong_index_dates_are_detected(state: Path, site: World) -> None:
     """Each run the index has new dates, and nothing has changed."""
     for day in range(1, 5):
         for document in site.documents.values():
@@ -146,7 +146,7 @@ def test_lying_dates_are_seen(state: Path, site: World) -> None:
     assert trust_of(state, "index.xml").reasons == ("100% of the changes were the lastmod's alone",)
 
 
-def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
+def test_dates_of_pages_are_scored(state: Path) -> None:
     site = World({"a.xml": Document(entries(*(f"p{n}" for n in range(20)), lastmod="2026-01-01T00:00:10Z"))})
     site.listed = ["a.xml"]
     heard: list[sr.state.StoredDocument] = []
@@ -159,7 +159,7 @@ def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
     assert trust_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",))
 
 
-def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
+def test_changes_under_the_same_date_are_detected(state: Path) -> None:
     pages = {f"https://shop.example/p{n}": (f"2025-12-{n + 1:02}", "0.5") for n in range(4)}
     site = World({"a.xml": Document(dict(pages))}, listed=["a.xml"])
     site.run(state)
@@ -168,7 +168,7 @@ def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
     assert trust_of(state, "a.xml").reasons == ("100% of the changes left the lastmod as it was",)
 
 
-def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
+def test_regenerated_sitemap_is_detected(state: Path) -> None:
     """All dates are new at once, and nothing else is."""
     site = World({"a.xml": Document()}, listed=["a.xml"])
     for day in (1, 2):
@@ -203,7 +203,7 @@ def test_an_index_of_very_many_children_is_read_anew(
 
 
 @pytest.mark.parametrize(("alike", "percent", "score"), [(14, 47, 0.533), (20, 67, 0.333)])
-def test_what_an_index_states_is_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
+def test_dates_of_an_index_are_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
     """Each date as often as it stands there."""
     dates = ["2025-12-01"] * alike + [f"2025-11-{number:02}" for number in range(1, 31 - alike)]
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
